@@ -1,0 +1,1 @@
+//! The macros of Drystone. Use them through the `drystone` crate.

@@ -1,0 +1,73 @@
+//! The driver of a real program: tokio runs the author's code, threads of our own run the kernel.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::runtime::Handle as Runtime;
+
+use super::{Driver, Handle, Task, Timer, block_on};
+use crate::Millis;
+
+/// Real time, real threads; the author's code runs on the tokio runtime that it was made in.
+#[derive(Debug)]
+pub struct TokioDriver {
+    runtime: Runtime,
+    timer: Timer,
+    start: Instant,
+    seed: RandomState,
+    drawn: AtomicU64,
+}
+
+impl TokioDriver {
+    /// A driver for the runtime that this is called in. Panics outside of one, as `tokio::spawn` does.
+    #[expect(clippy::disallowed_methods, reason = "this is the driver: where time and chance come in")]
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            runtime: Runtime::current(),
+            timer: Timer::start()?,
+            start: Instant::now(),
+            seed: RandomState::new(),
+            drawn: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Driver for TokioDriver {
+    fn spawn(&self, task: Task) -> Handle {
+        let task = self.runtime.spawn(task).abort_handle();
+        Handle::new(move || task.abort())
+    }
+
+    fn thread(&self, name: &str, task: Task) {
+        let started = thread::Builder::new().name(format!("drystone-{name}")).spawn(move || block_on(task));
+        if let Err(error) = started {
+            tracing::error!(%error, name, "a thread of the kernel could not be started");
+        }
+    }
+
+    fn sleep_until(&self, at: Duration) -> Task {
+        Box::pin(self.timer.sleep_until(self.start + at))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the driver: where time comes in")]
+    fn now(&self) -> Millis {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn random(&self) -> u64 {
+        // The standard library's per-process random keys, stretched by hashing a counter.
+        let mut hasher = self.seed.build_hasher();
+        hasher.write_u64(self.drawn.fetch_add(1, Ordering::Relaxed));
+        hasher.finish()
+    }
+}

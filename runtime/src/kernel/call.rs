@@ -1,0 +1,63 @@
+//! A call from outside: what is asked of which entity, and how long its caller waits.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+use crate::{Key, Name, Reply, store::Once};
+
+/// One call, to be made with [`Kernel::call`](super::Kernel::call) or [`Cx::call`](crate::Cx::call).
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub(crate) definition: Name,
+    pub(crate) key: Bytes,
+    pub(crate) verb: Name,
+    pub(crate) body: Bytes,
+    pub(crate) once: Option<Once>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) chain: Arc<[Key]>,
+}
+
+impl Call {
+    /// Asks `verb` of the entity that `definition` has under `key`.
+    pub fn new(
+        definition: impl Into<Name>,
+        key: impl Into<Bytes>,
+        verb: impl Into<Name>,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        Self {
+            definition: definition.into(),
+            key: key.into(),
+            verb: verb.into(),
+            body: body.into(),
+            once: None,
+            deadline: None,
+            chain: Arc::new([]),
+        }
+    }
+
+    /// With an idempotency key: asked again, it is answered as it was the first time (E12).
+    #[must_use]
+    pub fn once(mut self, once: impl Into<Once>) -> Self {
+        self.once = Some(once.into());
+        self
+    }
+
+    /// Waits at most so long; the kernel's default otherwise.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    pub(crate) fn within(mut self, chain: Arc<[Key]>) -> Self {
+        self.chain = chain;
+        self
+    }
+}
+
+/// Where code that runs as work makes its calls: the kernel, seen from inside.
+pub(crate) trait Door: Send + Sync {
+    fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
+}

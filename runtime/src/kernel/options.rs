@@ -1,0 +1,112 @@
+//! Every bound and pace of the kernel, with its default.
+
+use std::time::Duration;
+
+/// How a kernel is run. The defaults suit one process on one machine.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// This worker's name; one is drawn if it is empty.
+    pub worker: String,
+    /// Where other workers reach this one.
+    pub address: String,
+    /// Owns at most so many partitions: all.
+    pub partitions_max: u32,
+    /// How long a lease lasts: 15 s.
+    pub lease: Duration,
+    /// How often it is renewed: 5 s.
+    pub renew_every: Duration,
+    /// Threads that take turns and write batches: 3.
+    pub hands: usize,
+    /// Threads that may replace those that the author's code blocks: 8.
+    pub spare_hands: usize,
+    /// How long one poll may take before its hand is replaced: 500 ms.
+    pub blocked_after: Duration,
+    /// How far ahead alarms are kept in memory: 60 s.
+    pub horizon: Duration,
+    /// Alarms kept in memory: 65,536.
+    pub near_max: usize,
+    /// How often the store is scanned for what hints missed: 5 s.
+    pub rescan_every: Duration,
+    /// Alarms and takeovers under way at once: 1,024.
+    pub pace: usize,
+    /// A caller who names no deadline waits so long: 30 s.
+    pub deadline: Duration,
+    /// Turns of one key before another's: 32.
+    pub turns_per_visit: usize,
+    /// Turns of one entity that wait for the writer together: 256.
+    pub chain_turns_max: usize,
+    /// Calls that wait for one key: 1,024.
+    pub calls_per_key_max: usize,
+    /// Bytes of calls that wait: 64 MiB.
+    pub waiting_bytes_max: usize,
+    /// Entities written by one batch: 4,096.
+    pub batch_writes_max: usize,
+    /// Bytes written by one batch: 8 MiB.
+    pub batch_bytes_max: usize,
+    /// Pieces of work at once: 1,024.
+    pub work_max: usize,
+    /// Bytes of entities kept in memory: 64 MiB.
+    pub resident_bytes_max: usize,
+    /// Bytes of one payload: 1 MiB.
+    pub payload_bytes_max: usize,
+    /// Bytes of one commit: 4 MiB.
+    pub commit_bytes_max: usize,
+    /// Row changes of one commit: 1,000.
+    pub commit_rows_max: usize,
+    /// Crashes after which a piece of work, or an entity, is given up: 5.
+    pub crashes_max: u8,
+    /// How long work must have run for its entity to leave the window of takeover: 60 s.
+    pub probation: Duration,
+    /// How often a message, an alarm or an end of work whose turn fails is tried: 5.
+    pub attempts_max: u32,
+    /// Between those tries, from and to: 1 s to 60 s, doubling.
+    pub retry: (Duration, Duration),
+    /// Between tries of a store that is down, from and to: 10 ms to 5 s, doubling, with jitter.
+    pub store_retry: (Duration, Duration),
+    /// How long replies are remembered for idempotency keys: 24 h.
+    pub remember_for: Duration,
+    /// How often the sweeper and the reconciler look: 10 s.
+    pub sweep_every: Duration,
+    /// For tests: before one visit in so many, what handlers remember is dropped.
+    pub forget_one_in: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            worker: String::new(),
+            address: String::new(),
+            partitions_max: u32::MAX,
+            lease: Duration::from_secs(15),
+            renew_every: Duration::from_secs(5),
+            hands: 3,
+            spare_hands: 8,
+            blocked_after: Duration::from_millis(500),
+            horizon: Duration::from_secs(60),
+            near_max: 65_536,
+            rescan_every: Duration::from_secs(5),
+            pace: 1_024,
+            deadline: Duration::from_secs(30),
+            turns_per_visit: 32,
+            chain_turns_max: 256,
+            calls_per_key_max: 1_024,
+            waiting_bytes_max: 64 << 20,
+            batch_writes_max: 4_096,
+            batch_bytes_max: 8 << 20,
+            work_max: 1_024,
+            resident_bytes_max: 64 << 20,
+            payload_bytes_max: 1 << 20,
+            commit_bytes_max: 4 << 20,
+            commit_rows_max: 1_000,
+            crashes_max: 5,
+            probation: Duration::from_secs(60),
+            attempts_max: 5,
+            retry: (Duration::from_secs(1), Duration::from_secs(60)),
+            store_retry: (Duration::from_millis(10), Duration::from_secs(5)),
+            remember_for: Duration::from_secs(24 * 60 * 60),
+            sweep_every: Duration::from_secs(10),
+            forget_one_in: None,
+        }
+    }
+}

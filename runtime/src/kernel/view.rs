@@ -1,0 +1,78 @@
+//! What a person can see of a key: the `primitive:*` view and `explain` (E14).
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::{Entity, Key, Millis, Parked, WorkId};
+
+/// Everything stored of one entity, under the names of the `primitive:*` view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The whole record; `kind` is `primitive:type`, `definition` is `primitive:name`, `state` is
+    /// `primitive:state`, and the rest is `primitive:meta`.
+    pub entity: Entity,
+    /// `primitive:config`: what it was last run with, as it is shown.
+    pub config: Option<Bytes>,
+}
+
+/// What a key waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    /// The key.
+    pub key: Key,
+    /// Its kind's word for where it stands; `None` if it is unbound.
+    pub status: Option<String>,
+    /// Everything that will wake it.
+    pub waits: Vec<Wait>,
+}
+
+/// One thing that will wake an entity, or the reason why nothing will.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A piece of work is running.
+    Work(WorkId),
+    /// A piece of work is listed and has not started.
+    Listed(WorkId),
+    /// Its alarm.
+    Alarm(Millis),
+    /// Messages in its inbox.
+    Inbox(usize),
+    /// Calls that wait for their turn.
+    Calls(usize),
+    /// Callers who wait for a held answer.
+    Callers(usize),
+    /// A commit that is not durable yet.
+    Commit,
+    /// It is parked.
+    Parked(Parked),
+    /// Nothing, and that is right: it is at rest until somebody calls.
+    Rest,
+    /// Nothing, and that is wrong: a bug of ours.
+    Stuck,
+}
+
+impl fmt::Display for Explain {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status.as_deref().unwrap_or("unbound");
+        write!(out, "{} is {status}", self.key)?;
+        self.waits.iter().try_for_each(|wait| write!(out, "; {wait}"))
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Work(work) => write!(out, "{work} is running"),
+            Self::Listed(work) => write!(out, "{work} is to run"),
+            Self::Alarm(at) => write!(out, "its alarm rings at {at}"),
+            Self::Inbox(count) => write!(out, "{count} messages are in its inbox"),
+            Self::Calls(count) => write!(out, "{count} calls wait for their turn"),
+            Self::Callers(count) => write!(out, "{count} callers wait for an answer"),
+            Self::Commit => out.write_str("a commit is on its way to the store"),
+            Self::Parked(reason) => write!(out, "it is parked: {reason}"),
+            Self::Rest => out.write_str("it is at rest until somebody calls"),
+            Self::Stuck => out.write_str("nothing will wake it: please report this as a bug of Drystone"),
+        }
+    }
+}

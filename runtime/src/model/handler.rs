@@ -1,0 +1,118 @@
+//! The trait behind every kind: what a turn does, what should run, and how it is run.
+
+use std::{any::Any, fmt, pin::Pin};
+
+use super::{Borrow, Commit, Cx, Entity, Input, Millis, Outcome, Range, Rows, Work};
+use crate::Error;
+
+/// One definition's behaviour, made by its kind. The kernel knows kinds by this trait alone, and a kind
+/// written elsewhere takes the same road as ours (E13).
+///
+/// `turn` and `work` are pure: they see the entity, the rows they asked for and the time, and nothing else.
+/// They may be asked again with the same arguments at any time and must answer alike.
+pub trait Handler: Send + Sync + 'static {
+    /// What a verb needs of the author's struct. [`Borrow::Shared`] makes it a read: it is answered from the
+    /// committed state, beside the mailbox, and writes nothing.
+    fn borrow(&self, verb: &str) -> Borrow;
+
+    /// Handles one input. `entity` is `None` on an unbound key.
+    fn turn(&self, hot: &mut Hot, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next;
+
+    /// All that should run now, given what is stored. Asked after every turn, of the entity it would make;
+    /// what runs and is no longer listed is dropped.
+    fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>>;
+
+    /// Runs one piece of work: the only impure part. `entity` is `None` for a call that may yet bind its key.
+    fn run(
+        &self,
+        hot: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
+}
+
+/// What a turn comes to.
+#[derive(Debug)]
+pub enum Next {
+    /// It writes this (perhaps nothing).
+    Commit(Commit),
+    /// A call's or a message's own code is to run first; its end comes back as [`Input::Done`].
+    Run(Work),
+    /// These rows are needed first; then the same turn is asked again.
+    Read(Vec<Range>),
+    /// It cannot be: the caller gets this error and nothing is written. A message refused with
+    /// [`Error::Failed`] is tried again later; with any other error it is a dead letter (M4).
+    Refuse(Error),
+    /// The stored record cannot be read: the entity is parked with this reason, never reset (E10).
+    Park(String),
+}
+
+impl Next {
+    /// A turn that writes nothing.
+    pub fn nothing() -> Self {
+        Self::Commit(Commit::default())
+    }
+}
+
+/// A value, or what must be read before it can be told.
+#[derive(Debug)]
+pub enum Needed<T> {
+    /// Here it is.
+    Ready(T),
+    /// Read these rows, then ask again.
+    Read(Vec<Range>),
+}
+
+/// A handler's memory of one entity: decoded state, a live future. It may be dropped before any call, and
+/// nothing changes but time (E13).
+#[derive(Default)]
+pub struct Hot(Option<Box<dyn Any + Send>>);
+
+impl Hot {
+    /// A memory that holds `value`.
+    pub fn new<T: Any + Send>(value: T) -> Self {
+        Self(Some(Box::new(value)))
+    }
+
+    /// What is remembered, if it is of this type.
+    pub fn get<T: Any + Send>(&mut self) -> Option<&mut T> {
+        self.0.as_mut()?.downcast_mut()
+    }
+
+    /// Takes what is remembered, if it is of this type.
+    pub fn take<T: Any + Send>(&mut self) -> Option<T> {
+        if !self.0.as_ref()?.is::<T>() {
+            return None;
+        }
+        self.0.take()?.downcast().ok().map(|value| *value)
+    }
+
+    /// Remembers `value` instead.
+    pub fn set<T: Any + Send>(&mut self, value: T) {
+        self.0 = Some(Box::new(value));
+    }
+
+    /// Forgets.
+    pub fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl Clone for Hot {
+    /// A clone starts empty: memory is never shared.
+    fn clone(&self) -> Self {
+        Self(None)
+    }
+}
+
+impl fmt::Debug for Hot {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.is_empty() { "Hot(empty)" } else { "Hot(..)" })
+    }
+}

@@ -1,0 +1,118 @@
+//! A dead letter: a message that nobody could take, kept for a person (M4, D2).
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{Key, MessageId, Name, Version};
+
+/// A message that could not be delivered: the body of the message that its receiver's inbox sends to the
+/// dead letters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Which message it was.
+    pub id: MessageId,
+    /// Who sent it.
+    pub from: Key,
+    /// Where it was going.
+    pub to: Key,
+    /// The definition it was meant for.
+    pub definition: Name,
+    /// What it asked.
+    pub verb: Name,
+    /// With what.
+    pub body: Bytes,
+    /// Why it died.
+    pub reason: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+impl DeadLetter {
+    /// As bytes: fixed numbers, then each text with its length before it.
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(64 + self.body.len());
+        out.put_u64(self.id.version.0);
+        out.put_u32(self.id.index);
+        out.put_u32(self.attempts);
+        for part in [
+            self.from.space.as_bytes(),
+            &self.from.key,
+            self.to.space.as_bytes(),
+            &self.to.key,
+            self.definition.as_bytes(),
+            self.verb.as_bytes(),
+            &self.body,
+            self.reason.as_bytes(),
+        ] {
+            out.put_u32(part.len() as u32);
+            out.put_slice(part);
+        }
+        out.freeze()
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` if it is anything else.
+    pub fn decode(bytes: &Bytes) -> Option<Self> {
+        let mut rest = bytes.clone();
+        let version = Version(u64::from_be_bytes(take(&mut rest, 8)?[..].try_into().ok()?));
+        let index = number(&mut rest)?;
+        let attempts = number(&mut rest)?;
+        let from = Key { space: text(&mut rest)?.into(), key: part(&mut rest)? };
+        let to = Key { space: text(&mut rest)?.into(), key: part(&mut rest)? };
+        let (definition, verb) = (text(&mut rest)?.into(), text(&mut rest)?.into());
+        let (body, reason) = (part(&mut rest)?, text(&mut rest)?);
+        let letter = Self { id: MessageId { version, index }, from, to, definition, verb, body, reason, attempts };
+        rest.is_empty().then_some(letter)
+    }
+}
+
+fn take(rest: &mut Bytes, count: usize) -> Option<Bytes> {
+    (rest.len() >= count).then(|| rest.split_to(count))
+}
+
+fn number(rest: &mut Bytes) -> Option<u32> {
+    Some(u32::from_be_bytes(take(rest, 4)?[..].try_into().ok()?))
+}
+
+fn part(rest: &mut Bytes) -> Option<Bytes> {
+    let count = number(rest)? as usize;
+    take(rest, count)
+}
+
+fn text(rest: &mut Bytes) -> Option<String> {
+    String::from_utf8(part(rest)?.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn letter() -> DeadLetter {
+        DeadLetter {
+            id: MessageId { version: Version(7), index: 2 },
+            from: Key { space: "app".into(), key: Bytes::from_static(b"a\0b") },
+            to: Key { space: "app".into(), key: Bytes::from_static(b"c") },
+            definition: "counter".into(),
+            verb: "add".into(),
+            body: Bytes::from_static(&[0xff, 0]),
+            reason: "refused".into(),
+            attempts: 5,
+        }
+    }
+
+    /// D2
+    #[test]
+    fn a_letter_comes_back_as_it_was() {
+        assert_eq!(DeadLetter::decode(&letter().encode()), Some(letter()));
+    }
+
+    #[test]
+    fn no_cut_or_garbled_letter_is_taken_for_one() {
+        let whole = letter().encode();
+        for cut in 0..whole.len() {
+            assert_eq!(DeadLetter::decode(&whole.slice(..cut)), None);
+        }
+        let mut longer = whole.to_vec();
+        longer.push(0);
+        assert_eq!(DeadLetter::decode(&longer.into()), None);
+        assert_eq!(DeadLetter::decode(&Bytes::from_static(&[0xff; 64])), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! The nouns that the kernel, its handlers and its stores share. No behaviour that waits, no I/O.
+
+mod commit;
+mod entity;
+mod handler;
+mod input;
+mod key;
+mod letter;
+mod registry;
+mod rows;
+mod time;
+mod version;
+mod work;
+
+pub use commit::{Change, Commit, Lifecycle, Message, Reply, To};
+pub use entity::{Entity, Fingerprint, Parked, Phase, Status};
+pub use handler::{Handler, Hot, Needed, Next};
+pub use input::{Cause, Input, Outcome, Produced, Ticket};
+pub use key::{Key, Name, Partition, key_bytes_max, name_bytes_max, stable_hash};
+pub use letter::DeadLetter;
+pub use registry::{Definition, Registry};
+pub use rows::{DropLane, Lane, Range, Row, RowKey, Rows};
+pub use time::Millis;
+pub use version::{Epoch, MessageId, Version};
+pub use work::{Borrow, Cx, Work, WorkId};

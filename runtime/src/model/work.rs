@@ -1,0 +1,127 @@
+//! Work: the author's code that a commit calls for.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+use super::{Key, Millis, Name, Version};
+use crate::{Error, kernel::Door};
+
+/// A piece of work: `tick/7`, `batch/3`, `charge#1`. Stable over retries and restarts, so that it can serve
+/// as an idempotency key outside.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkId(Name);
+
+impl WorkId {
+    /// The id with this text, unique within one entity.
+    pub fn new(text: impl Into<Name>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Debug for WorkId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for WorkId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// What should run, as it follows from what is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Which piece it is.
+    pub id: WorkId,
+    /// Which attempt of it; the handler counts them in its record.
+    pub attempt: u32,
+    /// What it needs of the author's struct.
+    pub borrow: Borrow,
+    /// Whether it acts on nothing outside: then it is polled in the turn, may run ahead of what is durable,
+    /// and may be run again from its input.
+    pub pure: bool,
+    /// What it is given.
+    pub input: Bytes,
+    /// How long one attempt may take, from when its code starts.
+    pub timeout: Option<Duration>,
+    /// How long it may give no sign of life.
+    pub silence: Option<Duration>,
+}
+
+impl Work {
+    /// A first attempt without limits that borrows nothing.
+    pub fn new(id: impl Into<Name>) -> Self {
+        Self {
+            id: WorkId::new(id),
+            attempt: 1,
+            borrow: Borrow::None,
+            pure: false,
+            input: Bytes::new(),
+            timeout: None,
+            silence: None,
+        }
+    }
+}
+
+/// What code needs of the author's struct, as Rust borrows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Borrow {
+    /// Nothing: a kind's own verb, or a step. It never waits for the author's code.
+    None,
+    /// A snapshot of the committed state. It never waits either.
+    Shared,
+    /// The struct itself: one at a time, in order of arrival (E3).
+    Exclusive,
+}
+
+/// What code that runs as work may ask for (E14).
+#[derive(Clone)]
+pub struct Cx {
+    /// The entity's address.
+    pub key: Key,
+    /// Its definition.
+    pub definition: Name,
+    /// Its incarnation; `None` while the call that runs may yet bind it.
+    pub id: Option<Version>,
+    /// The piece of work.
+    pub work: WorkId,
+    /// The attempt of it.
+    pub attempt: u32,
+    /// When it started.
+    pub now: Millis,
+    /// Grows with every owner and commit: whoever acts outside can refuse an older one.
+    pub fence: Version,
+    pub(crate) door: Arc<dyn Door>,
+    pub(crate) chain: Arc<[Key]>,
+    pub(crate) pulse: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Cx {
+    /// Says that the code is alive: silence is counted from here (W10).
+    pub fn heartbeat(&self) {
+        (self.pulse)();
+    }
+
+    /// Calls another entity and waits. Refused with [`Error::Cycle`] if that entity waits for us (M3).
+    pub async fn call(&self, call: crate::Call) -> Result<Bytes, Error> {
+        self.door.call(call.within(self.chain.clone())).await
+    }
+}
+
+impl fmt::Debug for Cx {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Cx")
+            .field("key", &self.key)
+            .field("work", &self.work)
+            .field("attempt", &self.attempt)
+            .finish()
+    }
+}

@@ -1,0 +1,94 @@
+//! Deliberate bugs, one switch each, that the simulator must find: that is what shows that it can.
+//!
+//! Without the feature `planted` every switch is a constant `false` and costs nothing.
+
+/// A bug that can be planted.
+#[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "named where they would be, on or not"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// State and alarm go in two commits.
+    AlarmInAnotherCommit = 1,
+    /// The reply is released before its commit is durable.
+    ReplyBeforeCommit,
+    /// The store applies a commit whatever version it finds.
+    NoVersionCheck,
+    /// The store applies a batch of an owner that was replaced.
+    NoEpochCheck,
+    /// An inbox row is deleted before the commit that takes the message.
+    InboxDeletedBefore,
+    /// A deadline is counted anew when another worker takes over.
+    DeadlineRecomputed,
+    /// The alarm is cleared before the turn that it wakes commits.
+    AlarmClearedBefore,
+    /// A lost wake-up is not found again by a scan.
+    NoRescan,
+    /// Messages of a commit that was applied although it answered with an error are sent again.
+    DoubledDelivery,
+    /// Work starts before the commit that calls for it is durable.
+    WorkBeforeCommit,
+    /// A crash is not counted.
+    CrashNotCounted,
+    /// Every entity of a crashed worker is counted alike, with no window.
+    InnocentExhausted,
+    /// The end of work that was dropped is taken.
+    LateEndAccepted,
+    /// A destroyed entity's versions are given out again.
+    VersionReused,
+    /// Of a chain that failed, the first half is kept.
+    HalfAChainKept,
+    /// A commit of unknown outcome is sent again without a look.
+    UnknownRetriedBlindly,
+}
+
+#[cfg(feature = "planted")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    impl Bug {
+        /// All of them.
+        pub const ALL: [Self; 16] = [
+            Self::AlarmInAnotherCommit,
+            Self::ReplyBeforeCommit,
+            Self::NoVersionCheck,
+            Self::NoEpochCheck,
+            Self::InboxDeletedBefore,
+            Self::DeadlineRecomputed,
+            Self::AlarmClearedBefore,
+            Self::NoRescan,
+            Self::DoubledDelivery,
+            Self::WorkBeforeCommit,
+            Self::CrashNotCounted,
+            Self::InnocentExhausted,
+            Self::LateEndAccepted,
+            Self::VersionReused,
+            Self::HalfAChainKept,
+            Self::UnknownRetriedBlindly,
+        ];
+
+        pub(crate) fn planted(self) -> bool {
+            PLANTED.with(Cell::get) == Some(self)
+        }
+    }
+
+    /// Plants one bug in every kernel of this thread, or none.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.with(|planted| planted.set(bug));
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use switch::plant;
+
+#[cfg(not(feature = "planted"))]
+impl Bug {
+    pub(crate) const fn planted(self) -> bool {
+        false
+    }
+}

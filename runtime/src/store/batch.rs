@@ -1,0 +1,152 @@
+//! What the kernel asks a store to write.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::{DropLane, Entity, Epoch, Fingerprint, Key, Lane, MessageId, Millis, Name, Partition, RowKey, Version};
+
+/// Writes of many entities that share one transaction and one sync.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The worker's time; the store keeps the highest it was ever told (A5).
+    pub now: Millis,
+    /// The ownership that the writes rely on: one entry per partition they touch.
+    pub epochs: Vec<(Partition, Epoch)>,
+    /// One write per entity at most.
+    pub writes: Vec<Write>,
+    /// Configurations to keep, for the view.
+    pub configs: Vec<Config>,
+}
+
+/// All that changes for one key, atomically.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// The key's partition.
+    pub partition: Partition,
+    /// The key.
+    pub key: Key,
+    /// What must be true for this write to be applied at all.
+    pub guard: Guard,
+    /// The entity afterwards.
+    pub after: After,
+    /// Which of its columns differ: a store may leave the others alone.
+    pub touched: Touched,
+    /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`.
+    pub rows: BTreeMap<(Lane, RowKey), Option<Bytes>>,
+    /// Lanes let go; applied before `rows`.
+    pub drop: Vec<DropLane>,
+    /// Held lanes of other entities that may be swept now.
+    pub release: Vec<(Version, Lane)>,
+    /// Messages taken from this key's inbox: each must be there, else the write is stale (M1).
+    pub taken: Vec<MessageId>,
+    /// Messages that stay, to be tried again.
+    pub retry: Vec<Retry>,
+    /// Messages for others.
+    pub sent: Vec<Outgoing>,
+    /// Replies to remember for this key: each must not be there yet, else the write is stale (E12).
+    pub remember: Vec<Remembered>,
+}
+
+/// What must be true of a key for its write to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// No entity is bound to it.
+    Absent,
+    /// The entity bound to it is this one, at this version.
+    At {
+        /// Its id.
+        id: Version,
+        /// Its version.
+        version: Version,
+    },
+}
+
+/// A key after a write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum After {
+    /// This entity is bound to it. With [`Guard::Absent`] this is its birth.
+    Entity(Box<Entity>),
+    /// The guarded entity is gone, its rows (but held lanes) with it; what is remembered stays.
+    Destroyed,
+    /// Still nothing is bound to it; only messages and remembered replies change.
+    Unbound,
+}
+
+/// Which columns of an entity differ from the stored ones, beside version, head, state and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// The alarm, or whether it is active: an index changes.
+    pub wake: bool,
+    /// Anything else: status, configuration, definition, crashes, suspect, parked.
+    pub rest: bool,
+}
+
+/// A message that stays in the inbox, to be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Which message.
+    pub id: MessageId,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When to try again.
+    pub at: Millis,
+}
+
+/// A message on its way into another key's inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its identity: the write's new version and its place.
+    pub id: MessageId,
+    /// The receiver's partition.
+    pub partition: Partition,
+    /// The receiver.
+    pub to: Key,
+    /// The definition to bind it with.
+    pub definition: Name,
+    /// What it asks.
+    pub verb: Name,
+    /// With what.
+    pub body: Bytes,
+}
+
+/// The idempotency key of a call: the caller's own text, 1 to 512 bytes (E12).
+pub type Once = Bytes;
+
+/// What is remembered of a call with an idempotency key (E12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// The caller's key.
+    pub once: Once,
+    /// A hash of action and input.
+    pub hash: u64,
+    /// What it was answered, in the kernel's own encoding.
+    pub reply: Bytes,
+    /// How long it is kept.
+    pub expires_at: Millis,
+}
+
+/// The configuration behind a fingerprint, for the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whose.
+    pub definition: Name,
+    /// Under which fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The configuration.
+    pub body: Bytes,
+}
+
+/// What became of one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is durable.
+    Applied,
+    /// Its guard did not hold; nothing of it was written. The version found, if an entity was.
+    Stale(Option<Version>),
+    /// Its partition has another owner now; nothing of it was written.
+    Fenced(Epoch),
+    /// It breaks a rule of the contract (a row put into a dropped lane, say): a bug of whoever wrote it.
+    /// Nothing of it was written.
+    Refused(String),
+}

@@ -1,0 +1,4 @@
+//! skeleton
+/// skeleton
+#[derive(Debug)]
+pub struct Memory;

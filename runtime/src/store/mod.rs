@@ -1,0 +1,100 @@
+//! The store contract: bytes in, bytes out, seven methods.
+//!
+//! A store applies batches of writes and answers questions; it runs no code of anyone's and knows no kind
+//! (K2). Time is passed in, except for leases, where the store's own clock counts, so that workers with
+//! different clocks agree. [`Memory`] is the reference, written to be read; [`Sqlite`] is the default. Every
+//! store passes [`conformance!`](crate::conformance), all of it (K1).
+//!
+//! # Who calls what, and where
+//! The kernel polls each future on a thread of its own, never on one that runs the author's code, and never
+//! drops one half-way. So a store over a blocking library may simply block in the poll. Several calls may be
+//! under way at once, but only one [`commit`](Store::commit) per worker.
+//!
+//! # What a store must never do
+//! Answer [`Verdict::Applied`] before the write would survive a power cut; apply half of one write; apply a
+//! write whose guard does not hold; give out an epoch twice.
+
+mod batch;
+mod claim;
+pub mod conformance;
+mod error;
+mod memory;
+mod query;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::pin::Pin;
+
+pub use batch::{After, Batch, Config, Guard, Once, Outgoing, Remembered, Retry, Touched, Verdict, Write};
+pub use claim::{Claimed, HintSender, Hints, Lease, Want, Worker};
+pub use error::{Applied, StoreError, StoreErrorKind};
+pub use memory::Memory;
+pub use query::{Cursor, Found, Letter, Page, Query, Read, Ready, Woken};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, SqliteOptions};
+
+use crate::Millis;
+
+/// The answer of a store, to be awaited.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Where entities live. Object safe; see the [module](self) for what every store promises.
+pub trait Store: Send + Sync + 'static {
+    /// Takes, renews or releases leases on partitions, and tells the time by the store's clock (R3).
+    ///
+    /// A partition can be taken if nobody owns it, its lease is over by the store's clock, or its owner is
+    /// this worker; taking gives it the next epoch of the store's one sequence, marks it as not ended cleanly
+    /// and says how the previous owner ended. Renewing a lease that was taken by another leaves it out of the
+    /// answer. The highest time ever told to the store is kept and returned.
+    ///
+    /// - Postgres: one transaction, `SELECT … FROM partition ORDER BY id FOR UPDATE SKIP LOCKED`, then
+    ///   `UPDATE … SET epoch = nextval('epoch')`; `clock_timestamp()` is the clock.
+    /// - Redis: one script per partition, `{d:<partition>}:lease`; `TIME` is the clock.
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed>;
+
+    /// Reads, all from one snapshot, in the order asked.
+    ///
+    /// - Postgres: one `REPEATABLE READ` transaction, one statement per sort of read, set-wise by `UNNEST`.
+    /// - Redis: one script per key, pipelined; a snapshot per key is enough, for nothing spans keys.
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>>;
+
+    /// Applies a batch in one transaction and says of each write what became of it, in order.
+    ///
+    /// First the epochs: a partition whose epoch differs fences all its writes, and only those. Then each
+    /// write alone: its [guard](Guard) first; if it does not hold, or a message it takes is not there, the
+    /// write is [`Stale`](Verdict::Stale) and changes nothing; the others go on. A write that breaks a rule
+    /// of the contract is [`Refused`](Verdict::Refused) alone, too. An error means that the whole batch was
+    /// not applied, or that this is not known: [`Applied`] says which.
+    ///
+    /// - Postgres: `SELECT id, epoch FROM partition WHERE id = ANY($1) ORDER BY id FOR SHARE`; `UPDATE entity …
+    ///   FROM UNNEST(…) c WHERE entity.id = c.id AND entity.version = c.expected RETURNING id`; the other
+    ///   tables by `UNNEST` filtered by the ids that came back; `NOTIFY` after it, on another connection.
+    /// - Redis: one script per write, pipelined: epoch, version, `HSET`, `ZADD` alarm, rows as a sorted set and
+    ///   a hash, inbox; a message to another slot goes to an outbox in ours, which its owner moves.
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>>;
+
+    /// What must be woken: at most `limit` of them, after `after`, in the order that [`Ready`] names.
+    ///
+    /// - Postgres: a range scan of one partial index per variant, `partition = ANY($1)`.
+    /// - Redis: `ZRANGEBYSCORE` on the partition's alarm set, or a scan of its set of active keys.
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>>;
+
+    /// Lists entities, by id, a page at a time; stable while others change (R6).
+    ///
+    /// - Postgres: `WHERE id > $1 … ORDER BY id LIMIT $n`.
+    /// - Redis: `ZRANGEBYLEX` on the set of ids of each partition, merged.
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page>;
+
+    /// Deletes up to `limit` rows that nobody can see any more: of dropped lanes, of destroyed entities,
+    /// remembered replies past their time (K6). Returns how many it deleted.
+    ///
+    /// - Postgres: `DELETE … WHERE ctid IN (SELECT … LIMIT $n)`.
+    /// - Redis: `UNLINK` of the keys listed in the partition's `gone` set.
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize>;
+
+    /// «Look at partition p»: whoever commits a message to a partition hints at it. A hint may be lost,
+    /// doubled or late; scans are the truth.
+    ///
+    /// - Postgres: `LISTEN`. Redis: pub/sub.
+    fn hints(&self) -> Hints;
+}

@@ -1,0 +1,7 @@
+//! skeleton
+/// s
+#[derive(Debug)]
+pub struct Sqlite;
+/// s
+#[derive(Debug)]
+pub struct SqliteOptions;

@@ -1,0 +1,1 @@
+//! Programs that prove the kernel.
