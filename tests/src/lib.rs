@@ -1,1 +1,5 @@
 //! Programs that prove the kernel.
+
+pub mod crash;
+pub mod load;
+pub mod sim;

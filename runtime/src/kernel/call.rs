@@ -61,3 +61,6 @@ impl Call {
 pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
 }
+
+/// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).
+pub(crate) const UNPARK: &str = "drystone:unpark";

@@ -1,39 +1,93 @@
-//! skeleton
+//! The kernel: one durable entity per key, pure turns, one commit each.
+//!
+//! [`Kernel`] is the handle. Behind it a few loops share one memory ([`core`]): *hands* take turns, write
+//! batches and read; the *ringer* wakes keys on time; the *scout* looks in the store for what must be woken;
+//! the *keeper* renews leases; the *janitor* sweeps; the *watchdog* names code that blocks. No loop knows a
+//! kind: everything goes through [`Handler`](crate::Handler).
+
+mod backoff;
+mod body;
 mod call;
+mod calling;
+mod chain;
+mod core;
+mod effects;
+mod explaining;
+mod finding;
+mod hand;
+mod janitor;
+mod keeper;
+mod lease;
+mod letters;
+mod lifecycle;
+mod loader;
+mod mail;
+mod mutants;
+mod near;
 mod options;
+mod pending;
+mod race;
+mod reading;
+mod ringer;
+mod scout;
+mod seating;
+mod seeded;
+mod settling;
+mod shared;
+mod slot;
+mod source;
+mod stacking;
+mod time;
+mod turning;
 mod view;
+mod watchdog;
+mod window;
+mod working;
+mod writer;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 
 pub use call::Call;
 pub(crate) use call::Door;
+pub use effects::Event;
+pub use lifecycle::{Listener, Report};
 pub use options::Options;
 pub use view::{Explain, View, Wait};
 
+use self::{
+    call::UNPARK,
+    loader::Wanted,
+    mail::{Asker, Mail},
+    shared::Shared,
+};
 use crate::{
     Driver, Error, Key, Millis, Registry, Store,
-    store::{Page, Query},
+    store::{Found, Page, Query, Read},
 };
 
-/// The kernel over one store. Clones share it.
+/// A kernel over one store. Clones share it; when the last one is dropped without [`shutdown`](Self::shutdown)
+/// everything stops as if the process had died.
 #[derive(Clone)]
-pub struct Kernel {}
+pub struct Kernel {
+    shared: Arc<Shared>,
+    _last: Arc<Last>,
+}
 
-/// What an opening found (R1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Partitions now owned.
-    pub partitions: usize,
-    /// Of those, how many their previous owner did not end cleanly.
-    pub unclean: usize,
-    /// Alarms that were overdue (counted up to one page).
-    pub overdue: usize,
-    /// Entities that may have been running.
-    pub unfinished: usize,
-    /// Entities that are parked.
-    pub parked: usize,
+struct Last(Arc<Shared>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Kernel").field("worker", &self.shared.worker.id).finish_non_exhaustive()
+    }
 }
 
 /// Counters of one kernel since it was opened; each only grows.
@@ -43,7 +97,7 @@ pub struct Counts {
     pub turns: u64,
     /// Batches written.
     pub batches: u64,
-    /// Entity writes applied.
+    /// Entity writes in them.
     pub writes: u64,
     /// Alarms that rang.
     pub alarms: u64,
@@ -55,7 +109,7 @@ pub struct Counts {
     pub stuck: u64,
     /// Messages that became dead letters.
     pub dead_letters: u64,
-    /// Hands that the author's code blocked.
+    /// Hands that code blocked.
     pub blocked: u64,
 }
 
@@ -67,38 +121,77 @@ impl Kernel {
         driver: Arc<dyn Driver>,
         options: Options,
     ) -> Result<(Self, Report), Error> {
-        todo!()
+        let shared = Shared::new(store, registry, driver, options);
+        let report = shared.open().await?;
+        Ok((Self { _last: Arc::new(Last(shared.clone())), shared }, report))
     }
-    /// Makes a call and waits for its answer.
+
+    /// Makes a call and waits for its answer, up to its deadline.
     pub async fn call(&self, call: Call) -> Result<Bytes, Error> {
-        todo!()
+        self.shared.call(call).await
     }
-    /// The `primitive:*` view of a key; `None` if it is unbound.
+
+    /// The `primitive:*` view of a key; `None` if it is unbound (E14).
     pub async fn view(&self, key: &Key) -> Result<Option<View>, Error> {
-        todo!()
+        let Some(Found::Entity(Some(entity))) = self.read(Read::Entity(key.clone())).await? else {
+            return Ok(None);
+        };
+        let config = Read::Config { definition: entity.definition.clone(), fingerprint: entity.config };
+        let config = match self.read(config).await? {
+            Some(Found::Config(config)) => config,
+            _ => None,
+        };
+        Ok(Some(View { entity: *entity, config }))
     }
-    /// What a key waits for.
+
+    async fn read(&self, read: Read) -> Result<Option<Found>, Error> {
+        let found = self.shared.ask(|asker| Wanted::Person(vec![read], asker)).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// What a key waits for (R7).
     pub async fn explain(&self, key: &Key) -> Result<Explain, Error> {
-        todo!()
+        let (asker, answer) = oneshot::channel();
+        self.shared.with(|core, _| {
+            core.lease_of(key)?;
+            core.post(key, Mail::Explain(Asker(asker)));
+            Ok::<(), Error>(())
+        })?;
+        answer.await.map_err(|_| Error::Unknown { key: key.clone() })
     }
-    /// Lists entities (R6).
+
+    /// Lists entities, a page at a time (R6).
     pub async fn list(&self, query: Query) -> Result<Page, Error> {
-        todo!()
+        self.shared.ask(|asker| Wanted::Listing(query, asker)).await
     }
-    /// Lets a parked entity go on, with its crashes forgotten.
+
+    /// Lets a parked entity go on, with its crashes forgotten. `false` if it was not parked.
     pub async fn unpark(&self, key: &Key) -> Result<bool, Error> {
-        todo!()
+        let Some(view) = self.view(key).await?.filter(|view| view.entity.parked.is_some()) else {
+            return Ok(false);
+        };
+        let call = Call::new(view.entity.definition, key.key.clone(), UNPARK, Bytes::new());
+        self.shared.call_at(key.clone(), call).await.map(|_| true)
     }
+
+    /// Everything that entities tell from now on (E15).
+    pub fn listen(&self) -> Listener {
+        Listener::new(self.shared.events.subscribe())
+    }
+
     /// What this kernel counted.
     pub fn counts(&self) -> Counts {
-        todo!()
+        self.shared.lock().counts
     }
-    /// Our time: never goes back (A5).
+
+    /// Our time: it never goes back (A5).
     pub fn now(&self) -> Millis {
-        todo!()
+        self.shared.time.now()
     }
-    /// Ends in order: no new inputs, work gets `limit`, leases are released (R2).
+
+    /// Ends in order: no new calls, messages or alarms; work gets `limit` to end, and what does not is given
+    /// back; leases are released. Nothing counts as a crash (R2).
     pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
-        todo!()
+        self.shared.shut_down(limit).await
     }
 }

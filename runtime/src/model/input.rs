@@ -54,13 +54,13 @@ pub enum Input {
 
 impl Input {
     /// What to call it in a log line.
-    pub fn label(&self) -> &str {
+    pub fn name(&self) -> Name {
         match self {
-            Self::Call { verb, .. } | Self::Message { verb, .. } => verb,
-            Self::Alarm { .. } => "alarm",
-            Self::Done { work, .. } => work.as_str(),
-            Self::Gone { .. } => "gone",
-            Self::Changed => "changed",
+            Self::Call { verb, .. } | Self::Message { verb, .. } => verb.clone(),
+            Self::Alarm { .. } => Name::new("alarm"),
+            Self::Done { work, .. } => work.name(),
+            Self::Gone { .. } => Name::new("gone"),
+            Self::Changed => Name::new("changed"),
         }
     }
 }

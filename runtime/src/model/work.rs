@@ -22,6 +22,10 @@ impl WorkId {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    pub(crate) fn name(&self) -> Name {
+        self.0.clone()
+    }
 }
 
 impl fmt::Debug for WorkId {

@@ -32,7 +32,9 @@ pub struct Write {
     pub after: After,
     /// Which of its columns differ: a store may leave the others alone.
     pub touched: Touched,
-    /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`.
+    /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`; with
+    /// [`After::Destroyed`] they are not looked at. A put into a dropped lane is refused, as long as that lane
+    /// is not swept.
     pub rows: BTreeMap<(Lane, RowKey), Option<Bytes>>,
     /// Lanes let go; applied before `rows`.
     pub drop: Vec<DropLane>,
@@ -40,12 +42,50 @@ pub struct Write {
     pub release: Vec<(Version, Lane)>,
     /// Messages taken from this key's inbox: each must be there, else the write is stale (M1).
     pub taken: Vec<MessageId>,
-    /// Messages that stay, to be tried again.
+    /// Messages that stay, to be tried again; one that is not there is passed over.
     pub retry: Vec<Retry>,
-    /// Messages for others.
+    /// Messages for others. One that is already there, by its id, is left as it is: it met itself.
     pub sent: Vec<Outgoing>,
-    /// Replies to remember for this key: each must not be there yet, else the write is stale (E12).
+    /// Replies to remember for this key: each must not be there yet, else the write is stale (E12). One that is
+    /// past its time by the batch's `now` does not count, and is replaced.
     pub remember: Vec<Remembered>,
+}
+
+impl Write {
+    /// Whether it keeps the rules of the contract that can be seen from the write alone; if not, which one it
+    /// breaks. Every store refuses by this, so that they refuse alike.
+    pub fn check(&self, partitions: u32) -> Result<(), String> {
+        let astray = |key: &Key, partition| key.partition(partitions) != partition;
+        if astray(&self.key, self.partition) {
+            return Err(format!("{} does not belong to partition {}", self.key, self.partition.0));
+        }
+        if let Some(sent) = self.sent.iter().find(|sent| astray(&sent.to, sent.partition)) {
+            return Err(format!("{} does not belong to partition {}", sent.to, sent.partition.0));
+        }
+        self.check_after().map_err(str::to_owned)
+    }
+
+    /// The entity that its rows and lanes belong to, unless none is bound before or after.
+    pub fn entity(&self) -> Option<Version> {
+        match (&self.after, self.guard) {
+            (After::Entity(entity), _) => Some(entity.id),
+            (_, Guard::At { id, .. }) => Some(id),
+            (_, Guard::Absent) => None,
+        }
+    }
+
+    fn check_after(&self) -> Result<(), &'static str> {
+        match (&self.after, self.guard) {
+            (After::Entity(entity), _) if entity.key != self.key => Err("the entity belongs to another key"),
+            (After::Entity(entity), Guard::At { id, .. }) if entity.id != id => Err("the entity is another one"),
+            (After::Destroyed, Guard::Absent) => Err("nothing is there to be destroyed"),
+            (After::Unbound, Guard::At { .. }) => Err("a bound key cannot stay unbound"),
+            (After::Unbound, Guard::Absent) if !(self.rows.is_empty() && self.drop.is_empty()) => {
+                Err("rows belong to an entity, and none is bound")
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What must be true of a key for its write to be applied.
@@ -122,7 +162,7 @@ pub struct Remembered {
     pub hash: u64,
     /// What it was answered, in the kernel's own encoding.
     pub reply: Bytes,
-    /// How long it is kept.
+    /// Until when it is kept: at this time it is past.
     pub expires_at: Millis,
 }
 

@@ -1,12 +1,14 @@
 //! Leases: who owns which partition, and what time it is.
 
 use std::{
+    collections::BTreeSet,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use tokio::sync::mpsc;
 
+use super::{Batch, Verdict};
 use crate::{Epoch, Millis, Name, Partition};
 
 /// Who asks for leases.
@@ -97,6 +99,13 @@ impl HintSender {
         let (sender, receiver) = mpsc::channel(1024);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         Hints(receiver)
+    }
+
+    /// Hints at every partition that got messages from the writes of `batch` that were applied.
+    pub fn send_after(&self, batch: &Batch, verdicts: &[Verdict]) {
+        let applied = batch.writes.iter().zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Applied);
+        let told: BTreeSet<Partition> = applied.flat_map(|(write, _)| &write.sent).map(|sent| sent.partition).collect();
+        told.into_iter().for_each(|partition| self.send(partition));
     }
 
     /// Tells everyone; a receiver that is full misses it.

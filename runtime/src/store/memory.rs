@@ -1,4 +1,93 @@
-//! skeleton
-/// skeleton
-#[derive(Debug)]
-pub struct Memory;
+//! The store in memory: the reference that every other store is measured by, written to be read.
+//!
+//! One lock, ordered maps, no time of its own: with the same calls in the same order it gives the same
+//! answers, so simulations stand on it. Every future is ready at its first poll.
+
+mod lease;
+mod scan;
+mod sweep;
+mod tables;
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tables::Tables;
+
+use super::{
+    Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, Verdict, Want, Woken,
+    Worker,
+};
+use crate::Millis;
+
+/// A store in memory. What it holds ends with it.
+pub struct Memory {
+    clock: Box<dyn Fn() -> Millis + Send + Sync>,
+    tables: Mutex<Tables>,
+    hints: HintSender,
+}
+
+impl Memory {
+    /// An empty store with this clock for its leases and this many partitions, for ever.
+    pub fn new(clock: impl Fn() -> Millis + Send + Sync + 'static, partitions: u32) -> Self {
+        Self {
+            clock: Box::new(clock),
+            tables: Mutex::new(Tables::new(partitions.max(1))),
+            hints: HintSender::default(),
+        }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, batch: &Batch) -> Vec<Verdict> {
+        let verdicts = self.tables().commit(batch);
+        // After the lock is let go: whoever is woken finds the messages there.
+        self.hints.send_after(batch, &verdicts);
+        verdicts
+    }
+}
+
+impl Store for Memory {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            let now = (self.clock)();
+            self.tables().claim(now, worker, &want)
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        Box::pin(async move {
+            let tables = self.tables();
+            Ok(reads.iter().map(|read| tables.read(read)).collect())
+        })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(async move { Ok(self.apply(batch)) })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        Box::pin(async move { Ok(self.tables().ready(which, after, limit)) })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        Box::pin(async move { Ok(self.tables().list(query)) })
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(async move { Ok(self.tables().sweep(now, limit)) })
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.subscribe()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Memory").finish_non_exhaustive()
+    }
+}

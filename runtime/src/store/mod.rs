@@ -17,6 +17,7 @@
 mod batch;
 mod claim;
 pub mod conformance;
+mod counting;
 mod error;
 mod memory;
 mod query;
@@ -27,6 +28,7 @@ use std::pin::Pin;
 
 pub use batch::{After, Batch, Config, Guard, Once, Outgoing, Remembered, Retry, Touched, Verdict, Write};
 pub use claim::{Claimed, HintSender, Hints, Lease, Want, Worker};
+pub use counting::{Counting, StoreCounts};
 pub use error::{Applied, StoreError, StoreErrorKind};
 pub use memory::Memory;
 pub use query::{Cursor, Found, Letter, Page, Query, Read, Ready, Woken};
@@ -43,9 +45,10 @@ pub trait Store: Send + Sync + 'static {
     /// Takes, renews or releases leases on partitions, and tells the time by the store's clock (R3).
     ///
     /// A partition can be taken if nobody owns it, its lease is over by the store's clock, or its owner is
-    /// this worker; taking gives it the next epoch of the store's one sequence, marks it as not ended cleanly
-    /// and says how the previous owner ended. Renewing a lease that was taken by another leaves it out of the
-    /// answer. The highest time ever told to the store is kept and returned.
+    /// this worker; those that nobody holds are taken first. Taking gives it the next epoch of the store's one
+    /// sequence, marks it as not ended cleanly and says how the previous owner ended. Renewing a lease that was
+    /// taken by another leaves it out of the answer. Releasing gives it an epoch that nobody holds, so a late
+    /// batch of who gave it up is fenced. The highest time ever told to the store is kept and returned.
     ///
     /// - Postgres: one transaction, `SELECT … FROM partition ORDER BY id FOR UPDATE SKIP LOCKED`, then
     ///   `UPDATE … SET epoch = nextval('epoch')`; `clock_timestamp()` is the clock.
@@ -60,7 +63,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Applies a batch in one transaction and says of each write what became of it, in order.
     ///
-    /// First the epochs: a partition whose epoch differs fences all its writes, and only those. Then each
+    /// First the epochs: a partition whose epoch differs fences all its writes, and only those; a write whose
+    /// partition is not named is refused. Then each
     /// write alone: its [guard](Guard) first; if it does not hold, or a message it takes is not there, the
     /// write is [`Stale`](Verdict::Stale) and changes nothing; the others go on. A write that breaks a rule
     /// of the contract is [`Refused`](Verdict::Refused) alone, too. An error means that the whole batch was
@@ -86,7 +90,8 @@ pub trait Store: Send + Sync + 'static {
     fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page>;
 
     /// Deletes up to `limit` rows that nobody can see any more: of dropped lanes, of destroyed entities,
-    /// remembered replies past their time (K6). Returns how many it deleted.
+    /// remembered replies past their time (K6). Returns how many it deleted, its own notes of what is to be
+    /// swept included: nothing is left when it returns 0.
     ///
     /// - Postgres: `DELETE … WHERE ctid IN (SELECT … LIMIT $n)`.
     /// - Redis: `UNLINK` of the keys listed in the partition's `gone` set.

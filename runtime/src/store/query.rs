@@ -26,7 +26,7 @@ pub enum Read {
         /// At most so many.
         limit: u32,
     },
-    /// What is remembered under an idempotency key.
+    /// What is remembered under an idempotency key, past its time or not.
     Remembered {
         /// Whose.
         key: Key,
@@ -72,7 +72,7 @@ pub struct Letter {
     pub body: Bytes,
     /// How often it was tried.
     pub attempts: u32,
-    /// Not before this.
+    /// Not before this: at first the `now` of the batch that sent it.
     pub at: Millis,
 }
 

@@ -1,0 +1,369 @@
+//! One entity in memory: its record, its turns on the way to the store, its inputs, its running work.
+//!
+//! A body belongs to one hand at a time, so nothing here locks. The files beside this one each add one verb to
+//! it: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`. [`Body::step`] is the
+//! order in which they happen.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{
+    chain::Chain,
+    effects::{Effects, Ring},
+    lease::Held,
+    mail::{Asker, Mail},
+    pending::Pending,
+    seating::Seat,
+    shared::Shared,
+    source::{End, Origin, Source},
+    working::Running,
+};
+use crate::{
+    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Rows, Ticket, Work,
+    kernel::call::UNPARK,
+};
+
+pub(crate) struct Body {
+    pub(crate) key: Key,
+    pub(crate) lease: Arc<Held>,
+    /// Whether `committed` was read, or made, since this body is here.
+    pub(crate) is_warm: bool,
+    /// The entity as the store has it.
+    pub(crate) committed: Option<Entity>,
+    /// The entity after the last turn.
+    pub(crate) tip: Option<Entity>,
+    pub(crate) hot: Hot,
+    /// Turns that wait for the writer.
+    pub(crate) chain: Chain,
+    /// Turns that are with the writer, and the entity after them.
+    pub(crate) flying: Option<(Chain, Option<Entity>)>,
+
+    pub(crate) ends: VecDeque<End>,
+    pub(crate) alarm_is_due: bool,
+    pub(crate) gone: VecDeque<Ticket>,
+    /// Calls and messages, in order of arrival.
+    pub(crate) queue: VecDeque<Source>,
+    pub(crate) reads: VecDeque<Pending>,
+    /// The work list must be asked for: the entity was loaded, or somebody doubts it.
+    pub(crate) relist: bool,
+
+    /// Callers who wait for an answer that a later commit gives.
+    pub(crate) held: Vec<(Name, Pending)>,
+    pub(crate) running: Vec<Running>,
+    /// What should run, as of what is durable.
+    pub(crate) listed: Vec<Work>,
+    /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
+    pub(crate) calls_went_last: bool,
+
+    /// What must be read; sent off when the visit ends.
+    pub(crate) is_reading: bool,
+    pub(crate) wanted_rows: Vec<Range>,
+    pub(crate) rows: Rows,
+    /// The takeover after which the inbox was last read; letters wait until that is the last one.
+    pub(crate) inbox_read: Option<u64>,
+    /// The inbox may hold more than is queued here.
+    pub(crate) inbox_has_more: bool,
+    /// Letters whose code is not pure.
+    pub(crate) impure_letters: BTreeSet<MessageId>,
+
+    pub(crate) seat: Seat,
+    /// How often the alarm's turn failed in a row.
+    pub(crate) alarm_failures: u32,
+    /// Inputs whose turn failed, and when they are tried again.
+    pub(crate) later: Vec<(Duration, Source)>,
+    /// The store refused the last chain for a reason that is ours: to be parked when it is read again.
+    pub(crate) refused_by_store: Option<Parked>,
+    /// Who wants to know what it waits for.
+    pub(crate) askers: Vec<Asker>,
+}
+
+impl Body {
+    pub(crate) fn cold(key: Key, lease: Arc<Held>) -> Self {
+        Self {
+            key,
+            lease,
+            is_warm: false,
+            committed: None,
+            tip: None,
+            hot: Hot::default(),
+            chain: Chain::default(),
+            flying: None,
+            ends: VecDeque::new(),
+            alarm_is_due: false,
+            gone: VecDeque::new(),
+            queue: VecDeque::new(),
+            reads: VecDeque::new(),
+            relist: false,
+            held: Vec::new(),
+            running: Vec::new(),
+            listed: Vec::new(),
+            calls_went_last: false,
+            is_reading: false,
+            wanted_rows: Vec::new(),
+            rows: Rows::default(),
+            inbox_read: None,
+            inbox_has_more: false,
+            impure_letters: BTreeSet::new(),
+            seat: Seat::Unasked,
+            alarm_failures: 0,
+            later: Vec::new(),
+            refused_by_store: None,
+            askers: Vec::new(),
+        }
+    }
+
+    /// Takes in what has arrived, in order.
+    pub(crate) fn receive(&mut self, mail: Vec<Mail>, at: &Shared, out: &mut Effects) {
+        for item in mail {
+            match item {
+                Mail::Call(pending) if pending.borrow == Borrow::Shared => self.reads.push_back(pending),
+                Mail::Call(pending) => self.queue.push_back(Source::Call(pending)),
+                Mail::Letter(letter) => self.queue_letter(letter),
+                Mail::Look => self.look(),
+                Mail::Alarm => self.alarm_is_due = true,
+                Mail::Woken(entity) => self.warm_up(entity, at),
+                Mail::Relist => self.relist = true,
+                Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, out),
+                Mail::Rang(ring) => self.rang(ring, at, out),
+                Mail::Gone(ticket) => self.caller_left(ticket),
+                Mail::Found(reads, found) => self.found(reads, found, at, out),
+                Mail::Settled(verdict) => self.settle(verdict, at, out),
+                Mail::Explain(asker) => self.askers.push(asker),
+            }
+        }
+    }
+
+    /// Does the next thing, if there is one to do now. The order is the law: what ends and what is due first,
+    /// then calls and messages as they came.
+    pub(crate) fn step(&mut self, at: &Shared, out: &mut Effects) -> bool {
+        if !self.is_warm {
+            self.read_record(out);
+            return false;
+        }
+        if !self.is_seated(at, out) {
+            return false;
+        }
+        if self.is_parked() {
+            return self.turn_away(at, out);
+        }
+        if self.serve_read(at, out) {
+            return true;
+        }
+        if self.chain.closed || !self.wanted_rows.is_empty() {
+            return false;
+        }
+        match self.next_source(at, out) {
+            Some(source) => {
+                self.turn(source, at, out);
+                true
+            }
+            None => self.relist && self.list_again(at, out),
+        }
+    }
+
+    fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
+        if let Some(reason) = self.refused_by_store.take() {
+            self.park(reason, at);
+            return None;
+        }
+        if self.definition_changed(at) {
+            return Some(Source::Changed);
+        }
+        if let Some(end) = self.ends.pop_front() {
+            return Some(Source::End(end));
+        }
+        if at.is_closing() {
+            // Ends of work are still taken; nothing new begins (R2).
+            self.send_away(out);
+            return None;
+        }
+        if let Some(source) = self.due_again(at) {
+            return Some(source);
+        }
+        if let Some(due) = self.alarm_now(at, out) {
+            return Some(Source::Alarm(due));
+        }
+        if let Some(ticket) = self.gone.pop_front() {
+            return Some(Source::Gone(ticket));
+        }
+        self.pick(at, out)
+    }
+
+    /// The alarm, if it is due; a stale wake-up does nothing (A7).
+    fn alarm_now(&mut self, at: &Shared, out: &mut Effects) -> Option<crate::Millis> {
+        if !std::mem::take(&mut self.alarm_is_due) {
+            return None;
+        }
+        let due = self.tip.as_ref()?.alarm.filter(|due| *due <= at.time.now())?;
+        out.rung += 1;
+        Some(due)
+    }
+
+    fn definition_changed(&self, at: &Shared) -> bool {
+        let Some(entity) = &self.tip else { return false };
+        let waits = self.later.iter().any(|(_, source)| matches!(source, Source::Changed));
+        !waits && at.registry.find(&entity.definition).is_some_and(|found| found.fingerprint != entity.config)
+    }
+
+    fn due_again(&mut self, at: &Shared) -> Option<Source> {
+        let now = at.driver.monotonic();
+        let index = self.later.iter().position(|(when, _)| *when <= now)?;
+        Some(self.later.swap_remove(index).1)
+    }
+
+    /// The inbox may hold something that is not here.
+    fn look(&mut self) {
+        self.inbox_read = None;
+        self.inbox_has_more = true;
+    }
+
+    fn caller_left(&mut self, ticket: Ticket) {
+        if self.held.iter().any(|(_, pending)| pending.ticket == ticket) {
+            self.gone.push_back(ticket);
+        }
+    }
+
+    fn rang(&mut self, ring: Ring, at: &Shared, out: &mut Effects) {
+        match ring {
+            Ring::Again => {}
+            Ring::TimedOut(run) => self.give_up(run, crate::Outcome::TimedOut),
+            Ring::Silent(run) => self.check_silence(run, at, out),
+            Ring::Probation => self.end_probation(at, out),
+        }
+    }
+
+    fn is_parked(&self) -> bool {
+        self.tip.as_ref().is_some_and(|entity| entity.parked.is_some())
+    }
+
+    /// A parked entity: callers are told why; what it has stays as it is until its reason is gone.
+    fn turn_away(&mut self, at: &Shared, out: &mut Effects) -> bool {
+        let Some(entity) = &self.tip else { return false };
+        let Some(reason) = entity.parked.clone() else { return false };
+        let registered = at.registry.find(&entity.definition);
+        let cured = match &reason {
+            Parked::Unregistered => registered.is_some(),
+            Parked::Undecodable(_) => registered.is_some_and(|found| found.fingerprint != entity.config),
+            Parked::Poisoned(_) | Parked::Broken(_) => false,
+        };
+        if cured && !self.chain.closed {
+            self.unpark(None, at);
+            return true;
+        }
+        let key = self.key.clone();
+        out.answers.extend(self.reads.drain(..).map(|read| {
+            let error = Error::Parked { key: key.clone(), reason: reason.clone() };
+            (read, Err(error))
+        }));
+        self.turn_calls_away(&reason, at, out)
+    }
+
+    fn turn_calls_away(&mut self, reason: &Parked, at: &Shared, out: &mut Effects) -> bool {
+        let (calls, letters): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.queue).into_iter().partition(|source| matches!(source, Source::Call(_)));
+        self.queue = letters.into();
+        let mut unparked = false;
+        for pending in calls.into_iter().filter_map(Source::into_pending) {
+            if pending.verb == UNPARK && !self.chain.closed && !unparked {
+                self.unpark(Some(pending), at);
+                unparked = true;
+            } else {
+                let error = Error::Parked { key: self.key.clone(), reason: reason.clone() };
+                out.answers.push((pending, Err(error)));
+            }
+        }
+        unparked
+    }
+
+    fn send_away(&mut self, out: &mut Effects) {
+        let queue = std::mem::take(&mut self.queue);
+        let calls = queue.into_iter().filter_map(Source::into_pending);
+        out.answers.extend(calls.map(|pending| (pending, Err(Error::Closing))));
+    }
+
+    /// Tells those who asked, once there is something to tell.
+    pub(crate) fn answer_askers(&mut self, at: &Shared) {
+        if self.is_warm {
+            for asker in std::mem::take(&mut self.askers) {
+                asker.answer(self.explain(at));
+            }
+        }
+    }
+
+    /// Whether nothing here would be lost if it left memory.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.chain.is_empty()
+            && self.flying.is_none()
+            && self.running.is_empty()
+            && self.queue.is_empty()
+            && self.reads.is_empty()
+            && self.ends.is_empty()
+            && self.held.is_empty()
+            && self.gone.is_empty()
+            && self.later.is_empty()
+            && self.listed.is_empty()
+            && self.askers.is_empty()
+            && !self.is_reading
+            && !self.alarm_is_due
+            && !self.relist
+            && !matches!(self.seat, Seat::InLine | Seat::Counting)
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        size_of::<Self>() + self.committed.as_ref().map_or(0, Entity::weight)
+    }
+
+    /// Drops what the handler remembers; nothing changes but time (E13).
+    pub(crate) fn forget(&mut self) {
+        // While a piece of work holds the struct, or a row is awaited, the memory may be part of a turn.
+        if self.rows.is_empty() {
+            self.hot.clear();
+        }
+    }
+
+    /// The partition is lost: whoever has not begun may ask the new owner, of the others nothing is known.
+    pub(crate) fn abandon(&mut self, out: &mut Effects) {
+        let error = Error::NotOwner { partition: self.lease.partition, owner: None };
+        let queued = self.queue.drain(..).filter_map(Source::into_pending).chain(self.reads.drain(..));
+        out.answers.extend(queued.map(|pending| (pending, Err(error.clone()))));
+        self.keep_half_of_the_chain(out);
+        // Callers who are dropped unanswered learn that the outcome is unknown.
+        self.running.clear();
+        self.held.clear();
+        self.ends.clear();
+        self.chain = Chain::default();
+        self.flying = None;
+    }
+
+    /// A planted bug: callers of a chain's first half are told that all is well.
+    fn keep_half_of_the_chain(&mut self, out: &mut Effects) {
+        if !crate::planted::Bug::HalfAChainKept.planted() {
+            return;
+        }
+        let links = std::mem::take(&mut self.chain).links;
+        let half = links.len().div_ceil(2);
+        for mut link in links.into_iter().take(half) {
+            let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
+            out.answers.extend(link.source.into_pending().map(|pending| (pending, reply)));
+        }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Body").field("key", &self.key).field("tip", &self.tip).finish_non_exhaustive()
+    }
+}
+
+/// The origin of a run that a caller or a message waits for.
+pub(crate) fn origin_of(source: Source) -> Origin {
+    match source {
+        Source::Call(pending) => Origin::Call(pending),
+        Source::Letter(letter) => Origin::Letter(letter),
+        Source::End(end) => end.origin,
+        _ => Origin::Listed,
+    }
+}

@@ -1,0 +1,120 @@
+//! A call on its way in: checked, admitted, waited for.
+
+use bytes::Bytes;
+
+use super::{
+    Call,
+    call::UNPARK,
+    mail::Mail,
+    pending::{Asked, Caller, Pending},
+    race::{First, race},
+    shared::Shared,
+};
+use crate::{
+    Borrow, Error, Key, Limit, Ticket, key_bytes_max, stable_hash,
+    store::{Once, StoreErrorKind},
+};
+
+impl Shared {
+    pub(crate) async fn call(&self, call: Call) -> Result<Bytes, Error> {
+        let definition = self.registry.get(&call.definition)?;
+        let key = Key::new(definition.space.clone(), call.key.clone())?;
+        self.call_at(key, call).await
+    }
+
+    pub(crate) async fn call_at(&self, key: Key, call: Call) -> Result<Bytes, Error> {
+        self.check(&call, &key)?;
+        let deadline = self.driver.monotonic() + call.deadline.unwrap_or(self.options.deadline);
+        let (caller, answer) = Caller::new(key.clone());
+        let ticket = self.admit(&key, call, caller)?;
+        let mut leaving = Leaving { shared: self, key: &key, ticket, is_answered: false };
+        match race(answer, self.driver.sleep_until(deadline)).await {
+            First::Left(reply) => {
+                leaving.is_answered = true;
+                reply.unwrap_or_else(|_| Err(Error::Unknown { key: key.clone() }))
+            }
+            First::Right(()) => Err(match self.trouble() {
+                Some(error) => Error::Store(error),
+                None => Error::Deadline { key: key.clone() },
+            }),
+        }
+    }
+
+    fn check(&self, call: &Call, key: &Key) -> Result<(), Error> {
+        if self.is_closing() {
+            return Err(Error::Closing);
+        }
+        let limit = self.options.payload_bytes_max;
+        if call.body.len() > limit {
+            return Err(Error::TooLarge { what: Limit::PayloadBytes, found: call.body.len(), limit });
+        }
+        let once = call.once.as_ref().map_or(1, Once::len);
+        if once == 0 || once > key_bytes_max() {
+            return Err(Error::TooLarge { what: Limit::KeyBytes, found: once, limit: key_bytes_max() });
+        }
+        call.verb.clone().checked()?;
+        if call.chain.contains(key) {
+            let chain = call.chain.iter().chain([key]).cloned().collect();
+            return Err(Error::Cycle { chain });
+        }
+        Ok(())
+    }
+
+    fn admit(&self, key: &Key, call: Call, caller: Caller) -> Result<Ticket, Error> {
+        let borrow = match call.verb.as_str() {
+            UNPARK => Borrow::None,
+            verb => self.registry.get(&call.definition)?.handler.borrow(verb),
+        };
+        let number = self.next_number();
+        self.with(|core, _| {
+            let epoch = core.lease_of(key)?.epoch;
+            if let Some(error) = core.trouble.as_ref().filter(|error| error.kind() == StoreErrorKind::Full)
+                && borrow != Borrow::Shared
+            {
+                return Err(Error::Store(error.clone()));
+            }
+            let ticket = Ticket { epoch, number };
+            let pending = pending(call, caller, ticket, borrow);
+            match core.admit(key, pending, &self.options) {
+                Ok(()) => Ok(ticket),
+                Err((pending, error)) => {
+                    pending.answer(Err(error.clone()));
+                    Err(error)
+                }
+            }
+        })
+    }
+}
+
+fn pending(call: Call, caller: Caller, ticket: Ticket, borrow: Borrow) -> Pending {
+    let hash = || stable_hash(&[call.definition.as_bytes(), call.verb.as_bytes(), &call.body]) >> 1;
+    let once = call.once.as_ref().map(|once| Asked { once: once.clone(), hash: hash(), is_new: false });
+    Pending {
+        once,
+        definition: call.definition,
+        verb: call.verb,
+        body: call.body,
+        ticket,
+        borrow,
+        impure: false,
+        chain: call.chain,
+        caller,
+    }
+}
+
+/// A caller who stops waiting, by its deadline or because it was dropped, says so.
+struct Leaving<'a> {
+    shared: &'a Shared,
+    key: &'a Key,
+    ticket: Ticket,
+    is_answered: bool,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.shared.post_resident(self.key, Mail::Gone(self.ticket));
+        }
+    }
+}
+

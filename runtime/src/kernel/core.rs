@@ -1,0 +1,483 @@
+//! The kernel's memory: every key that is awake, and who goes next. Behind one lock, held only briefly: no code
+//! of a handler's runs under it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{
+    Counts, Options,
+    body::Body,
+    effects::{Effects, Event, Ring},
+    lease::Held,
+    loader::Wanted,
+    mail::{Mail, Settled},
+    near::Near,
+    pending::Pending,
+    seeded::Seeded,
+    shared::Shared,
+    slot::Slot,
+    source::Source,
+    writer::Flight,
+};
+use crate::{
+    Error, Key, Limit, Millis, Partition, Reply,
+    store::{Batch, StoreError},
+};
+
+/// What a hand does next.
+pub(crate) enum Job {
+    /// Visits a key.
+    Visit(Key, Box<Body>, Vec<Mail>),
+    /// Writes a batch.
+    Write(Flight),
+    /// Reads what bodies asked for.
+    Load(Vec<Wanted>),
+}
+
+pub(crate) struct Core {
+    pub(crate) slots: HashMap<Key, Slot, Seeded>,
+    runnable: VecDeque<Key>,
+    writable: VecDeque<Key>,
+    pub(crate) wanted: VecDeque<Wanted>,
+    is_writing: bool,
+    is_loading: bool,
+    /// Visits since the writer last took off.
+    visits: usize,
+    /// Hands that wait for a job.
+    pub(crate) idle_hands: usize,
+    pub(crate) leases: BTreeMap<Partition, Arc<Held>>,
+    pub(crate) others: BTreeMap<Partition, String>,
+    pub(crate) partitions: u32,
+    pub(crate) near: Near,
+    timers: BTreeMap<(Duration, u64), (Key, Ring)>,
+    next_timer: u64,
+    /// The ringer found too much to do and waits until some of it is done.
+    ringer_waits: bool,
+    /// Keys that wait for a place to run work.
+    work_line: VecDeque<Key>,
+    /// Keys written since the scan that is under way began: its records of them are old.
+    pub(crate) written: Option<BTreeSet<Key>>,
+    waiting_bytes: usize,
+    resident_bytes: usize,
+    /// Keys in memory, least recently looked at first.
+    residents: VecDeque<Key>,
+    /// Partitions that were taken and are not recovered yet.
+    pub(crate) to_recover: BTreeSet<Partition>,
+    /// Partitions that a hint told of.
+    pub(crate) hinted: BTreeSet<Partition>,
+    pub(crate) trouble: Option<StoreError>,
+    pub(crate) counts: Counts,
+}
+
+/// What may be done once the lock is free: answers and events.
+#[derive(Default)]
+pub(crate) struct Released {
+    pub(crate) answers: Vec<(Pending, Reply)>,
+    pub(crate) events: Vec<Event>,
+    /// How many hands there is something to do for.
+    pub(crate) hands: usize,
+    /// A timer is earlier than the ringer knows.
+    pub(crate) ring: bool,
+}
+
+impl Core {
+    pub(crate) fn new(options: &Options, seed: u64) -> Self {
+        Self {
+            slots: HashMap::with_hasher(Seeded::new(seed)),
+            runnable: VecDeque::new(),
+            writable: VecDeque::new(),
+            wanted: VecDeque::new(),
+            is_writing: false,
+            is_loading: false,
+            visits: 0,
+            idle_hands: 0,
+            leases: BTreeMap::new(),
+            others: BTreeMap::new(),
+            partitions: 1,
+            near: Near::new(options.near_max, Seeded::new(seed)),
+            timers: BTreeMap::new(),
+            next_timer: 0,
+            ringer_waits: false,
+            work_line: VecDeque::new(),
+            written: None,
+            waiting_bytes: 0,
+            resident_bytes: 0,
+            residents: VecDeque::new(),
+            to_recover: BTreeSet::new(),
+            hinted: BTreeSet::new(),
+            trouble: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The lease that a key falls under, or who else to ask.
+    pub(crate) fn lease_of(&self, key: &Key) -> Result<&Arc<Held>, Error> {
+        let partition = key.partition(self.partitions);
+        let owner = || self.others.get(&partition).cloned();
+        self.leases.get(&partition).ok_or_else(|| Error::NotOwner { partition, owner: owner() })
+    }
+
+    /// Takes a call in, if there is room for it (R8).
+    pub(crate) fn admit(&mut self, key: &Key, pending: Pending, options: &Options) -> Result<(), (Pending, Error)> {
+        let over = |what| Error::Overloaded { what };
+        let refusal = match self.lease_of(key) {
+            Err(error) => Some(error),
+            Ok(_) if self.waiting_bytes + pending.weight() > options.waiting_bytes_max => Some(over(Limit::WaitingBytes)),
+            Ok(_) if self.writable.len() > options.batch_writes_max => Some(over(Limit::WaitingCommits)),
+            Ok(_) => None,
+        };
+        if let Some(error) = refusal {
+            return Err((pending, error));
+        }
+        if self.slots.get(key).is_some_and(|slot| slot.calls >= options.calls_per_key_max) {
+            return Err((pending, over(Limit::CallsPerKey)));
+        }
+        let weight = pending.weight();
+        self.waiting_bytes += weight;
+        self.post(key, Mail::Call(pending));
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.calls += 1;
+            slot.bytes += weight;
+        }
+        Ok(())
+    }
+
+    /// Puts mail at a key and the key in the run queue; a key of another owner's is none of ours.
+    pub(crate) fn post(&mut self, key: &Key, mail: Mail) {
+        if !self.slots.contains_key(key) {
+            let Ok(lease) = self.lease_of(key) else { return };
+            let slot = Slot::new(Body::cold(key.clone(), lease.clone()));
+            self.resident_bytes += slot.weight;
+            self.residents.push_back(key.clone());
+            self.slots.insert(key.clone(), slot);
+        }
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.mail.push(mail);
+        }
+        self.queue(key);
+    }
+
+    /// The same, but only for a key that is in memory.
+    pub(crate) fn post_resident(&mut self, key: &Key, mail: Mail) {
+        if self.slots.contains_key(key) {
+            self.post(key, mail);
+        }
+    }
+
+    pub(crate) fn is_resident(&self, key: &Key) -> bool {
+        self.slots.contains_key(key)
+    }
+
+    fn queue(&mut self, key: &Key) {
+        if let Some(slot) = self.slots.get_mut(key).filter(|slot| !slot.is_queued && slot.body.is_some()) {
+            slot.is_queued = true;
+            self.runnable.push_back(key.clone());
+        }
+    }
+
+    /// What a hand should do now. Turns come first while there are not too many of them, so that more of them
+    /// share a batch; the writer is never idle for long.
+    pub(crate) fn next_job(&mut self, at: &Shared) -> Option<Job> {
+        if !self.is_loading && !self.wanted.is_empty() {
+            self.is_loading = true;
+            let count = self.wanted.len().min(256);
+            return Some(Job::Load(self.wanted.drain(..count).collect()));
+        }
+        self.call_work_line(at);
+        let writer_waits = !self.is_writing && !self.writable.is_empty();
+        if writer_waits
+            && (self.runnable.is_empty() || self.visits >= at.options.turns_per_visit)
+            && let Some(flight) = self.take_off(at)
+        {
+            return Some(Job::Write(flight));
+        }
+        self.next_visit()
+    }
+
+    fn next_visit(&mut self) -> Option<Job> {
+        while let Some(key) = self.runnable.pop_front() {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            slot.is_queued = false;
+            if let Some(body) = slot.body.take() {
+                self.visits += 1;
+                slot.was_used = true;
+                return Some(Job::Visit(key, body, std::mem::take(&mut slot.mail)));
+            }
+        }
+        None
+    }
+
+    fn call_work_line(&mut self, at: &Shared) {
+        if !self.work_line.is_empty() && at.has_place() {
+            for key in std::mem::take(&mut self.work_line) {
+                self.queue(&key);
+            }
+        }
+    }
+
+    /// How many more hands there is something to do for.
+    pub(crate) fn hands_wanted(&mut self, options: &Options) -> usize {
+        let write = usize::from(!self.is_writing && !self.writable.is_empty());
+        let load = usize::from(!self.is_loading && !self.wanted.is_empty());
+        let visits = usize::from(!self.runnable.is_empty());
+        let wanted = (write.max(visits) + load).min(self.idle_hands).min(options.hands);
+        self.idle_hands -= wanted;
+        wanted
+    }
+
+    /// Whether the ringer, who waits, may go on.
+    pub(crate) fn may_ring(&mut self, options: &Options) -> bool {
+        let may = self.ringer_waits && self.runnable.len() < options.pace / 2 + 1;
+        self.ringer_waits &= !may;
+        may
+    }
+
+    /// Takes every chain that waits, merged to one write per entity.
+    fn take_off(&mut self, at: &Shared) -> Option<Flight> {
+        let mut flight = Flight::new(Batch { now: at.time.now(), ..Batch::default() });
+        let mut visiting = VecDeque::new();
+        while flight.has_room(&at.options)
+            && let Some(key) = self.writable.pop_front()
+        {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            match slot.body.as_mut() {
+                // A hand has it: it stays in line.
+                None => visiting.push_back(key),
+                Some(body) => {
+                    slot.is_writable = false;
+                    let before = body.committed.clone();
+                    if let Some(write) = body.take_off() {
+                        flight.add(key, body.lease.epoch, write, before);
+                    }
+                }
+            }
+        }
+        self.writable.append(&mut visiting);
+        if flight.is_empty() {
+            return None;
+        }
+        self.is_writing = true;
+        self.visits = 0;
+        Some(flight)
+    }
+
+    pub(crate) fn loaded(&mut self) {
+        self.is_loading = false;
+    }
+
+    pub(crate) fn written(&mut self) {
+        self.is_writing = false;
+    }
+
+    /// Tells an entity what became of its chain.
+    pub(crate) fn settle(&mut self, key: &Key, verdict: Settled, at: &Shared, released: &mut Released) {
+        if let Some(written) = &mut self.written {
+            written.insert(key.clone());
+        }
+        let Some(slot) = self.slots.get_mut(key) else { return };
+        let Some(mut body) = slot.body.take() else {
+            slot.mail.push(Mail::Settled(verdict));
+            return;
+        };
+        let mut out = Effects::default();
+        body.settle(verdict, at, &mut out);
+        let more = !body.is_idle();
+        self.put_back(key, body, out, more, at, released);
+    }
+
+    /// Returns a body after a visit or a settlement, and does what it left to do.
+    pub(crate) fn put_back(
+        &mut self,
+        key: &Key,
+        mut body: Box<Body>,
+        mut out: Effects,
+        more: bool,
+        at: &Shared,
+        released: &mut Released,
+    ) {
+        let Some(slot) = self.slots.get_mut(key) else { return };
+        if slot.is_lost {
+            body.abandon(&mut out);
+            self.remove(key);
+            return self.carry_out(key, out, at, released);
+        }
+        let (calls, bytes) = waiting(&body, &slot.mail);
+        self.waiting_bytes = self.waiting_bytes + bytes - slot.bytes;
+        self.resident_bytes = self.resident_bytes + body.weight() - slot.weight;
+        (slot.calls, slot.bytes, slot.weight) = (calls, bytes, body.weight());
+        if body.chain.writes() && body.flying.is_none() && !slot.is_writable {
+            slot.is_writable = true;
+            self.writable.push_back(key.clone());
+        }
+        let again = more || !slot.mail.is_empty();
+        slot.body = Some(body);
+        if again {
+            self.queue(key);
+        }
+        self.carry_out(key, out, at, released);
+        if self.resident_bytes > at.options.resident_bytes_max {
+            self.evict(at);
+        }
+    }
+
+    fn carry_out(&mut self, key: &Key, out: Effects, at: &Shared, released: &mut Released) {
+        // Messages are with their receivers before the answers of the same commit go out (M2).
+        for (to, letter) in out.letters {
+            self.post(&to, Mail::Letter(letter));
+        }
+        if !out.reads.is_empty() {
+            self.wanted.push_back(Wanted::Body(key.clone(), out.reads));
+        }
+        if let Some(alarm) = out.alarm {
+            self.near.set(key, alarm, None);
+            released.ring |= alarm.is_some() && self.near.next() == alarm;
+        }
+        for (when, ring) in out.timers {
+            released.ring |= self.set_timer(when, key.clone(), ring);
+        }
+        for other in out.wake {
+            self.queue(&other);
+        }
+        if out.wants_work_place {
+            self.work_line.push_back(key.clone());
+        }
+        self.counts.turns += out.turns;
+        self.counts.alarms += out.rung;
+        self.counts.started += out.started;
+        self.counts.late_ends += out.late_ends;
+        self.counts.dead_letters += out.dead_letters;
+        released.answers.extend(out.answers);
+        released.events.extend(out.events);
+        released.hands += self.hands_wanted(&at.options);
+        released.ring |= self.may_ring(&at.options);
+    }
+
+    fn set_timer(&mut self, when: Duration, key: Key, ring: Ring) -> bool {
+        self.next_timer += 1;
+        self.timers.insert((when, self.next_timer), (key, ring));
+        self.timers.first_key_value().is_some_and(|((first, _), _)| *first == when)
+    }
+
+    /// Lets the least recently used go until there is room; never one that something would be lost with.
+    fn evict(&mut self, at: &Shared) {
+        for _ in 0..self.residents.len() {
+            if self.resident_bytes <= at.options.resident_bytes_max / 8 * 7 {
+                return;
+            }
+            let Some(key) = self.residents.pop_front() else { return };
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            let idle = slot.body.as_ref().is_some_and(|body| body.is_idle()) && slot.mail.is_empty();
+            if slot.was_used || !idle || slot.is_queued {
+                slot.was_used = false;
+                self.residents.push_back(key);
+            } else {
+                self.remove(&key);
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Slot> {
+        let slot = self.slots.remove(key)?;
+        self.resident_bytes -= slot.weight;
+        self.waiting_bytes -= slot.bytes;
+        Some(slot)
+    }
+
+    /// Rings what is due: alarms, timers. Says when it must be done again.
+    pub(crate) fn ring(&mut self, now: Millis, monotonic: Duration, at: &Shared) -> Option<Duration> {
+        let room = at.options.pace.saturating_sub(self.runnable.len());
+        for (key, record) in self.near.take_due(now, room) {
+            if let Some(record) = record.filter(|_| !self.is_resident(&key)) {
+                self.post(&key, Mail::Woken(record));
+            }
+            self.post(&key, Mail::Alarm);
+        }
+        while let Some(entry) = self.timers.first_entry()
+            && entry.key().0 <= monotonic
+        {
+            let (key, ring) = entry.remove();
+            self.post_resident(&key, Mail::Rang(ring));
+        }
+        self.ringer_waits = room == 0;
+        let alarm = self.near.next().filter(|_| room > 0).map(|next| monotonic + next.since(now));
+        let timer = self.timers.first_key_value().map(|((when, _), _)| *when);
+        let lease = self.leases.values().map(|lease| lease.until()).min();
+        [alarm, timer, lease].into_iter().flatten().min()
+    }
+
+    /// Gives up a partition at once: its entities leave memory, their callers are told.
+    pub(crate) fn lose(&mut self, partition: Partition, at: &Shared, released: &mut Released) {
+        let Some(lease) = self.leases.remove(&partition) else { return };
+        lease.lose();
+        self.near.remove_partition(partition, self.partitions);
+        let keys: Vec<Key> =
+            self.slots.keys().filter(|key| key.partition(self.partitions) == partition).cloned().collect();
+        for key in keys {
+            self.drop_slot(&key, at, released);
+        }
+    }
+
+    fn drop_slot(&mut self, key: &Key, at: &Shared, released: &mut Released) {
+        let mut out = Effects::default();
+        out.wake.extend(at.window.leave(key));
+        let Some(slot) = self.slots.get_mut(key) else { return };
+        let error = Error::NotOwner { partition: key.partition(self.partitions), owner: None };
+        for mail in slot.mail.drain(..) {
+            if let Mail::Call(pending) = mail {
+                out.answers.push((pending, Err(error.clone())));
+            }
+        }
+        match slot.body.take() {
+            Some(mut body) => {
+                body.abandon(&mut out);
+                self.remove(key);
+            }
+            None => slot.is_lost = true,
+        }
+        self.carry_out(key, out, at, released);
+    }
+
+    /// Whether nothing runs and nothing is on its way: a kernel that is closing may end.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let busy = |slot: &Slot| match &slot.body {
+            None => true,
+            Some(body) => {
+                !body.running.is_empty() || !body.chain.is_empty() || body.flying.is_some() || !body.ends.is_empty()
+            }
+        };
+        !self.is_writing && !self.slots.values().any(busy)
+    }
+
+    /// Drops every piece of work that runs; what it would have done is done again later.
+    pub(crate) fn drop_work(&mut self) {
+        for body in self.slots.values_mut().filter_map(|slot| slot.body.as_mut()) {
+            body.running.clear();
+        }
+    }
+
+    pub(crate) fn written_one_batch(&mut self, writes: usize) {
+        self.counts.batches += 1;
+        self.counts.writes += writes as u64;
+    }
+
+    pub(crate) fn run_queue(&self) -> usize {
+        self.runnable.len()
+    }
+}
+
+/// The calls that wait at a key, and their bytes.
+fn waiting(body: &Body, mail: &[Mail]) -> (usize, usize) {
+    let queued = body.queue.iter().filter_map(|source| match source {
+        Source::Call(pending) => Some(pending.weight()),
+        _ => None,
+    });
+    let mailed = mail.iter().filter_map(|mail| match mail {
+        Mail::Call(pending) => Some(pending.weight()),
+        _ => None,
+    });
+    let all = queued.chain(mailed).chain(body.reads.iter().map(Pending::weight));
+    all.fold((0, 0), |(calls, bytes), weight| (calls + 1, bytes + weight))
+}

@@ -1,0 +1,80 @@
+//! What a scan found, and what is done about it. A record is used as it was read only if nothing of that key
+//! was written since the scan began; otherwise the key reads it again.
+
+use std::collections::BTreeSet;
+
+use super::{core::Core, mail::Mail};
+use crate::{Key, Millis, store::Woken};
+
+impl Core {
+    /// A scan begins: what is written from here on is newer than what it finds.
+    pub(crate) fn scan_begins(&mut self) {
+        self.written = Some(BTreeSet::new());
+    }
+
+    /// Whether a record that the scan found is still what the store has.
+    pub(crate) fn is_fresh(&self, key: &Key) -> bool {
+        !self.is_resident(key) && self.written.as_ref().is_some_and(|written| !written.contains(key))
+    }
+
+    pub(crate) fn scan_ends(&mut self) {
+        self.written = None;
+    }
+
+    /// It was running, or is parked: it is looked at anew.
+    pub(crate) fn wake(&mut self, woken: Woken) {
+        match woken.entity {
+            Some(entity) if self.is_fresh(&woken.key) => self.post(&woken.key, Mail::Woken(entity)),
+            _ if self.is_resident(&woken.key) => {}
+            _ => self.post(&woken.key, Mail::Look),
+        }
+    }
+
+    /// Its inbox holds something.
+    pub(crate) fn look_at(&mut self, woken: Woken) {
+        self.post(&woken.key, Mail::Look);
+    }
+
+    /// Its alarm is due, and perhaps nobody knows.
+    pub(crate) fn ring_again(&mut self, woken: Woken) {
+        if self.near.contains(&woken.key) {
+            return;
+        }
+        if let Some(entity) = woken.entity.filter(|_| self.is_fresh(&woken.key)) {
+            self.post(&woken.key, Mail::Woken(entity));
+        }
+        self.post(&woken.key, Mail::Alarm);
+    }
+
+    /// Keeps a page of alarms that ring soon. Says whether there is room for another page.
+    pub(crate) fn extend_near(&mut self, page: Vec<Woken>, reached: Millis, next_page: usize) -> bool {
+        self.near.extend(reached);
+        for woken in page {
+            self.keep_near(woken);
+        }
+        self.scan_ends();
+        let goes_on = self.near.horizon() == reached && self.near.has_room(next_page);
+        if !goes_on {
+            self.near.stop_before(reached);
+        }
+        goes_on
+    }
+
+    fn keep_near(&mut self, woken: Woken) {
+        let Some(entity) = woken.entity else { return };
+        let resident = self.slots.get(&woken.key).map(|slot| slot.body.as_ref().filter(|body| body.is_warm));
+        match resident {
+            Some(Some(body)) => {
+                let alarm = body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
+                self.near.set(&woken.key, alarm, None);
+            }
+            // What was set since is newer than the scan.
+            _ if self.near.contains(&woken.key) => {}
+            Some(None) => self.near.set(&woken.key, entity.alarm, None),
+            None => {
+                let (alarm, fresh) = (entity.alarm, self.is_fresh(&woken.key));
+                self.near.set(&woken.key, alarm, fresh.then_some(entity));
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A hand: a thread of the kernel that does whatever is next, a visit, a batch or a read.
+//!
+//! All hands are alike, so a lone call needs one of them only, and one that the author's code blocks can be
+//! replaced by another.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    body::Body,
+    core::{Job, Released},
+    effects::Effects,
+    mail::Mail,
+    shared::Shared,
+    watchdog::Station,
+};
+use crate::Key;
+
+/// How long one visit may go on before other keys have their turn.
+const VISIT_MAX: Duration = Duration::from_millis(1);
+
+impl Shared {
+    /// Works until the kernel is closed, or this hand was replaced.
+    pub(crate) async fn hand(self: Arc<Self>, station: Arc<Station>) {
+        while let Some(job) = self.next_job().await {
+            match job {
+                Job::Visit(key, body, mail) => self.visit(&key, body, mail, &station),
+                Job::Write(flight) => self.fly(flight).await,
+                Job::Load(wanted) => self.load(wanted).await,
+            }
+            if station.is_replaced() {
+                return;
+            }
+        }
+    }
+
+    async fn next_job(&self) -> Option<Job> {
+        while !self.is_closed() {
+            match self.job_now() {
+                Some(job) => return Some(job),
+                None => self.hands.notified().await,
+            }
+        }
+        None
+    }
+
+    fn job_now(&self) -> Option<Job> {
+        let mut released = Released::default();
+        let mut core = self.lock();
+        let job = core.next_job(self);
+        match &job {
+            Some(_) => released.hands = core.hands_wanted(&self.options),
+            None => core.idle_hands += 1,
+        }
+        released.ring = core.may_ring(&self.options);
+        drop(core);
+        self.let_go(released);
+        job
+    }
+
+    /// Opens a key's mail and takes its turns, up to a bound, so that one hot key does not starve the others.
+    fn visit(&self, key: &Key, mut body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) {
+        let began = self.driver.monotonic();
+        station.begin(began, key);
+        let mut out = Effects { station: Some(station.clone()), ..Effects::default() };
+        if self.options.forget_one_in.is_some_and(|n| self.driver.random().is_multiple_of(n.max(1))) {
+            body.forget();
+        }
+        body.receive(mail, self, &mut out);
+        let mut more = self.take_turns(&mut body, began, &mut out);
+        body.tend_work(self, &mut out);
+        body.ask_for_rows(&mut out);
+        body.answer_askers(self);
+        more |= !body.ends.is_empty() && !body.chain.closed && body.seat.is_taken();
+        station.end();
+        let mut released = Released::default();
+        self.lock().put_back(key, body, out, more, self, &mut released);
+        self.let_go(released);
+    }
+
+    /// Says whether there is more to do at once.
+    fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+        for turn in 0..self.options.turns_per_visit {
+            if !body.step(self, out) {
+                return false;
+            }
+            if turn % 8 == 7 && self.driver.monotonic().saturating_sub(began) > VISIT_MAX {
+                return true;
+            }
+        }
+        true
+    }
+}

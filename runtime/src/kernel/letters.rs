@@ -1,0 +1,215 @@
+//! Messages at their receiver: taken in order per sender, tried again, or dead letters (M1, M4).
+
+use super::{
+    body::Body,
+    chain::{Chain, Link},
+    effects::{Effects, Ring},
+    backoff::backoff,
+    reading::INBOX_PAGE,
+    shared::Shared,
+    source::{Origin, Source},
+};
+use crate::{
+    Borrow, DeadLetter, Error, Key, MessageId, Millis, Version,
+    store::{Letter, Outgoing, Retry},
+};
+
+/// Letters that are kept queued; the others wait in the inbox.
+const QUEUED_LETTERS_MAX: usize = 256;
+
+/// What stands in the way of those further back, while the queue is looked through.
+#[derive(Default)]
+struct Blocked {
+    exclusive: bool,
+    senders: Vec<Key>,
+}
+
+impl Body {
+    /// A letter that became durable a moment ago, from an entity of this worker.
+    pub(crate) fn queue_letter(&mut self, letter: Letter) {
+        if self.knows(letter.id) {
+            return;
+        }
+        if self.letters_queued() >= QUEUED_LETTERS_MAX {
+            self.inbox_has_more = true;
+            return;
+        }
+        self.queue.push_back(Source::Letter(letter));
+    }
+
+    pub(crate) fn letters_queued(&self) -> usize {
+        self.queue.iter().filter(|source| matches!(source, Source::Letter(_))).count()
+    }
+
+    /// The inbox as the store has it: what is not known yet joins the queue, each sender's in order.
+    pub(crate) fn found_inbox(&mut self, letters: Vec<Letter>, at: &Shared) {
+        self.inbox_read = Some(at.takeovers());
+        self.inbox_has_more = letters.len() >= INBOX_PAGE as usize;
+        for letter in letters {
+            if self.knows(letter.id) {
+                continue;
+            }
+            let later = |source: &Source| {
+                matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id)
+            };
+            match self.queue.iter().position(later) {
+                Some(index) => self.queue.insert(index, Source::Letter(letter)),
+                None => self.queue.push_back(Source::Letter(letter)),
+            }
+        }
+    }
+
+    /// Whether a message is here already: queued, being handled, or taken by a commit on its way.
+    fn knows(&self, id: MessageId) -> bool {
+        let taken = |chain: &Chain| chain.taken.contains(&id);
+        self.queue.iter().any(|source| source.message() == Some(id))
+            || self.running.iter().any(|running| matches!(&running.origin, Origin::Letter(letter) if letter.id == id))
+            || self.ends.iter().any(|end| matches!(&end.origin, Origin::Letter(letter) if letter.id == id))
+            || taken(&self.chain)
+            || self.flying.as_ref().is_some_and(|(flying, _)| taken(flying))
+    }
+
+    /// The first call or message whose turn may be taken now.
+    pub(crate) fn pick(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
+        if self.inbox_has_more && self.letters_queued() == 0 || self.letters_are_stale(at) {
+            self.read_inbox(out);
+        }
+        let mut blocked = Blocked::default();
+        let mut index = 0;
+        while index < self.queue.len() {
+            if self.left_before_its_turn(index) {
+                self.queue.remove(index);
+                continue;
+            }
+            if self.may_take(index, &mut blocked, at, out) {
+                return self.queue.remove(index);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// Letters wait until the inbox was read after the last takeover: an older one of the same sender may lie
+    /// there (M1).
+    fn letters_are_stale(&self, at: &Shared) -> bool {
+        self.inbox_read != Some(at.takeovers()) && self.letters_queued() > 0
+    }
+
+    fn left_before_its_turn(&self, index: usize) -> bool {
+        matches!(&self.queue[index], Source::Call(pending) if pending.caller.is_gone())
+    }
+
+    fn may_take(&mut self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
+        match &self.queue[index] {
+            Source::Call(_) => self.may_take_call(index, blocked, out),
+            Source::Letter(_) => self.may_take_letter(index, blocked, at, out),
+            _ => true,
+        }
+    }
+
+    fn may_take_call(&mut self, index: usize, blocked: &mut Blocked, out: &mut Effects) -> bool {
+        let Source::Call(pending) = &self.queue[index] else { return false };
+        let exclusive = pending.borrow == Borrow::Exclusive;
+        let waits_for_its_first = match &pending.once {
+            Some(asked) if self.is_in_progress(&asked.once) => true,
+            Some(asked) if !asked.is_new => {
+                let once = asked.once.clone();
+                self.look_up(once, out);
+                true
+            }
+            _ => false,
+        };
+        let Source::Call(pending) = &self.queue[index] else { return false };
+        let may = !waits_for_its_first
+            && !(exclusive && (blocked.exclusive || self.is_lent()))
+            && (!pending.impure || self.state_is_durable());
+        blocked.exclusive |= exclusive && !may;
+        may
+    }
+
+    fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
+        let Source::Letter(letter) = &self.queue[index] else { return false };
+        let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| found.handler.borrow(&letter.verb));
+        let exclusive = borrow == Borrow::Exclusive;
+        let now = at.time.now();
+        if letter.at > now {
+            out.timers.push((at.driver.monotonic() + letter.at.since(now), Ring::Again));
+        }
+        let may = self.inbox_read == Some(at.takeovers())
+            && letter.at <= now
+            && !blocked.senders.contains(&letter.from)
+            && !self.is_taking_from(&letter.from)
+            && !(exclusive && (blocked.exclusive || self.is_lent()))
+            && (!self.impure_letters.contains(&letter.id) || self.state_is_durable());
+        if !may {
+            blocked.senders.push(letter.from.clone());
+            blocked.exclusive |= exclusive;
+        }
+        may
+    }
+
+    /// Whether a message of this sender is being handled by code that runs: the next one waits for it.
+    fn is_taking_from(&self, sender: &Key) -> bool {
+        let from = |origin: &Origin| matches!(origin, Origin::Letter(letter) if letter.from == *sender);
+        self.running.iter().any(|running| from(&running.origin)) || self.ends.iter().any(|end| from(&end.origin))
+    }
+
+    /// Whether a call with this idempotency key is under way.
+    fn is_in_progress(&self, once: &crate::store::Once) -> bool {
+        let same = |pending: &super::pending::Pending| pending.once.as_ref().is_some_and(|asked| asked.once == *once);
+        let has = |chain: &Chain| chain.links.iter().filter_map(|link| link.source.pending()).any(same);
+        has(&self.chain)
+            || self.flying.as_ref().is_some_and(|(flying, _)| has(flying))
+            || self.running.iter().any(|running| matches!(&running.origin, Origin::Call(pending) if same(pending)))
+            || self.ends.iter().any(|end| matches!(&end.origin, Origin::Call(pending) if same(pending)))
+            || self.held.iter().any(|(_, pending)| same(pending))
+    }
+
+    /// A message whose turn said no: tried again with backoff, then a dead letter. Other senders go on (M4).
+    pub(crate) fn letter_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
+        let attempts = letter.attempts + 1;
+        self.impure_letters.remove(&letter.id);
+        if !matches!(error, Error::Failed(_)) || attempts >= at.options.attempts_max {
+            return self.bury(letter, attempts, &error.to_string(), at, out);
+        }
+        let (first, last) = at.options.retry;
+        let pause = backoff(first, last, attempts, at.driver.random());
+        let retry = Retry { id: letter.id, attempts, at: at.time.now().after(pause) };
+        self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+        out.timers.push((at.driver.monotonic() + pause, Ring::Again));
+        self.queue.push_front(Source::Letter(Letter { attempts, at: retry.at, ..letter }));
+    }
+
+    fn bury(&mut self, letter: Letter, attempts: u32, reason: &str, at: &Shared, out: &mut Effects) {
+        tracing::warn!(key = %self.key, from = %letter.from, reason, "a message is a dead letter");
+        let Some((definition, to)) = at.registry.letter_box() else {
+            // Nobody takes dead letters: it stays in the inbox for ever, seen by `explain`.
+            let retry = Retry { id: letter.id, attempts, at: Millis::MAX };
+            return self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+        };
+        out.dead_letters += 1;
+        let (definition, to) = (definition.clone(), to.clone());
+        let dead = DeadLetter {
+            id: letter.id,
+            from: letter.from,
+            to: self.key.clone(),
+            definition: letter.definition,
+            verb: letter.verb,
+            body: letter.body,
+            reason: reason.to_owned(),
+            attempts,
+        };
+        let partition = to.partition(at.partitions());
+        self.stack_inbox(at, |chain, version| {
+            let id = MessageId { version, index: chain.sent.len() as u32 };
+            chain.taken.push(dead.id);
+            chain.sent.push(Outgoing { id, partition, to, definition, verb: "letter".into(), body: dead.encode() });
+        });
+    }
+
+    /// A change to the inbox alone; the entity, if there is one, gets a new version.
+    fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain, Version)) {
+        let version = self.open_own(at, Link::kernel());
+        change(&mut self.chain, version);
+    }
+}

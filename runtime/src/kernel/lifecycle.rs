@@ -1,0 +1,137 @@
+//! Opening and closing a kernel, and listening to it.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::broadcast;
+
+use super::{effects::Event, shared::Shared};
+use crate::{
+    Error, Partition,
+    store::{Batch, Config, Ready, StoreError},
+};
+
+/// What an opening counts, it counts up to here.
+const COUNTED_MAX: usize = 1_000;
+
+/// What an opening found (R1). Counts end at 1,000: an opening does not wait for its whole past.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Partitions now owned.
+    pub partitions: usize,
+    /// Of those, how many their previous owner did not end in order.
+    pub unclean: usize,
+    /// Alarms that are overdue.
+    pub overdue: usize,
+    /// Entities whose work goes on.
+    pub unfinished: usize,
+    /// Keys with messages in their inbox.
+    pub inboxes: usize,
+    /// Entities that are parked.
+    pub parked: usize,
+}
+
+impl Shared {
+    pub(crate) async fn open(self: &Arc<Self>) -> Result<Report, StoreError> {
+        let hints = self.store.hints();
+        let taken = self.take().await?;
+        self.keep_configs().await?;
+        let partitions: Vec<Partition> = taken.iter().map(|lease| lease.partition).collect();
+        let unclean = taken.iter().filter(|lease| !lease.clean).count();
+        let report = Report { partitions: taken.len(), unclean, ..self.count(partitions).await? };
+        self.start_loops(hints);
+        Ok(report)
+    }
+
+    async fn keep_configs(&self) -> Result<(), StoreError> {
+        let config = |definition: &Arc<crate::Definition>| Config {
+            definition: definition.name.clone(),
+            fingerprint: definition.fingerprint(),
+            body: definition.config.clone(),
+        };
+        let configs = self.registry.iter().map(config).collect();
+        self.store.commit(&Batch { now: self.time.now(), configs, ..Batch::default() }).await.map(drop)
+    }
+
+    async fn count(&self, partitions: Vec<Partition>) -> Result<Report, StoreError> {
+        let until = self.time.now();
+        Ok(Report {
+            overdue: self.count_one(&Ready::Due { partitions: partitions.clone(), until }).await?,
+            unfinished: self.count_one(&Ready::Active { partitions: partitions.clone() }).await?,
+            inboxes: self.count_one(&Ready::Inbox { partitions: partitions.clone() }).await?,
+            parked: self.count_one(&Ready::Parked { partitions }).await?,
+            ..Report::default()
+        })
+    }
+
+    async fn count_one(&self, which: &Ready) -> Result<usize, StoreError> {
+        Ok(self.store.ready(which, None, COUNTED_MAX).await?.len())
+    }
+
+    fn start_loops(self: &Arc<Self>, hints: crate::store::Hints) {
+        for _ in 0..self.options.hands.max(2) {
+            self.start_hand("hand");
+        }
+        let driver = &self.driver;
+        driver.thread("ringer", Box::pin(self.clone().ring_for_ever()));
+        driver.thread("keeper", Box::pin(self.clone().keep_for_ever()));
+        driver.thread("scout", Box::pin(self.clone().scout_for_ever()));
+        driver.thread("listener", Box::pin(self.clone().listen_for_ever(hints)));
+        driver.thread("janitor", Box::pin(self.clone().clean_for_ever()));
+        driver.thread("watchdog", Box::pin(self.clone().watch_for_ever()));
+    }
+
+    pub(crate) async fn shut_down(&self, limit: Duration) -> Result<(), Error> {
+        self.close_door();
+        let until = self.driver.monotonic() + limit;
+        let ended = self.rest_until(until).await;
+        self.with(|core, _| core.drop_work());
+        // What ended in time is still on its way to the store; a store that is down is not waited for twice.
+        let grace = until.max(self.driver.monotonic() + limit.min(Duration::from_secs(1)));
+        let at_rest = ended || self.rest_until(grace).await;
+        let released = self.release(at_rest).await;
+        self.close();
+        Ok(released?)
+    }
+
+    async fn rest_until(&self, until: Duration) -> bool {
+        loop {
+            if self.lock().is_at_rest() {
+                return true;
+            }
+            let now = self.driver.monotonic();
+            if now >= until {
+                return false;
+            }
+            self.driver.sleep_until((now + Duration::from_millis(5)).min(until)).await;
+        }
+    }
+}
+
+/// Hears what entities tell after their commits. A slow listener loses some, counted, and slows nobody.
+#[derive(Debug)]
+pub struct Listener {
+    receiver: broadcast::Receiver<Event>,
+    missed: u64,
+}
+
+impl Listener {
+    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Self {
+        Self { receiver, missed: 0 }
+    }
+
+    /// The next event; `None` when the kernel is gone.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.receiver.recv().await {
+                Ok(event) => return Some(event),
+                Err(broadcast::error::RecvError::Lagged(count)) => self.missed += count,
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// How many were lost because nobody fetched them in time.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+}

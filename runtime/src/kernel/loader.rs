@@ -1,0 +1,82 @@
+//! Reads for bodies and for people, many at once.
+
+use tokio::sync::oneshot;
+
+use super::{core::Released, mail::Mail, shared::Shared};
+use crate::{
+    Error, Key,
+    store::{Found, Page, Query, Read, StoreError},
+};
+
+/// Something to read, and for whom.
+pub(crate) enum Wanted {
+    /// A body cannot go on without it.
+    Body(Key, Vec<Read>),
+    /// Somebody asked.
+    Person(Vec<Read>, oneshot::Sender<Result<Vec<Found>, Error>>),
+    /// Somebody wants a listing.
+    Listing(Query, oneshot::Sender<Result<Page, Error>>),
+}
+
+impl Shared {
+    /// Reads what is wanted, however long the store takes to come back; people are told at once if it fails.
+    pub(crate) async fn load(&self, wanted: Vec<Wanted>) {
+        let mut bodies = Vec::new();
+        for item in wanted {
+            match item {
+                Wanted::Body(key, reads) => bodies.push((key, reads)),
+                Wanted::Person(reads, asker) => drop(asker.send(self.store.read(&reads).await.map_err(Error::from))),
+                Wanted::Listing(query, asker) => drop(asker.send(self.store.list(&query).await.map_err(Error::from))),
+            }
+        }
+        self.load_bodies(bodies).await;
+        self.with(|core, _| core.loaded());
+    }
+
+    async fn load_bodies(&self, bodies: Vec<(Key, Vec<Read>)>) {
+        let all: Vec<Read> = bodies.iter().flat_map(|(_, reads)| reads.iter().cloned()).collect();
+        let Some(mut found) = self.read_until_found(&all).await.map(Vec::into_iter) else { return };
+        let mut released = Released::default();
+        let mut core = self.lock();
+        for (key, reads) in bodies {
+            let mine = found.by_ref().take(reads.len()).collect();
+            core.post_resident(&key, Mail::Found(reads, mine));
+        }
+        released.hands = core.hands_wanted(&self.options);
+        drop(core);
+        self.let_go(released);
+    }
+
+    async fn read_until_found(&self, reads: &[Read]) -> Option<Vec<Found>> {
+        if reads.is_empty() {
+            return None;
+        }
+        let mut failures = 0;
+        while !self.is_closed() {
+            match self.store.read(reads).await {
+                Ok(found) => return Some(found),
+                Err(error) => {
+                    failures += 1;
+                    self.read_trouble(&error);
+                    self.pause(failures).await;
+                }
+            }
+        }
+        None
+    }
+
+    fn read_trouble(&self, error: &StoreError) {
+        if self.watch.may_log(self.driver.monotonic()) {
+            tracing::warn!(%error, "the store cannot be read; trying again");
+        }
+    }
+
+    pub(crate) async fn ask<T>(&self, wanted: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Wanted) -> Result<T, Error> {
+        let (asker, answer) = oneshot::channel();
+        if self.is_closed() {
+            return Err(Error::Closing);
+        }
+        self.with(|core, _| core.wanted.push_back(wanted(asker)));
+        answer.await.unwrap_or(Err(Error::Closing))
+    }
+}

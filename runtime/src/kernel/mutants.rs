@@ -1,0 +1,164 @@
+//! Where planted bugs that change more than a condition live; without the feature this is the plain truth.
+
+use super::{
+    chain::Chain,
+    effects::Effects,
+    lease::Held,
+    shared::Shared,
+    writer::{Flight, Ruling},
+};
+use crate::{Entity, Key, Version, planted::Bug, store::StoreError};
+
+/// The version of a new chain.
+pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version {
+    #[cfg(feature = "planted")]
+    if Bug::VersionReused.planted() {
+        return reused::version(key, lease, tip);
+    }
+    let _ = (key, tip);
+    lease.next_version()
+}
+
+/// An entity got on: its crashes are not held against it.
+pub(crate) fn forgive(entity: &mut Entity) {
+    if !Bug::InnocentExhausted.planted() {
+        entity.crashes = 0;
+        entity.suspect = None;
+    }
+}
+
+/// A planted bug: the last turn of a chain answers before it is durable.
+pub(crate) fn reply_at_once(chain: &mut Chain, out: &mut Effects) {
+    let Some(mut link) = chain.links.pop() else { return };
+    let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
+    let source = std::mem::replace(&mut link.source, super::source::Source::Kernel);
+    match source.into_pending() {
+        Some(pending) if link.hold.is_none() => out.answers.push((pending, reply)),
+        _ => {}
+    }
+    chain.links.push(link);
+}
+
+#[cfg(feature = "planted")]
+mod reused {
+    use std::{cell::RefCell, collections::BTreeMap};
+
+    use super::{Entity, Held, Key, Version};
+
+    thread_local! {
+        static FIRST: RefCell<BTreeMap<Key, Version>> = const { RefCell::new(BTreeMap::new()) };
+    }
+
+    /// Every incarnation of a key begins with the same version.
+    pub(super) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version {
+        let fresh = lease.next_version();
+        if tip.is_some() {
+            return fresh;
+        }
+        FIRST.with_borrow_mut(|first| *first.entry(key.clone()).or_insert(fresh))
+    }
+}
+
+/// Planted bugs that write something of their own before a batch.
+#[cfg(not(feature = "planted"))]
+pub(crate) async fn before_the_batch(_: &Shared, _: &mut Flight) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// A planted bug: what was sent by a batch that answered with an error is sent again.
+#[cfg(not(feature = "planted"))]
+pub(crate) async fn doubled_delivery(_: &Shared, _: &Flight, _: &[Option<Ruling>]) {}
+
+#[cfg(feature = "planted")]
+pub(crate) use split::{before_the_batch, doubled_delivery};
+
+#[cfg(feature = "planted")]
+mod split {
+    use super::{Bug, Flight, Ruling, Shared, StoreError};
+    use crate::{
+        Entity, Key, MessageId, Version,
+        store::{After, Batch, Guard, Touched, Write},
+    };
+
+    pub(crate) async fn before_the_batch(at: &Shared, flight: &mut Flight) -> Result<(), StoreError> {
+        if std::mem::replace(&mut flight.is_prepared, true) {
+            return Ok(());
+        }
+        let mut first = Batch { writes: Vec::new(), ..flight.batch.clone() };
+        for (write, before) in flight.batch.writes.iter_mut().zip(&flight.before) {
+            let split = match before {
+                Some(before) if Bug::AlarmClearedBefore.planted() => clear_the_alarm(at, write, before),
+                before if Bug::AlarmInAnotherCommit.planted() => leave_the_alarm(write, before.as_ref()),
+                _ => None,
+            };
+            first.writes.extend(split);
+        }
+        if first.writes.is_empty() {
+            return Ok(());
+        }
+        at.store.commit(&first).await.map(drop)
+    }
+
+    fn clear_the_alarm(at: &Shared, write: &mut Write, before: &Entity) -> Option<Write> {
+        before.alarm.filter(|alarm| *alarm <= at.time.now())?;
+        let version = fresh_version(at, &write.key)?;
+        let after = Entity { alarm: None, version, ..before.clone() };
+        let first = bare(write, write.guard, after);
+        write.guard = Guard::At { id: before.id, version };
+        Some(first)
+    }
+
+    fn leave_the_alarm(write: &mut Write, before: Option<&Entity>) -> Option<Write> {
+        let After::Entity(after) = &write.after else { return None };
+        let old = before.and_then(|before| before.alarm);
+        if after.alarm == old || after.alarm.is_none() {
+            return None;
+        }
+        let second = bare(write, Guard::At { id: after.id, version: after.version }, (**after).clone());
+        let mut first = std::mem::replace(write, second);
+        if let After::Entity(after) = &mut first.after {
+            after.alarm = old;
+        }
+        Some(first)
+    }
+
+    fn bare(write: &Write, guard: Guard, after: Entity) -> Write {
+        Write {
+            partition: write.partition,
+            key: write.key.clone(),
+            guard,
+            after: After::Entity(Box::new(after)),
+            touched: Touched { wake: true, rest: true },
+            rows: Default::default(),
+            drop: Vec::new(),
+            release: Vec::new(),
+            taken: Vec::new(),
+            retry: Vec::new(),
+            sent: Vec::new(),
+            remember: Vec::new(),
+        }
+    }
+
+    fn fresh_version(at: &Shared, key: &Key) -> Option<Version> {
+        at.lock().lease_of(key).ok().map(|lease| lease.next_version())
+    }
+
+    pub(crate) async fn doubled_delivery(at: &Shared, flight: &Flight, rulings: &[Option<Ruling>]) {
+        if !Bug::DoubledDelivery.planted() {
+            return;
+        }
+        let applied = flight.batch.writes.iter().zip(rulings).filter(|(_, ruling)| ruling.is_some());
+        for (write, _) in applied.filter(|(write, _)| !write.sent.is_empty()) {
+            let Some(version) = fresh_version(at, &write.key) else { continue };
+            let mut again = Write { guard: Guard::Absent, after: After::Unbound, ..write.clone() };
+            again.key.key = [&write.key.key[..], b"-again"].concat().into();
+            (again.rows, again.drop, again.release) = Default::default();
+            (again.taken, again.retry, again.remember) = Default::default();
+            for (index, sent) in again.sent.iter_mut().enumerate() {
+                sent.id = MessageId { version, index: index as u32 };
+            }
+            let batch = Batch { writes: vec![again], ..flight.batch.clone() };
+            let _ = at.store.commit(&batch).await;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A call under way: what was asked, and who waits.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::{Borrow, Error, Input, Key, Name, Reply, Ticket, store::Once};
+
+/// A call that has arrived at its key.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) definition: Name,
+    pub(crate) verb: Name,
+    pub(crate) body: Bytes,
+    pub(crate) ticket: Ticket,
+    pub(crate) once: Option<Asked>,
+    pub(crate) borrow: Borrow,
+    /// Its code is not pure: it starts only on a state that is durable.
+    pub(crate) impure: bool,
+    /// The entities that wait for this call (M3).
+    pub(crate) chain: Arc<[Key]>,
+    pub(crate) caller: Caller,
+}
+
+/// The idempotency key of a call, and how far it was looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) once: Once,
+    pub(crate) hash: u64,
+    /// Nothing is remembered under it: the call may run.
+    pub(crate) is_new: bool,
+}
+
+impl Pending {
+    pub(crate) fn input(&self) -> Input {
+        Input::Call { verb: self.verb.clone(), body: self.body.clone(), ticket: self.ticket }
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        self.body.len() + 64
+    }
+
+    pub(crate) fn answer(self, reply: Reply) {
+        self.caller.answer(reply);
+    }
+
+    pub(crate) fn refuse(self, error: Error) {
+        self.caller.answer(Err(error));
+    }
+}
+
+/// Who waits for an answer. Whoever is dropped unanswered learns that the outcome is not known.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    key: Key,
+    sender: Option<oneshot::Sender<Reply>>,
+}
+
+impl Caller {
+    pub(crate) fn new(key: Key) -> (Self, oneshot::Receiver<Reply>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self { key, sender: Some(sender) }, receiver)
+    }
+
+    pub(crate) fn answer(mut self, reply: Reply) {
+        if let Some(sender) = self.sender.take() {
+            // The caller may have left; then nobody wants the answer.
+            let _ = sender.send(reply);
+        }
+    }
+
+    /// Whether the caller has left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.sender.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.send(Err(Error::Unknown { key: self.key.clone() }));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What must be read before an entity can go on, and the calls that only read.
+
+use super::{
+    body::Body,
+    chain::{Chain, overlaid},
+    effects::Effects,
+    pending::Pending,
+    shared::Shared,
+    source::{Origin, Source},
+    stacking::decode_reply,
+    turning::guarded,
+};
+use crate::{
+    Commit, Entity, Error, Hot, Next, Range, Row, Rows, To,
+    planted::Bug,
+    store::{Found, Once, Read, Remembered},
+};
+
+/// Letters read at once.
+pub(crate) const INBOX_PAGE: u32 = 64;
+
+impl Body {
+    /// Asks for the record, and the inbox with it.
+    pub(crate) fn read_record(&mut self, out: &mut Effects) {
+        if self.is_reading {
+            return;
+        }
+        self.is_reading = true;
+        out.reads.push(Read::Entity(self.key.clone()));
+        out.reads.push(Read::Inbox { key: self.key.clone(), after: None, limit: INBOX_PAGE });
+    }
+
+    pub(crate) fn read_inbox(&mut self, out: &mut Effects) {
+        if !self.is_reading {
+            self.is_reading = true;
+            out.reads.push(Read::Entity(self.key.clone()));
+            out.reads.push(Read::Inbox { key: self.key.clone(), after: None, limit: INBOX_PAGE });
+        }
+    }
+
+    pub(crate) fn look_up(&mut self, once: Once, out: &mut Effects) {
+        if !self.is_reading {
+            self.is_reading = true;
+            out.reads.push(Read::Remembered { key: self.key.clone(), once });
+        }
+    }
+
+    /// A turn needs rows: it is taken again when they are here.
+    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>) {
+        self.put_back(source);
+        self.wanted_rows = ranges;
+    }
+
+    /// Sends off what is still to be read, when a visit ends.
+    pub(crate) fn ask_for_rows(&mut self, out: &mut Effects) {
+        if self.wanted_rows.is_empty() || self.is_reading || !self.is_warm {
+            return;
+        }
+        let Some(id) = self.tip.as_ref().map(|tip| tip.id) else {
+            self.wanted_rows.clear();
+            return;
+        };
+        self.is_reading = true;
+        out.reads.push(Read::Entity(self.key.clone()));
+        for range in &self.wanted_rows {
+            let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
+            let wider = Range { limit: range.limit.saturating_add(removed), ..range.clone() };
+            out.reads.push(Read::Rows { entity: range.of.unwrap_or(id), range: wider });
+        }
+    }
+
+    /// What was asked for is here.
+    pub(crate) fn found(&mut self, reads: Vec<Read>, found: Vec<Found>, at: &Shared, out: &mut Effects) {
+        self.is_reading = false;
+        let mut is_current = true;
+        for (read, found) in reads.into_iter().zip(found) {
+            match (read, found) {
+                (Read::Entity(_), Found::Entity(entity)) => is_current = self.found_entity(entity, at),
+                (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => self.found_inbox(letters, at),
+                (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.found_rows(range, rows),
+                (Read::Remembered { once, .. }, Found::Remembered(remembered)) => {
+                    self.found_remembered(&once, remembered, at, out);
+                }
+                _ => {}
+            }
+        }
+        if is_current {
+            self.wanted_rows.clear();
+        }
+    }
+
+    /// Takes a record that was read, unless something newer is here. Says whether what was read with it
+    /// belongs to what is here: if a commit of ours came between, it is read again.
+    fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared) -> bool {
+        if !self.is_warm {
+            self.warm_up_with(entity.map(|entity| *entity), at);
+            return true;
+        }
+        let version = entity.map(|entity| entity.version);
+        let committed = self.committed.as_ref().map(|entity| entity.version);
+        let flying = self.flying.as_ref().map(|(_, after)| after.as_ref().map(|entity| entity.version));
+        version == committed || Some(version) == flying
+    }
+
+    /// A scan found this record.
+    pub(crate) fn warm_up(&mut self, entity: Box<Entity>, at: &Shared) {
+        if !self.is_warm && !self.is_reading {
+            self.warm_up_with(Some(*entity), at);
+        }
+    }
+
+    fn warm_up_with(&mut self, mut entity: Option<Entity>, at: &Shared) {
+        if let Some(entity) = entity.as_mut().filter(|entity| entity.version.epoch() < self.lease.epoch)
+            && Bug::DeadlineRecomputed.planted()
+        {
+            let since = entity.alarm.map(|alarm| alarm.since(entity.updated_at));
+            entity.alarm = since.map(|since| at.time.now().after(since));
+        }
+        self.is_warm = true;
+        self.relist |= entity.as_ref().is_some_and(|entity| entity.active);
+        self.committed = entity.clone();
+        self.tip = entity;
+    }
+
+    fn found_rows(&mut self, asked: Range, page: Vec<Row>) {
+        let is_full = page.len() >= asked.limit as usize;
+        let Some(wanted) = self.wanted_rows.iter().find(|range| range.lane == asked.lane && range.from == asked.from) else {
+            return;
+        };
+        let wanted = wanted.clone();
+        let rows = match wanted.of {
+            Some(_) => page,
+            None => overlaid(self.chains(), &wanted, page, is_full),
+        };
+        self.rows.insert(wanted, rows);
+    }
+
+    /// What is on its way to the store, in order.
+    fn chains(&self) -> impl Iterator<Item = &Chain> {
+        self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
+    }
+
+    /// A repeat gets the recorded reply; the first of its key may run (E12).
+    fn found_remembered(&mut self, once: &Once, found: Option<Remembered>, at: &Shared, out: &mut Effects) {
+        let found = found.filter(|remembered| remembered.expires_at > at.time.now());
+        let mut kept = std::collections::VecDeque::new();
+        for source in std::mem::take(&mut self.queue) {
+            let Source::Call(mut pending) = source else {
+                kept.push_back(source);
+                continue;
+            };
+            match (pending.once.as_mut().filter(|asked| asked.once == *once), &found) {
+                (None, _) => kept.push_back(Source::Call(pending)),
+                (Some(asked), None) => {
+                    asked.is_new = true;
+                    kept.push_back(Source::Call(pending));
+                }
+                (Some(asked), Some(found)) if asked.hash == found.hash => {
+                    out.answers.push((pending, decode_reply(&found.reply)));
+                }
+                (Some(_), Some(_)) => {
+                    out.answers.push((pending, Err(Error::IdempotencyMismatch { key: self.key.clone() })));
+                }
+            }
+        }
+        self.queue = kept;
+    }
+
+    /// Answers the next call that only reads, from what is durable (E3).
+    pub(crate) fn serve_read(&mut self, at: &Shared, out: &mut Effects) -> bool {
+        let Some(pending) = self.reads.pop_front() else { return false };
+        if pending.caller.is_gone() {
+            return true;
+        }
+        let definition = match &self.committed {
+            Some(entity) if entity.definition != pending.definition => Err(Error::TypeMismatch {
+                key: self.key.clone(),
+                bound: entity.definition.to_string(),
+                requested: pending.definition.to_string(),
+            }),
+            _ => at.registry.get(&pending.definition).cloned(),
+        };
+        let definition = match definition {
+            Ok(definition) => definition,
+            Err(error) => {
+                out.answers.push((pending, Err(error)));
+                return true;
+            }
+        };
+        out.turns += 1;
+        let input = pending.input();
+        out.doing(&self.key, &input);
+        let (entity, now) = (self.committed.as_ref(), at.time.now());
+        let mut hot = Hot::default();
+        match guarded(|| definition.handler.turn(&mut hot, entity, &Rows::default(), &input, now)) {
+            Ok(Next::Commit(commit)) => out.answers.push(read_answer(pending, commit)),
+            Ok(Next::Run(work)) => self.start(work, Origin::Read(pending), &definition, at, out),
+            Ok(Next::Refuse(error)) => out.answers.push((pending, Err(error))),
+            Ok(Next::Read(_)) => self.read_as_call(pending),
+            Ok(Next::Park(reason)) => {
+                let error = Error::Malformed { verb: pending.verb.to_string(), reason };
+                out.answers.push((pending, Err(error)));
+            }
+            Err(message) => {
+                let error = Error::Panicked { key: self.key.clone(), message };
+                out.answers.push((pending, Err(error)));
+            }
+        }
+        true
+    }
+
+    /// A read that needs rows goes through the mailbox, where rows are read for turns.
+    fn read_as_call(&mut self, pending: Pending) {
+        self.queue.push_back(Source::Call(pending));
+    }
+}
+
+fn read_answer(pending: Pending, commit: Commit) -> (Pending, crate::Reply) {
+    if commit.writes() {
+        let message = "a read tried to write".to_owned();
+        let key = crate::Key { space: pending.definition.clone(), key: pending.verb.as_str().to_owned().into() };
+        return (pending, Err(Error::Panicked { key, message }));
+    }
+    let own = commit.replies.into_iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
+    (pending, own.map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply))
+}

@@ -1,0 +1,166 @@
+//! The scout: looks in the store for what must be woken. Hints tell it where; scans are the truth.
+//!
+//! It recovers partitions that were taken (R1), extends the near horizon as time goes on, and every few seconds
+//! looks again for what a lost hint would leave asleep for ever.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{core::Core, mail::Mail, race::race, shared::Shared};
+use crate::{
+    Partition,
+    planted::Bug,
+    store::{Cursor, Hints, Ready, StoreError, Woken},
+};
+
+/// How many are woken from one page of a scan.
+const PAGE: usize = 512;
+
+impl Shared {
+    pub(crate) async fn scout_for_ever(self: Arc<Self>) {
+        let mut failures = 0;
+        let mut next_rescan = self.driver.monotonic() + self.options.rescan_every;
+        while !self.is_closed() {
+            match self.scout_once(&mut next_rescan).await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    self.store_trouble(&error);
+                    self.pause(failures).await;
+                    continue;
+                }
+            }
+            let until = self.next_scout(next_rescan);
+            race(self.scout.notified(), self.driver.sleep_until(until)).await;
+        }
+    }
+
+    async fn scout_once(&self, next_rescan: &mut Duration) -> Result<(), StoreError> {
+        if self.is_closing() {
+            return Ok(());
+        }
+        self.recover_taken().await?;
+        if self.driver.monotonic() >= *next_rescan {
+            *next_rescan = self.driver.monotonic() + self.options.rescan_every;
+            if !Bug::NoRescan.planted() {
+                self.rescan().await?;
+            }
+        }
+        let hinted = self.lock().hinted.clone();
+        if !hinted.is_empty() {
+            self.lock().hinted.clear();
+            self.scan(Ready::Inbox { partitions: hinted.into_iter().collect() }, Core::look_at).await?;
+        }
+        self.extend_horizon().await
+    }
+
+    /// When there is something to look for again, if nobody hints before.
+    fn next_scout(&self, next_rescan: Duration) -> Duration {
+        let monotonic = self.driver.monotonic();
+        let edge = self.lock().near.horizon().before(self.options.horizon / 4).since(self.time.now());
+        // At the edge already: memory is full of alarms, and the store is asked again when some have rung.
+        let pause = if edge.is_zero() { Duration::from_millis(20) } else { edge };
+        next_rescan.min(monotonic + pause)
+    }
+
+    /// Wakes everything of partitions that were taken: what was running, what has messages, what is parked
+    /// and may go on.
+    async fn recover_taken(&self) -> Result<(), StoreError> {
+        let partitions: Vec<Partition> = self.lock().to_recover.iter().copied().collect();
+        if partitions.is_empty() {
+            return Ok(());
+        }
+        self.scan(Ready::Active { partitions: partitions.clone() }, Core::wake).await?;
+        self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
+        self.scan(Ready::Parked { partitions: partitions.clone() }, Core::wake).await?;
+        let mut core = self.lock();
+        partitions.iter().for_each(|partition| drop(core.to_recover.remove(partition)));
+        Ok(())
+    }
+
+    /// What no hint told of: messages from other workers, alarms that memory lost.
+    async fn rescan(&self) -> Result<(), StoreError> {
+        let partitions = self.partitions_held();
+        self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
+        let until = self.time.now();
+        self.scan(Ready::Due { partitions, until }, Core::ring_again).await
+    }
+
+    /// Reads the alarms of the next stretch of time, whole records, as many as memory is allowed.
+    async fn extend_horizon(&self) -> Result<(), StoreError> {
+        let now = self.time.now();
+        let (horizon, room) = {
+            let core = self.lock();
+            (core.near.horizon(), self.options.near_max.saturating_sub(core.near.len()))
+        };
+        if horizon > now.after(self.options.horizon / 4) || room < PAGE.min(self.options.near_max / 2) {
+            return Ok(());
+        }
+        let until = now.after(self.options.horizon);
+        let which = Ready::Due { partitions: self.partitions_held(), until };
+        let mut cursor = Some(Cursor::Alarm(horizon, crate::Version(u64::MAX >> 1)));
+        loop {
+            let page = self.page(&which, cursor.as_ref()).await?;
+            let is_last = page.len() < PAGE;
+            let reached = page.last().and_then(|woken| woken.entity.as_ref()?.alarm).filter(|_| !is_last).unwrap_or(until);
+            cursor = page.last().map(|woken| woken.cursor.clone());
+            let goes_on = self.with(|core, _| core.extend_near(page, reached, PAGE));
+            if is_last || !goes_on {
+                break;
+            }
+        }
+        self.ringer.notify_one();
+        Ok(())
+    }
+
+    /// Pages through one scan, no faster than what it wakes is dealt with (A4).
+    async fn scan(&self, which: Ready, deal: fn(&mut Core, Woken)) -> Result<(), StoreError> {
+        let mut cursor = None;
+        loop {
+            let page = self.page(&which, cursor.as_ref()).await?;
+            let is_last = page.len() < PAGE;
+            cursor = page.last().map(|woken| woken.cursor.clone());
+            self.with(|core, _| {
+                page.into_iter().for_each(|woken| deal(core, woken));
+                core.scan_ends();
+            });
+            if is_last {
+                return Ok(());
+            }
+            self.wait_for_room().await;
+        }
+    }
+
+    async fn page(&self, which: &Ready, cursor: Option<&Cursor>) -> Result<Vec<Woken>, StoreError> {
+        self.lock().scan_begins();
+        self.store.ready(which, cursor, PAGE).await
+    }
+
+    pub(crate) async fn wait_for_room(&self) {
+        while !self.is_closed() && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace) {
+            let soon = self.driver.monotonic() + Duration::from_millis(5);
+            race(self.scout.notified(), self.driver.sleep_until(soon)).await;
+        }
+    }
+
+    fn partitions_held(&self) -> Vec<Partition> {
+        self.lock().leases.keys().copied().collect()
+    }
+
+    /// Passes the store's hints on; they may be lost, doubled or late.
+    pub(crate) async fn listen_for_ever(self: Arc<Self>, mut hints: Hints) {
+        while !self.is_closed() {
+            match race(self.closed.notified(), hints.next()).await {
+                super::race::First::Right(Some(partition)) => {
+                    let mut core = self.lock();
+                    // Whoever owns every partition hands each message over itself.
+                    let others_write = core.leases.len() < core.partitions as usize;
+                    if others_write && core.leases.contains_key(&partition) {
+                        core.hinted.insert(partition);
+                        self.scout.notify_one();
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! After the store's verdict: what was waiting for it is released, or taken again.
+
+use bytes::Bytes;
+
+use super::{
+    body::Body,
+    chain::{Chain, Link},
+    effects::{Effects, Event},
+    mail::Settled,
+    shared::Shared,
+    source::{Origin, Source},
+    stacking::again,
+};
+use crate::{
+    Error, Hot, Key, Parked, Reply, To,
+    store::{Letter, Outgoing, StoreError},
+};
+
+impl Body {
+    /// Takes the chain to the writer, if there is one that writes and none is there yet.
+    pub(crate) fn take_off(&mut self) -> Option<crate::store::Write> {
+        if self.flying.is_some() || !self.chain.writes() {
+            return None;
+        }
+        let chain = std::mem::take(&mut self.chain);
+        let write = chain.write(&self.key, self.lease.partition, self.tip.as_ref())?;
+        self.flying = Some((chain, self.tip.clone()));
+        Some(write)
+    }
+
+    pub(crate) fn settle(&mut self, verdict: Settled, at: &Shared, out: &mut Effects) {
+        let Some((flying, after)) = self.flying.take() else { return };
+        match verdict {
+            Settled::Applied => self.applied(flying, after, at, out),
+            Settled::Stale => self.take_again(flying, None, out),
+            Settled::Failed(error) => self.take_again(flying, Some(error), out),
+            Settled::Refused(why) => {
+                let error = StoreError::new(crate::store::StoreErrorKind::Misused, why.clone());
+                self.take_again(flying, Some(error), out);
+                self.refused_by_store = Some(Parked::Broken(why));
+            }
+        }
+    }
+
+    fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
+        let destroyed = flying.destroys;
+        self.committed = after;
+        out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
+        for sent in flying.sent {
+            let to = sent.to.clone();
+            out.letters.push((to, letter(sent, &self.key)));
+        }
+        for link in flying.links {
+            self.release(link, out);
+        }
+        if let Some(listed) = flying.listed {
+            self.listed = listed;
+        }
+        self.seat_settled(at, out);
+        if destroyed {
+            self.entity_ended(out);
+        }
+    }
+
+    /// Everything a durable turn lets go: its answer, the answers to those who waited, what it tells.
+    pub(crate) fn release(&mut self, link: Link, out: &mut Effects) {
+        let definition = self.tip.as_ref().or(self.committed.as_ref()).map(|entity| entity.definition.clone());
+        for lifecycle in link.emit {
+            let definition = definition.clone().unwrap_or_else(|| "unbound".into());
+            out.events.push(Event { key: self.key.clone(), definition, lifecycle });
+        }
+        let mut own: Option<Reply> = None;
+        let ticket = link.source.pending().map(|pending| pending.ticket);
+        for (to, reply) in link.replies {
+            match to {
+                To::Ticket(one) if Some(one) == ticket => own = Some(reply),
+                to => self.answer_held(&to, &reply, out),
+            }
+        }
+        let Some(pending) = link.source.into_pending() else { return };
+        match (own, link.hold) {
+            (None, Some(name)) => self.held.push((name, pending)),
+            (own, _) => {
+                let reply = own.unwrap_or_else(|| Ok(Bytes::new()));
+                self.answer_repeats(&pending, &reply, out);
+                out.answers.push((pending, reply));
+            }
+        }
+    }
+
+    fn answer_held(&mut self, to: &To, reply: &Reply, out: &mut Effects) {
+        let meant = |name: &crate::Name, ticket| *to == To::Ticket(ticket) || *to == To::All(name.clone());
+        let (answered, waiting) =
+            std::mem::take(&mut self.held).into_iter().partition(|(name, pending)| meant(name, pending.ticket));
+        self.held = waiting;
+        for (_, pending) in answered {
+            self.answer_repeats(&pending, reply, out);
+            out.answers.push((pending, reply.clone()));
+        }
+    }
+
+    /// Calls with the same idempotency key that waited for this one (E12).
+    fn answer_repeats(&mut self, first: &super::pending::Pending, reply: &Reply, out: &mut Effects) {
+        let Some(asked) = &first.once else { return };
+        let is_repeat = |source: &Source| match source {
+            Source::Call(pending) => pending.once.as_ref().is_some_and(|other| other.once == asked.once),
+            _ => false,
+        };
+        if !matches!(reply, Ok(_) | Err(Error::Failed(_))) || !self.queue.iter().any(is_repeat) {
+            return;
+        }
+        let (repeats, others): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_repeat);
+        self.queue = others.into();
+        for pending in repeats.into_iter().filter_map(Source::into_pending) {
+            let same = pending.once.as_ref().is_some_and(|other| other.hash == asked.hash);
+            let mismatch = Error::IdempotencyMismatch { key: self.key.clone() };
+            out.answers.push((pending, if same { reply.clone() } else { Err(mismatch) }));
+        }
+    }
+
+    /// The key is free: whoever waited for the entity learns that it is gone (E8).
+    fn entity_ended(&mut self, out: &mut Effects) {
+        let error = || Err(Error::Destroyed { key: self.key.clone() });
+        let held = self.held.drain(..).map(|(_, pending)| pending);
+        let running = self.running.drain(..).filter_map(|running| match running.origin {
+            Origin::Call(pending) | Origin::Read(pending) => Some(pending),
+            Origin::Listed | Origin::Letter(_) => None,
+        });
+        out.answers.extend(held.chain(running).map(|pending| (pending, error())));
+        self.ends.clear();
+        self.gone.clear();
+        self.later.clear();
+        self.hot.clear();
+        self.inbox_read = None;
+    }
+
+    /// The chain did not come about: the entity is read again and pure turns are taken again from their
+    /// inputs. What ran on the old state is dropped, and its callers learn that nothing is known.
+    fn take_again(&mut self, flying: Chain, error: Option<StoreError>, out: &mut Effects) {
+        let chain = std::mem::take(&mut self.chain);
+        let links: Vec<Link> = flying.links.into_iter().chain(chain.links).collect();
+        for link in links.into_iter().rev() {
+            match &error {
+                Some(error) => {
+                    let reply = Err(Error::Store(error.clone()));
+                    out.answers.extend(link.source.into_pending().map(|pending| (pending, reply)));
+                }
+                None => self.take_link_again(link.source),
+            }
+        }
+        self.cool_down();
+    }
+
+    fn take_link_again(&mut self, source: Source) {
+        match source {
+            Source::Call(mut pending) => {
+                // Looked up again: what made this turn stale may be the call itself.
+                if let Some(asked) = &mut pending.once {
+                    asked.is_new = false;
+                }
+                self.queue.push_front(Source::Call(pending));
+            }
+            Source::End(end) => {
+                if let Some(source) = again(end) {
+                    self.take_link_again(source);
+                }
+            }
+            Source::Alarm(_) => self.alarm_is_due = true,
+            Source::Gone(ticket) => self.gone.push_front(ticket),
+            // Letters are read from the inbox again, the rest is noticed again.
+            Source::Letter(_) | Source::Changed | Source::Kernel => {}
+        }
+    }
+
+    /// Forgets all that was read or made here; the next visit reads it again.
+    pub(crate) fn cool_down(&mut self) {
+        self.is_warm = false;
+        self.committed = None;
+        self.tip = None;
+        self.hot = Hot::default();
+        self.running.clear();
+        self.ends.clear();
+        self.listed.clear();
+        self.later.clear();
+        self.queue.retain(|source| matches!(source, Source::Call(_)));
+        self.inbox_read = None;
+        self.wanted_rows.clear();
+        self.rows = crate::Rows::default();
+        self.seat = super::seating::Seat::Unasked;
+    }
+}
+
+/// A message as its receiver finds it.
+pub(crate) fn letter(sent: Outgoing, from: &Key) -> Letter {
+    Letter {
+        id: sent.id,
+        from: from.clone(),
+        definition: sent.definition,
+        verb: sent.verb,
+        body: sent.body,
+        attempts: 0,
+        at: crate::Millis(0),
+    }
+}

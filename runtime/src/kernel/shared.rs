@@ -1,0 +1,227 @@
+//! What every loop of one kernel shares: the seams, the memory and the bells.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use tokio::sync::{Notify, broadcast};
+
+use super::{
+    Call, Options,
+    call::Door,
+    core::{Core, Released},
+    effects::Event,
+    mail::Mail,
+    time::Time,
+    watchdog::Watch,
+    window::Window,
+    working::{Pulse, Watched},
+};
+use crate::{
+    Driver, Error, Key, Registry, Reply, Store, Work,
+    driver::Handle,
+    store::{StoreError, Worker},
+};
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) registry: Registry,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) options: Options,
+    pub(crate) worker: Worker,
+    pub(crate) time: Time,
+    pub(crate) window: Window,
+    core: Mutex<Core>,
+    /// Hands wait here for a job.
+    pub(crate) hands: Notify,
+    /// The ringer waits here for an earlier alarm.
+    pub(crate) ringer: Notify,
+    /// The scout waits here for something to look for.
+    pub(crate) scout: Notify,
+    /// Whoever ends with the kernel waits here.
+    pub(crate) closed: Notify,
+    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) places: Arc<AtomicUsize>,
+    pub(crate) watch: Watch,
+    numbers: AtomicU64,
+    partitions: AtomicU64,
+    takeovers: AtomicU64,
+    is_closing: AtomicBool,
+    is_closed: AtomicBool,
+    itself: Weak<Self>,
+}
+
+impl Shared {
+    pub(crate) fn new(store: Arc<dyn Store>, registry: Registry, driver: Arc<dyn Driver>, options: Options) -> Arc<Self> {
+        let id = match options.worker.as_str() {
+            "" => format!("worker-{:016x}", driver.random()),
+            named => format!("{named}-{:016x}", driver.random()),
+        };
+        let worker = Worker { id: id.into(), address: options.address.clone() };
+        Arc::new_cyclic(|itself| Self {
+            core: Mutex::new(Core::new(&options, driver.random())),
+            time: Time::new(driver.clone()),
+            window: Window::default(),
+            hands: Notify::new(),
+            ringer: Notify::new(),
+            scout: Notify::new(),
+            closed: Notify::new(),
+            events: broadcast::channel(1024).0,
+            places: Arc::new(AtomicUsize::new(0)),
+            watch: Watch::default(),
+            numbers: AtomicU64::new(0),
+            partitions: AtomicU64::new(1),
+            takeovers: AtomicU64::new(0),
+            is_closing: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            itself: itself.clone(),
+            store,
+            registry,
+            driver,
+            options,
+            worker,
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic under the lock would be ours; the memory is as good as it was, and the others go on.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the memory, then lets go what that released.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Core, &mut Released) -> T) -> T {
+        let mut released = Released::default();
+        let mut core = self.lock();
+        let value = change(&mut core, &mut released);
+        released.hands += core.hands_wanted(&self.options);
+        drop(core);
+        self.let_go(released);
+        value
+    }
+
+    pub(crate) fn let_go(&self, released: Released) {
+        for (pending, reply) in released.answers {
+            pending.answer(reply);
+        }
+        for event in released.events {
+            // Nobody listens, or a slow one loses some: neither slows us (E15).
+            let _ = self.events.send(event);
+        }
+        for _ in 0..released.hands {
+            self.hands.notify_one();
+        }
+        if released.ring {
+            self.ringer.notify_one();
+        }
+    }
+
+    pub(crate) fn post(&self, key: &Key, mail: Mail) {
+        self.with(|core, _| core.post(key, mail));
+    }
+
+    pub(crate) fn post_resident(&self, key: &Key, mail: Mail) {
+        self.with(|core, _| core.post_resident(key, mail));
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn partitions(&self) -> u32 {
+        self.partitions.load(Ordering::Relaxed) as u32
+    }
+
+    pub(crate) fn set_partitions(&self, partitions: u32) {
+        self.partitions.store(u64::from(partitions), Ordering::Relaxed);
+        self.lock().partitions = partitions;
+    }
+
+    /// How often this kernel took partitions: an inbox read before the last time may miss older messages.
+    pub(crate) fn takeovers(&self) -> u64 {
+        self.takeovers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn took_over(&self) {
+        self.takeovers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_place(&self) -> bool {
+        self.places.load(Ordering::Relaxed) < self.options.work_max
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn close_door(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends every loop; nothing is given back or waited for.
+    pub(crate) fn close(&self) {
+        self.close_door();
+        self.is_closed.store(true, Ordering::Relaxed);
+        for bell in [&self.hands, &self.ringer, &self.scout, &self.closed] {
+            bell.notify_waiters();
+            bell.notify_one();
+        }
+    }
+
+    pub(crate) fn watch(&self, run: u64, pulse: &Arc<Pulse>) {
+        self.watch.run_started(run, pulse);
+    }
+
+    /// Starts a piece of work; its end comes back as mail, unless it was dropped before.
+    pub(crate) fn spawn_run(&self, run: u64, key: Key, work: Work, code: Watched) -> Handle {
+        let itself = self.itself.clone();
+        self.driver.spawn(Box::pin(async move {
+            let outcome = code.await;
+            if let Some(shared) = itself.upgrade() {
+                shared.post_resident(&key, Mail::Ended { run, work, outcome });
+            }
+        }))
+    }
+
+    pub(crate) fn door(&self) -> Arc<dyn Door> {
+        Arc::new(BackDoor(self.itself.clone()))
+    }
+
+    /// The store answers with errors: said once a minute, however often it happens (fB1).
+    pub(crate) fn store_trouble(&self, error: &StoreError) {
+        self.lock().trouble = Some(error.clone());
+        if self.watch.may_log(self.driver.monotonic()) {
+            tracing::warn!(%error, "the store does not answer; trying again");
+        }
+    }
+
+    pub(crate) fn store_recovered(&self) {
+        self.lock().trouble = None;
+    }
+
+    pub(crate) fn trouble(&self) -> Option<StoreError> {
+        self.lock().trouble.clone()
+    }
+}
+
+/// The kernel as code that runs as work sees it. It does not keep the kernel alive.
+struct BackDoor(Weak<Shared>);
+
+impl Door for BackDoor {
+    fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
+        let shared = self.0.upgrade();
+        Box::pin(async move {
+            match shared {
+                Some(shared) => shared.call(call).await,
+                None => Err(Error::Closing),
+            }
+        })
+    }
+}

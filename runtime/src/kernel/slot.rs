@@ -1,0 +1,40 @@
+//! A key's place in memory: its mail, and its body when no hand has it.
+
+use super::{body::Body, mail::Mail};
+
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// What arrived since the last visit.
+    pub(crate) mail: Vec<Mail>,
+    /// `None` while a hand has it.
+    pub(crate) body: Option<Box<Body>>,
+    /// It is in the run queue.
+    pub(crate) is_queued: bool,
+    /// It is in the line for the writer.
+    pub(crate) is_writable: bool,
+    /// Its partition was lost while a hand had the body.
+    pub(crate) is_lost: bool,
+    /// It was used since the last look at what may leave memory.
+    pub(crate) was_used: bool,
+    /// Calls that wait here, and their bytes.
+    pub(crate) calls: usize,
+    pub(crate) bytes: usize,
+    /// What it counts for in memory.
+    pub(crate) weight: usize,
+}
+
+impl Slot {
+    pub(crate) fn new(body: Body) -> Self {
+        Self {
+            mail: Vec::new(),
+            weight: body.weight(),
+            body: Some(Box::new(body)),
+            is_queued: false,
+            is_writable: false,
+            is_lost: false,
+            was_used: true,
+            calls: 0,
+            bytes: 0,
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! What a turn wrote joins the entity's chain.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{
+    body::Body,
+    chain::Link,
+    effects::Effects,
+    mutants,
+    pending::Pending,
+    shared::Shared,
+    source::{End, Origin, Source},
+    turning::guarded,
+};
+use crate::{
+    Commit, Definition, Entity, Error, Limit, MessageId, Millis, Needed, Parked, Reply, Status, To, Version, Work,
+    planted::Bug,
+    store::{Guard, Outgoing, Remembered, Touched},
+};
+
+impl Body {
+    /// Takes a turn's commit: to the chain if it writes, else its answers go with whatever it has seen.
+    pub(crate) fn stack(
+        &mut self,
+        source: Source,
+        commit: Commit,
+        definition: &Definition,
+        at: &Shared,
+        out: &mut Effects,
+    ) {
+        if let Err(error) = self.check(&commit, &source, at) {
+            return self.refused(source, error, at, out);
+        }
+        let remember = self.to_remember(&source, &commit, at);
+        let settles_crashes = matches!(source, Source::End(_)) && self.tip.as_ref().is_some_and(|tip| tip.crashes > 0);
+        let writes = commit.writes()
+            || source.message().is_some()
+            || !remember.is_empty()
+            || settles_crashes
+            || matches!(source, Source::Changed);
+        if !writes {
+            return self.stack_empty(source, commit, definition, at, out);
+        }
+        if !self.has_room(&commit, at) {
+            // The chain goes to the store first; the turn is taken again on what it leaves.
+            self.chain.closed = true;
+            self.hot.clear();
+            return self.put_back(source);
+        }
+        self.stack_written(source, commit, remember, definition, at, out);
+    }
+
+    fn stack_written(
+        &mut self,
+        source: Source,
+        commit: Commit,
+        remember: Vec<Remembered>,
+        definition: &Definition,
+        at: &Shared,
+        out: &mut Effects,
+    ) {
+        let now = at.time.now();
+        let version = self.chain.version.unwrap_or_else(|| mutants::version(&self.key, &self.lease, &self.tip));
+        let mut after = self.after(&commit, definition, version, now);
+        let listed = match self.list(after.as_ref(), definition, now) {
+            Ok(Needed::Ready(listed)) => listed,
+            Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges),
+            Err(message) => {
+                self.put_back(source);
+                return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
+            }
+        };
+        if let Some(after) = &mut after {
+            after.active = !listed.is_empty();
+            if after.crashes > 0 && (matches!(source, Source::End(_)) || listed.is_empty()) {
+                mutants::forgive(after);
+            }
+        }
+        self.rows = crate::Rows::default();
+        self.join(source, commit, remember, version, after, now, at);
+        self.chain.listed = Some(listed);
+        if Bug::WorkBeforeCommit.planted() {
+            self.listed = self.chain.listed.clone().unwrap_or_default();
+        }
+        if Bug::ReplyBeforeCommit.planted() {
+            mutants::reply_at_once(&mut self.chain, out);
+        }
+    }
+
+    /// Puts the turn at the end of the chain, and the entity after it at the tip.
+    #[expect(clippy::too_many_arguments, reason = "one turn, taken apart once and joined here")]
+    fn join(
+        &mut self,
+        source: Source,
+        mut commit: Commit,
+        remember: Vec<Remembered>,
+        version: Version,
+        after: Option<Entity>,
+        now: Millis,
+        at: &Shared,
+    ) {
+        let weight = commit.weight();
+        self.open_chain(version);
+        let chain = &mut self.chain;
+        chain.touched = joined(chain.touched, touched(self.tip.as_ref(), after.as_ref()));
+        chain.weight += weight;
+        chain.changes_state |= commit.state.is_some() || commit.destroy || self.tip.is_none();
+        chain.destroys = commit.destroy;
+        chain.closed |= commit.destroy;
+        commit.drop.drain(..).for_each(|gone| chain.drop_lane(gone));
+        commit.remove.drain(..).for_each(|(lane, key)| chain.remove(lane, key));
+        commit.put.drain(..).for_each(|row| chain.put(row));
+        chain.release.append(&mut commit.release);
+        chain.taken.extend(source.message());
+        chain.remember.extend(remember);
+        self.send(&mut commit, version, at);
+        self.chain.links.push(link(source, commit));
+        self.tip = after;
+        if let Some(tip) = &mut self.tip {
+            tip.version = version;
+            tip.updated_at = now;
+        }
+    }
+
+    fn open_chain(&mut self, version: Version) {
+        if self.chain.version.is_none() {
+            self.chain.version = Some(version);
+            self.chain.guard = Some(match &self.tip {
+                Some(tip) => Guard::At { id: tip.id, version: tip.version },
+                None => Guard::Absent,
+            });
+        }
+    }
+
+    fn send(&mut self, commit: &mut Commit, version: Version, at: &Shared) {
+        for message in commit.send.drain(..) {
+            let index = self.chain.sent.len() as u32;
+            self.chain.sent.push(Outgoing {
+                id: MessageId { version, index },
+                partition: message.to.partition(at.partitions()),
+                to: message.to,
+                definition: message.definition,
+                verb: message.verb,
+                body: message.body,
+            });
+        }
+    }
+
+    /// The entity as the turn leaves it.
+    fn after(&self, commit: &Commit, definition: &Definition, version: Version, now: Millis) -> Option<Entity> {
+        if commit.destroy {
+            return None;
+        }
+        let mut entity = match &self.tip {
+            Some(tip) => tip.clone(),
+            None if commit.binds() => newborn(self, definition, version, now),
+            None => return None,
+        };
+        if let Some(head) = &commit.head {
+            entity.head = head.clone();
+        }
+        if let Some(state) = &commit.state {
+            entity.state = state.clone();
+        }
+        if let Some(status) = &commit.status {
+            entity.status = status.clone();
+        }
+        entity.alarm = commit.alarm.apply(entity.alarm);
+        entity.config = definition.fingerprint();
+        Some(entity)
+    }
+
+    /// What should run, by the handler's word.
+    pub(crate) fn list(
+        &mut self,
+        entity: Option<&Entity>,
+        definition: &Definition,
+        now: Millis,
+    ) -> Result<Needed<Vec<Work>>, String> {
+        match entity {
+            Some(entity) => guarded(|| definition.handler.work(&mut self.hot, entity, &self.rows, now)),
+            None => Ok(Needed::Ready(Vec::new())),
+        }
+    }
+
+    /// A turn that writes nothing: its answers wait for what it has seen, and no longer.
+    fn stack_empty(&mut self, source: Source, commit: Commit, definition: &Definition, at: &Shared, out: &mut Effects) {
+        if !matches!(source, Source::Call(_)) {
+            let tip = self.tip.clone();
+            match self.list(tip.as_ref(), definition, at.time.now()) {
+                Ok(Needed::Ready(listed)) => self.set_listed(listed),
+                Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges),
+                Err(message) => {
+                    self.put_back(source);
+                    return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
+                }
+            }
+        }
+        self.rows = crate::Rows::default();
+        self.after_what_it_saw(link(source, commit), out);
+    }
+
+    pub(crate) fn set_listed(&mut self, listed: Vec<Work>) {
+        if !self.chain.is_empty() {
+            self.chain.listed = Some(listed);
+        } else if let Some((flying, _)) = &mut self.flying {
+            flying.listed = Some(listed);
+        } else {
+            self.listed = listed;
+        }
+    }
+
+    fn after_what_it_saw(&mut self, link: Link, out: &mut Effects) {
+        if !self.chain.is_empty() {
+            self.chain.links.push(link);
+        } else if let Some((flying, _)) = &mut self.flying {
+            flying.links.push(link);
+        } else {
+            self.release(link, out);
+        }
+    }
+
+    /// The caller gets an error; the author's own is remembered for an idempotency key (E12).
+    pub(crate) fn answer_error(&mut self, source: Source, error: Error, at: &Shared, out: &mut Effects) {
+        let Some(pending) = source.pending() else { return };
+        let (ticket, is_new) = (pending.ticket, pending.once.is_some());
+        let commit = Commit::reply(ticket, Err(error.clone()));
+        if is_new && matches!(error, Error::Failed(_)) && self.has_room(&commit, at) {
+            let remember = self.to_remember(&source, &commit, at);
+            let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
+            let (after, now) = (self.tip.clone(), at.time.now());
+            return self.join(source, commit, remember, version, after, now, at);
+        }
+        self.after_what_it_saw(link(source, commit), out);
+    }
+
+    /// The kernel's own change of a record: a count of crashes, a parking.
+    pub(crate) fn stack_own(&mut self, at: &Shared, link: Link, change: impl FnOnce(&mut Entity)) {
+        let Some(mut after) = self.tip.clone() else { return };
+        change(&mut after);
+        let touched = touched(self.tip.as_ref(), Some(&after));
+        let version = self.open_own(at, link);
+        self.chain.touched = joined(self.chain.touched, touched);
+        self.tip = Some(Entity { version, updated_at: at.time.now(), ..after });
+    }
+
+    /// Opens the chain for a doing of the kernel's own.
+    pub(crate) fn open_own(&mut self, at: &Shared, link: Link) -> Version {
+        let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
+        self.open_chain(version);
+        self.chain.links.push(link);
+        if let Some(tip) = &mut self.tip {
+            tip.version = version;
+            tip.updated_at = at.time.now();
+        }
+        version
+    }
+
+    pub(crate) fn park(&mut self, reason: Parked, at: &Shared) {
+        tracing::error!(key = %self.key, %reason, "parked");
+        self.hot.clear();
+        self.running.retain(|running| !matches!(running.origin, Origin::Listed));
+        self.stack_own(at, Link::kernel(), |entity| entity.parked = Some(reason));
+        self.chain.listed = Some(Vec::new());
+    }
+
+    pub(crate) fn unpark(&mut self, asked: Option<Pending>, at: &Shared) {
+        let source = asked.map_or(Source::Kernel, Source::Call);
+        let link = Link { source, ..Link::kernel() };
+        self.stack_own(at, link, |entity| {
+            entity.parked = None;
+            entity.crashes = 0;
+            entity.suspect = None;
+        });
+        self.relist = true;
+        self.alarm_is_due = true;
+        self.inbox_read = None;
+    }
+
+    fn has_room(&self, commit: &Commit, at: &Shared) -> bool {
+        let (chain, limits) = (&self.chain, &at.options);
+        // A birth and its end do not fit one write: the guard of the first cannot be that of the second.
+        let ends_its_birth = commit.destroy && chain.guard == Some(Guard::Absent);
+        chain.is_empty()
+            || (!chain.closed
+                && !ends_its_birth
+                && chain.links.len() < limits.chain_turns_max
+                && chain.weight + commit.weight() <= limits.commit_bytes_max
+                && chain.row_changes() + commit.row_changes() < limits.commit_rows_max)
+    }
+
+    /// The limits of K3, and the rule that only who borrows the struct may change it.
+    fn check(&self, commit: &Commit, source: &Source, at: &Shared) -> Result<(), Error> {
+        let limits = &at.options;
+        let within = |what, found, limit| if found > limit { Err(Error::TooLarge { what, found, limit }) } else { Ok(()) };
+        let payload = |bytes: &Bytes| within(Limit::PayloadBytes, bytes.len(), limits.payload_bytes_max);
+        commit.head.iter().chain(&commit.state).try_for_each(payload)?;
+        commit.put.iter().map(|row| &row.body).chain(commit.send.iter().map(|message| &message.body)).try_for_each(payload)?;
+        commit.replies.iter().filter_map(|(_, reply)| reply.as_ref().ok()).try_for_each(payload)?;
+        commit.put.iter().try_for_each(|row| within(Limit::KeyBytes, row.key.len(), crate::key_bytes_max()))?;
+        within(Limit::CommitBytes, commit.weight(), limits.commit_bytes_max)?;
+        within(Limit::CommitRows, commit.row_changes() + 1, limits.commit_rows_max)?;
+        if self.tip.is_none() && !commit.binds() && (commit.row_changes() > commit.send.len() || commit.destroy) {
+            return Err(Error::NotBound { key: self.key.clone() });
+        }
+        if commit.state.is_some() && self.is_lent() && !matches!(source, Source::End(_)) {
+            let message = "a turn changed the state while code that borrows it was running".to_owned();
+            return Err(Error::Panicked { key: self.key.clone(), message });
+        }
+        Ok(())
+    }
+
+    fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
+        let expires_at = at.time.now().after(at.options.remember_for);
+        let mut remembered = Vec::new();
+        if let Some(pending) = source.pending().filter(|_| commit.hold.is_none()) {
+            let reply = own_reply(pending, commit);
+            remembered.extend(remember(pending, &reply, expires_at));
+        }
+        for (to, reply) in &commit.replies {
+            for (name, pending) in &self.held {
+                if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
+                    remembered.extend(remember(pending, reply, expires_at));
+                }
+            }
+        }
+        remembered
+    }
+}
+
+fn newborn(body: &Body, definition: &Definition, version: Version, now: Millis) -> Entity {
+    Entity {
+        id: version,
+        key: body.key.clone(),
+        kind: definition.kind.clone(),
+        definition: definition.name.clone(),
+        version,
+        status: Status::resting("bound"),
+        config: definition.fingerprint(),
+        active: false,
+        head: Bytes::new(),
+        state: Bytes::new(),
+        alarm: None,
+        crashes: 0,
+        suspect: None,
+        parked: None,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+fn link(source: Source, commit: Commit) -> Link {
+    Link { source, replies: commit.replies, hold: commit.hold, emit: commit.emit }
+}
+
+fn touched(before: Option<&Entity>, after: Option<&Entity>) -> Touched {
+    let (Some(before), Some(after)) = (before, after) else { return Touched { wake: true, rest: true } };
+    Touched {
+        wake: before.alarm != after.alarm || before.active != after.active,
+        rest: before.status != after.status
+            || before.config != after.config
+            || before.crashes != after.crashes
+            || before.suspect != after.suspect
+            || before.parked != after.parked,
+    }
+}
+
+fn joined(one: Touched, other: Touched) -> Touched {
+    Touched { wake: one.wake || other.wake, rest: one.rest || other.rest }
+}
+
+/// What a commit answers the call that it belongs to.
+fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
+    let own = commit.replies.iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
+    own.map_or(Ok(Bytes::new()), |(_, reply)| reply.clone())
+}
+
+fn remember(pending: &Pending, reply: &Reply, expires_at: Millis) -> Option<Remembered> {
+    let asked = pending.once.as_ref()?;
+    let reply = encode_reply(reply)?;
+    Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
+}
+
+/// Answers and the author's own errors are remembered; what the kernel said is not.
+fn encode_reply(reply: &Reply) -> Option<Bytes> {
+    let (tag, body) = match reply {
+        Ok(body) => (0, body),
+        Err(Error::Failed(body)) => (1, body),
+        Err(_) => return None,
+    };
+    let mut out = BytesMut::with_capacity(1 + body.len());
+    out.put_u8(tag);
+    out.put_slice(body);
+    Some(out.freeze())
+}
+
+pub(crate) fn decode_reply(bytes: &Bytes) -> Reply {
+    match bytes.first() {
+        Some(0) => Ok(bytes.slice(1..)),
+        _ => Err(Error::Failed(bytes.slice(1.min(bytes.len())..))),
+    }
+}
+
+/// The call or message that a pure piece of work came from, to be taken again.
+pub(crate) fn again(end: End) -> Option<Source> {
+    match end.origin {
+        Origin::Call(pending) if end.work.pure => Some(Source::Call(pending)),
+        _ => None,
+    }
+}

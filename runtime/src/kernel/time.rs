@@ -1,0 +1,47 @@
+//! Our time: the store's clock, carried on by monotonic time. It never goes back (A5).
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{Driver, Millis};
+
+/// Tells the time to turns, alarms and batches.
+pub(crate) struct Time {
+    driver: Arc<dyn Driver>,
+    base: Mutex<Base>,
+}
+
+#[derive(Clone, Copy)]
+struct Base {
+    at: Millis,
+    monotonic: Duration,
+}
+
+impl Time {
+    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
+        let base = Base { at: Millis(0), monotonic: driver.monotonic() };
+        Self { driver, base: Mutex::new(base) }
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.base.lock().unwrap_or_else(PoisonError::into_inner).on(self.driver.monotonic())
+    }
+
+    /// The store told its clock, or the highest time that it was ever told: a later time moves ours on, an
+    /// earlier one does nothing.
+    pub(crate) fn told(&self, at: Millis) {
+        let monotonic = self.driver.monotonic();
+        let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        if at > base.on(monotonic) {
+            *base = Base { at, monotonic };
+        }
+    }
+}
+
+impl Base {
+    fn on(self, monotonic: Duration) -> Millis {
+        self.at.after(monotonic.saturating_sub(self.monotonic))
+    }
+}

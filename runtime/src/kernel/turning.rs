@@ -1,0 +1,193 @@
+//! One turn: an input is handed to its handler, and what it comes to is carried out.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use super::{
+    backoff::backoff,
+    body::{Body, origin_of},
+    effects::{Effects, Ring},
+    shared::Shared,
+    source::{End, Origin, Source},
+    working::{Place, Watched},
+};
+use crate::{Definition, Error, Next, Outcome, Parked, Work};
+
+impl Body {
+    pub(crate) fn turn(&mut self, source: Source, at: &Shared, out: &mut Effects) {
+        let definition = match self.definition_for(&source, at) {
+            Ok(Some(definition)) => definition,
+            // Nothing is bound any more: what was meant for it has no meaning.
+            Ok(None) => return,
+            Err(Error::UnknownDefinition { .. }) if self.tip.is_some() => return self.park(Parked::Unregistered, at),
+            Err(error) => return self.refused(source, error, at, out),
+        };
+        out.turns += 1;
+        let input = source.input();
+        out.doing(&self.key, &input);
+        let now = at.time.now();
+        let next = guarded(|| definition.handler.turn(&mut self.hot, self.tip.as_ref(), &self.rows, &input, now));
+        match next {
+            Ok(Next::Commit(commit)) => self.stack(source, commit, &definition, at, out),
+            Ok(Next::Run(work)) => self.run_own(source, work, &definition, at, out),
+            Ok(Next::Read(ranges)) => self.read_rows_for(source, ranges),
+            Ok(Next::Refuse(error)) => self.refused(source, error, at, out),
+            Ok(Next::Park(reason)) => {
+                self.put_back(source);
+                self.park(Parked::Undecodable(reason), at);
+            }
+            Err(message) => self.panicked(source, message, at, out),
+        }
+    }
+
+    /// Whose turn it is; `None` if there is no entity and this input binds none.
+    fn definition_for(&self, source: &Source, at: &Shared) -> Result<Option<Arc<Definition>>, Error> {
+        let asked = match source {
+            Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => Some(&pending.definition),
+            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
+                Some(&letter.definition)
+            }
+            _ => None,
+        };
+        match (&self.tip, asked) {
+            (Some(entity), Some(asked)) if entity.definition != *asked => Err(Error::TypeMismatch {
+                key: self.key.clone(),
+                bound: entity.definition.to_string(),
+                requested: asked.to_string(),
+            }),
+            (Some(entity), _) => at.registry.get(&entity.definition).cloned().map(Some),
+            (None, Some(asked)) => at.registry.get(asked).cloned().map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// A call's or a message's own code. Pure code is polled here and now; any other starts when the state it
+    /// would see is durable (E4).
+    fn run_own(&mut self, source: Source, work: Work, definition: &Arc<Definition>, at: &Shared, out: &mut Effects) {
+        if work.pure {
+            return self.run_pure(source, work, definition, at, out);
+        }
+        if self.state_is_durable() && self.lease.is_valid(at.driver.monotonic()) {
+            return self.start(work, origin_of(source), definition, at, out);
+        }
+        self.hot.clear();
+        let waits = match source {
+            Source::Call(mut pending) => {
+                pending.impure = true;
+                Source::Call(pending)
+            }
+            Source::Letter(letter) => {
+                self.impure_letters.insert(letter.id);
+                Source::Letter(letter)
+            }
+            other => other,
+        };
+        self.put_back(waits);
+    }
+
+    fn run_pure(&mut self, source: Source, work: Work, definition: &Arc<Definition>, at: &Shared, out: &mut Effects) {
+        let waiting = source.pending().map(|pending| pending.chain.clone()).unwrap_or_default();
+        let (cx, pulse) = self.context(&work, &waiting, at);
+        let started = guarded(|| definition.handler.run(&mut self.hot, self.tip.as_ref(), &work, cx));
+        let mut future = match started {
+            Ok(future) => future,
+            Err(message) => return self.panicked(source, message, at, out),
+        };
+        match guarded(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
+            Err(message) => self.panicked(source, message, at, out),
+            Ok(Poll::Ready(outcome)) => {
+                let end = End { work, outcome, origin: origin_of(source), attempts: 0 };
+                self.turn(Source::End(end), at, out);
+            }
+            // It waits for something: it leaves the turn and cannot be run again from its input.
+            Ok(Poll::Pending) => {
+                let code = Watched { future, pulse, driver: at.driver.clone() };
+                let place = Place::beyond_the_limit(&at.places);
+                self.launch(Work { pure: false, ..work }, origin_of(source), code, place, at, out);
+            }
+        }
+    }
+
+    /// A turn said no: the caller learns it, a message is tried again or becomes a dead letter.
+    pub(crate) fn refused(&mut self, source: Source, error: Error, at: &Shared, out: &mut Effects) {
+        self.hot.clear();
+        match source {
+            Source::Call(_) | Source::End(End { origin: Origin::Call(_), .. }) => {
+                self.answer_error(source, error, at, out);
+            }
+            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
+                self.letter_failed(letter, &error, at, out);
+            }
+            other => self.turn_failed(other, &error.to_string(), at, out),
+        }
+    }
+
+    fn panicked(&mut self, source: Source, message: String, at: &Shared, out: &mut Effects) {
+        tracing::error!(key = %self.key, input = %source.input().name(), message, "a turn panicked");
+        self.hot.clear();
+        let key = self.key.clone();
+        match source {
+            Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => {
+                out.answers.push((pending, Err(Error::Panicked { key, message })));
+            }
+            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
+                // Tried again like any failure: a panic may be of the moment.
+                self.letter_failed(letter, &Error::Failed(message.into()), at, out);
+            }
+            other => self.turn_failed(other, &message, at, out),
+        }
+    }
+
+    /// A turn that nobody waits for failed: it is tried again, then the entity is parked; nothing is dropped
+    /// quietly (A3).
+    fn turn_failed(&mut self, mut source: Source, why: &str, at: &Shared, out: &mut Effects) {
+        let failures = match &mut source {
+            Source::End(end) => &mut end.attempts,
+            _ => &mut self.alarm_failures,
+        };
+        *failures += 1;
+        let failures = *failures;
+        if failures >= at.options.attempts_max {
+            self.alarm_failures = 0;
+            return self.park(Parked::Poisoned(format!("its turn failed {failures} times: {why}")), at);
+        }
+        let (first, last) = at.options.retry;
+        let when = at.driver.monotonic() + backoff(first, last, failures, at.driver.random());
+        self.later.push((when, source));
+        out.timers.push((when, Ring::Again));
+    }
+
+    /// Returns an input to where it came from, to be handled next.
+    pub(crate) fn put_back(&mut self, source: Source) {
+        match source {
+            Source::Call(_) | Source::Letter(_) => self.queue.push_front(source),
+            Source::End(end) => self.ends.push_front(end),
+            Source::Alarm(_) => self.alarm_is_due = true,
+            Source::Gone(ticket) => self.gone.push_front(ticket),
+            // It is noticed again by itself, or was not an input.
+            Source::Changed | Source::Kernel => {}
+        }
+    }
+}
+
+/// Runs code of a kind's or an author's; a panic becomes its message (E6).
+pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_message(&*panic))
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
+}
+
+/// A future of the author's whose panic is an outcome.
+pub(crate) fn poll_guarded(
+    future: &mut std::pin::Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    context: &mut Context<'_>,
+) -> Poll<Outcome> {
+    guarded(|| future.as_mut().poll(context)).unwrap_or_else(|message| Poll::Ready(Outcome::Panicked(message)))
+}

@@ -1,0 +1,367 @@
+//! Work: started after its commit is durable, dropped when no longer listed, ended once.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use super::{
+    body::Body,
+    chain::{Chain, Link},
+    effects::{Effects, Ring},
+    mail::Mail,
+    shared::Shared,
+    source::{End, Origin, Source},
+    turning::{guarded, poll_guarded},
+};
+use crate::{
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Needed, Outcome, Parked, Version, Work, driver::Handle,
+    planted::Bug,
+};
+
+/// A piece of work that is running. Dropping it drops the code.
+pub(crate) struct Running {
+    pub(crate) run: u64,
+    pub(crate) work: Work,
+    pub(crate) origin: Origin,
+    pulse: Arc<Pulse>,
+    _task: Handle,
+    _place: Place,
+}
+
+/// Signs of life of a run, seen by the watchdog.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    pub(crate) key: Key,
+    pub(crate) work: Work,
+    /// Its last sign of life, in milliseconds of the monotonic clock.
+    last: AtomicU64,
+    /// Since when it is in one poll, in milliseconds plus one; zero between polls.
+    polling_since: AtomicU64,
+}
+
+impl Pulse {
+    fn new(key: Key, work: Work, driver: &dyn Driver) -> Self {
+        let pulse = Self { key, work, last: AtomicU64::new(0), polling_since: AtomicU64::new(0) };
+        pulse.beat(driver);
+        pulse
+    }
+
+    fn beat(&self, driver: &dyn Driver) {
+        self.last.store(driver.monotonic().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// For how long it has been in one poll.
+    pub(crate) fn polled_for(&self, monotonic: Duration) -> Duration {
+        match self.polling_since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => monotonic.saturating_sub(Duration::from_millis(since - 1)),
+        }
+    }
+}
+
+/// One of the places for running work (R8).
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let taken = places.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1));
+        taken.ok().map(|_| Self(places.clone()))
+    }
+
+    /// A place for code that has begun already and cannot be sent away.
+    pub(crate) fn beyond_the_limit(places: &Arc<AtomicUsize>) -> Self {
+        places.fetch_add(1, Ordering::Relaxed);
+        Self(places.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Body {
+    /// Whether code that borrows the struct exclusively is running.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.running.iter().any(|running| running.work.borrow == Borrow::Exclusive)
+    }
+
+    /// Whether the author's struct is in the store as it is at the tip.
+    pub(crate) fn state_is_durable(&self) -> bool {
+        let changes = |chain: &Chain| chain.changes_state;
+        !changes(&self.chain) && !self.flying.as_ref().is_some_and(|(flying, _)| changes(flying))
+    }
+
+    /// Starts what is listed and not running, drops what runs and is not listed.
+    pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
+        let listed = &self.listed;
+        self.running.retain(|running| {
+            !matches!(running.origin, Origin::Listed)
+                || listed.iter().any(|work| work.id == running.work.id && work.attempt == running.work.attempt)
+        });
+        if self.listed.is_empty() || !self.may_start_work(at) {
+            return;
+        }
+        let Some(definition) = self.committed.as_ref().and_then(|entity| at.registry.get(&entity.definition).ok()) else {
+            return;
+        };
+        let definition = definition.clone();
+        for work in self.listed.clone() {
+            if !self.is_under_way(&work) && self.may_borrow(&work) && self.is_named(&work, at) {
+                self.start(work, Origin::Listed, &definition, at, out);
+            }
+        }
+    }
+
+    fn may_start_work(&self, at: &Shared) -> bool {
+        let parked = self.tip.as_ref().is_none_or(|entity| entity.parked.is_some());
+        self.is_warm && !parked && self.seat.is_taken() && !at.is_closing() && self.lease.is_valid(at.driver.monotonic())
+    }
+
+    /// Running, or ended and its end not settled yet: (work, attempt) ends once.
+    fn is_under_way(&self, work: &Work) -> bool {
+        let same = |other: &Work| other.id == work.id && other.attempt == work.attempt;
+        let ended = |source: &Source| matches!(source, Source::End(End { work, origin: Origin::Listed, .. }) if same(work));
+        self.running.iter().any(|running| matches!(running.origin, Origin::Listed) && same(&running.work))
+            || self.ends.iter().any(|end| matches!(end.origin, Origin::Listed) && same(&end.work))
+            || self.later.iter().any(|(_, source)| ended(source))
+            || self.chain.links.iter().any(|link| ended(&link.source))
+            || self.flying.iter().flat_map(|(flying, _)| &flying.links).any(|link| ended(&link.source))
+    }
+
+    /// The struct goes to listed work and to calls by turns, so that neither starves the other (E3).
+    fn may_borrow(&self, work: &Work) -> bool {
+        if work.borrow != Borrow::Exclusive {
+            return true;
+        }
+        let waits = |source: &Source| matches!(source, Source::Call(pending) if pending.borrow == Borrow::Exclusive);
+        let calls_first = !self.calls_went_last && self.queue.iter().any(waits);
+        !self.is_lent() && self.state_is_durable() && !calls_first
+    }
+
+    /// After two crashes work runs one piece at a time, and each is named in the store before it starts (W2).
+    fn is_named(&mut self, work: &Work, at: &Shared) -> bool {
+        let Some(tip) = &self.tip else { return false };
+        if tip.crashes < 2 || Bug::InnocentExhausted.planted() {
+            return true;
+        }
+        if self.running.iter().any(|running| matches!(running.origin, Origin::Listed)) || !self.ends.is_empty() {
+            return false;
+        }
+        if !self.chain.is_empty() || self.flying.is_some() {
+            return false;
+        }
+        let suspect = tip.suspect.clone().filter(|suspect| self.listed.iter().any(|listed| listed.id == *suspect));
+        match suspect {
+            Some(suspect) if suspect != work.id => false,
+            Some(_) => !self.is_exhausted(work, at),
+            None => {
+                let suspect = work.id.clone();
+                self.stack_own(at, Link::kernel(), |entity| entity.suspect = Some(suspect));
+                false
+            }
+        }
+    }
+
+    /// The suspect has killed the process too often: it is not run again, its kind decides what follows.
+    fn is_exhausted(&mut self, work: &Work, at: &Shared) -> bool {
+        let crashes = self.tip.as_ref().map_or(0, |tip| tip.crashes);
+        let exhausted = crashes > at.options.crashes_max;
+        if exhausted {
+            let outcome = Outcome::Crashed { crashes };
+            self.ends.push_back(End { work: work.clone(), outcome, origin: Origin::Listed, attempts: 0 });
+        }
+        exhausted
+    }
+
+    /// Runs a piece of work on what is durable.
+    pub(crate) fn start(
+        &mut self,
+        work: Work,
+        origin: Origin,
+        definition: &Arc<Definition>,
+        at: &Shared,
+        out: &mut Effects,
+    ) {
+        let chain = match &origin {
+            Origin::Call(pending) | Origin::Read(pending) => pending.chain.clone(),
+            Origin::Listed | Origin::Letter(_) => Arc::new([]),
+        };
+        let Some(place) = Place::take(&at.places, at.options.work_max) else {
+            return self.no_place(origin, out);
+        };
+        let (cx, pulse) = self.context(&work, &chain, at);
+        // While turns are on their way the memory is of the tip, not of what is durable.
+        let ahead = !self.chain.is_empty() || self.flying.is_some();
+        let (mut fresh, entity) = (Hot::default(), self.committed.as_ref());
+        let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
+        match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
+            Ok(future) => self.launch(work, origin, Watched { future, pulse, driver: at.driver.clone() }, place, at, out),
+            Err(message) => {
+                let end = End { work, outcome: Outcome::Panicked(message), origin, attempts: 0 };
+                self.ends.push_back(end);
+            }
+        }
+    }
+
+    pub(crate) fn launch(
+        &mut self,
+        work: Work,
+        origin: Origin,
+        code: Watched,
+        place: Place,
+        at: &Shared,
+        out: &mut Effects,
+    ) {
+        if work.borrow == Borrow::Exclusive {
+            self.calls_went_last = !matches!(origin, Origin::Listed);
+        }
+        let (run, now) = (at.next_number(), at.driver.monotonic());
+        let pulse = code.pulse.clone();
+        out.timers.extend(work.timeout.map(|limit| (now + limit, Ring::TimedOut(run))));
+        out.timers.extend(work.silence.map(|limit| (now + limit, Ring::Silent(run))));
+        out.started += 1;
+        at.watch(run, &pulse);
+        let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
+        self.running.push(Running { run, work, origin, pulse, _task: task, _place: place });
+    }
+
+    fn no_place(&mut self, origin: Origin, out: &mut Effects) {
+        let error = Err(Error::Overloaded { what: Limit::Work });
+        match origin {
+            Origin::Call(pending) | Origin::Read(pending) => out.answers.push((pending, error)),
+            Origin::Letter(letter) => self.queue.push_front(Source::Letter(letter)),
+            Origin::Listed => {}
+        }
+        out.wants_work_place = true;
+    }
+
+    /// Work that is listed although nobody asked: after loading, or because somebody doubts it.
+    pub(crate) fn list_again(&mut self, at: &Shared, out: &mut Effects) -> bool {
+        self.relist = false;
+        let Some(tip) = self.tip.clone() else { return false };
+        let Ok(definition) = at.registry.get(&tip.definition).cloned() else {
+            self.park(Parked::Unregistered, at);
+            return true;
+        };
+        match self.list(Some(&tip), &definition, at.time.now()) {
+            Ok(Needed::Ready(listed)) => self.listed_again(listed, at),
+            Ok(Needed::Read(ranges)) => {
+                self.relist = true;
+                self.read_rows_for(Source::Kernel, ranges);
+            }
+            Err(message) => self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at),
+        }
+        out.turns += 1;
+        true
+    }
+
+    fn listed_again(&mut self, listed: Vec<Work>, at: &Shared) {
+        let Some(tip) = &self.tip else { return };
+        let (active, idle) = (!listed.is_empty(), listed.is_empty());
+        self.rows = crate::Rows::default();
+        let settled = idle && tip.crashes > 0 && self.queue.is_empty() && !self.alarm_is_due;
+        if tip.active != active || settled {
+            self.stack_own(at, Link::kernel(), |entity| {
+                entity.active = active;
+                if idle {
+                    entity.crashes = 0;
+                    entity.suspect = None;
+                }
+            });
+        }
+        self.set_listed(listed);
+    }
+
+    pub(crate) fn work_ended(&mut self, run: u64, work: Work, outcome: Outcome, out: &mut Effects) {
+        let Some(index) = self.running.iter().position(|running| running.run == run) else {
+            if Bug::LateEndAccepted.planted() && self.tip.is_some() {
+                self.ends.push_back(End { work, outcome, origin: Origin::Listed, attempts: 0 });
+            }
+            out.late_ends += 1;
+            return;
+        };
+        let running = self.running.swap_remove(index);
+        match running.origin {
+            Origin::Read(pending) => out.answers.push((pending, read_reply(outcome, &self.key))),
+            origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
+        }
+    }
+
+    /// The attempt is over, whether or not its code yields.
+    pub(crate) fn give_up(&mut self, run: u64, outcome: Outcome) {
+        let Some(index) = self.running.iter().position(|running| running.run == run) else { return };
+        let running = self.running.swap_remove(index);
+        match running.origin {
+            Origin::Read(pending) => pending.refuse(Error::Deadline { key: self.key.clone() }),
+            origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
+        }
+    }
+
+    pub(crate) fn check_silence(&mut self, run: u64, at: &Shared, out: &mut Effects) {
+        let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
+        let Some(limit) = running.work.silence else { return };
+        let until = Duration::from_millis(running.pulse.last.load(Ordering::Relaxed)) + limit;
+        if at.driver.monotonic() >= until {
+            self.give_up(run, Outcome::Silent);
+        } else {
+            out.timers.push((until, Ring::Silent(run)));
+        }
+    }
+
+    /// What the code of a piece of work is given, and its signs of life.
+    pub(crate) fn context(&self, work: &Work, waiting: &[Key], at: &Shared) -> (Cx, Arc<Pulse>) {
+        let entity = self.committed.as_ref().or(self.tip.as_ref());
+        let pulse = Arc::new(Pulse::new(self.key.clone(), work.clone(), &*at.driver));
+        let (beating, driver) = (pulse.clone(), at.driver.clone());
+        let chain = waiting.iter().chain([&self.key]).cloned().collect();
+        let cx = Cx {
+            key: self.key.clone(),
+            definition: entity.map_or_else(|| "unbound".into(), |entity| entity.definition.clone()),
+            id: entity.map(|entity| entity.id),
+            work: work.id.clone(),
+            attempt: work.attempt,
+            now: at.time.now(),
+            fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
+            door: at.door(),
+            chain,
+            pulse: Arc::new(move || beating.beat(&*driver)),
+        };
+        (cx, pulse)
+    }
+}
+
+fn read_reply(outcome: Outcome, key: &Key) -> crate::Reply {
+    match outcome {
+        Outcome::Ok(produced) => Ok(produced.value),
+        Outcome::Failed(error) => Err(Error::Failed(error)),
+        Outcome::Panicked(message) => Err(Error::Panicked { key: key.clone(), message }),
+        Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. } => Err(Error::Deadline { key: key.clone() }),
+    }
+}
+
+/// The author's future, with its polls timed and its panics caught.
+pub(crate) struct Watched {
+    pub(crate) future: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) driver: Arc<dyn Driver>,
+}
+
+impl Future for Watched {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let now = self.driver.monotonic().as_millis() as u64;
+        self.pulse.polling_since.store(now + 1, Ordering::Relaxed);
+        let polled = poll_guarded(&mut self.future, context);
+        self.pulse.polling_since.store(0, Ordering::Relaxed);
+        polled
+    }
+}

@@ -1,0 +1,235 @@
+//! The writer: one batch at a time goes to the store, and each entity learns what became of its part.
+
+use std::collections::BTreeSet;
+
+use super::{backoff::backoff, core::Released, mail::Settled, mutants, shared::Shared};
+use crate::{
+    Entity, Epoch, Key, MessageId, Options, Partition, Version,
+    planted::Bug,
+    store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
+};
+
+/// A batch on its way, and whose it is.
+pub(crate) struct Flight {
+    pub(crate) batch: Batch,
+    /// One per write, in order.
+    pub(crate) keys: Vec<Key>,
+    /// What each entity was before; only planted bugs look at it.
+    pub(crate) before: Vec<Option<Entity>>,
+    /// A planted bug has had its say.
+    pub(crate) is_prepared: bool,
+    bytes: usize,
+}
+
+impl Flight {
+    pub(crate) fn new(batch: Batch) -> Self {
+        Self { batch, keys: Vec::new(), before: Vec::new(), is_prepared: false, bytes: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    pub(crate) fn has_room(&self, options: &Options) -> bool {
+        self.keys.len() < options.batch_writes_max && self.bytes < options.batch_bytes_max
+    }
+
+    pub(crate) fn add(&mut self, key: Key, epoch: Epoch, write: Write, before: Option<Entity>) {
+        let owned = (write.partition, epoch);
+        if !self.batch.epochs.contains(&owned) {
+            self.batch.epochs.push(owned);
+        }
+        self.bytes += weight(&write);
+        self.batch.writes.push(write);
+        self.keys.push(key);
+        self.before.push(if cfg!(feature = "planted") { before } else { None });
+    }
+
+    /// Keeps those writes for which `keep` says so.
+    fn retain(&mut self, keep: &[bool]) {
+        let mut kept = keep.iter();
+        self.batch.writes.retain(|_| *kept.next().unwrap_or(&false));
+        let mut kept = keep.iter();
+        self.keys.retain(|_| *kept.next().unwrap_or(&false));
+        let mut kept = keep.iter();
+        self.before.retain(|_| *kept.next().unwrap_or(&false));
+    }
+}
+
+fn weight(write: &Write) -> usize {
+    let record = match &write.after {
+        After::Entity(entity) => entity.weight(),
+        After::Destroyed | After::Unbound => 0,
+    };
+    let rows: usize = write.rows.values().flatten().map(bytes::Bytes::len).sum();
+    let sent: usize = write.sent.iter().map(|message| message.body.len()).sum();
+    record + rows + sent
+}
+
+impl Shared {
+    /// Writes a batch, however long the store takes to come back (R4), and settles it.
+    pub(crate) async fn fly(&self, mut flight: Flight) {
+        let mut failures = 0;
+        while !flight.is_empty() && !self.is_closed() {
+            match self.write(&mut flight).await {
+                Ok(verdicts) => {
+                    self.store_recovered();
+                    let settled = verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
+                    let settled: Vec<_> = settled.collect();
+                    self.settle_all(&flight, settled);
+                    break;
+                }
+                Err(error) => {
+                    failures += 1;
+                    self.store_trouble(&error);
+                    self.pause(failures).await;
+                    self.take_in(error, &mut flight).await;
+                }
+            }
+        }
+        self.with(|core, _| core.written());
+    }
+
+    async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
+        mutants::before_the_batch(self, flight).await?;
+        self.store.commit(&flight.batch).await
+    }
+
+    /// An error: what is known to be durable is settled, what will never be is given up, the rest stays to be
+    /// written again.
+    async fn take_in(&self, error: StoreError, flight: &mut Flight) {
+        if error.applied() == Applied::Unknown {
+            return self.look_what_happened(flight).await;
+        }
+        if !error.is_retryable() {
+            let settled = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
+            let settled = settled.collect();
+            self.settle_all(flight, settled);
+            flight.retain(&[]);
+        }
+    }
+
+    /// The outcome of a batch is not known: it is read back before anything else is done (fB13).
+    async fn look_what_happened(&self, flight: &mut Flight) {
+        if Bug::UnknownRetriedBlindly.planted() {
+            let blind = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
+            self.settle_all(flight, blind);
+            return flight.retain(&[]);
+        }
+        let reads: Vec<Read> = flight.batch.writes.iter().map(trace_of).collect();
+        let mut failures = 0;
+        let found = loop {
+            if self.is_closed() {
+                return;
+            }
+            match self.store.read(&reads).await {
+                Ok(found) => break found,
+                Err(error) => {
+                    failures += 1;
+                    self.store_trouble(&error);
+                    self.pause(failures).await;
+                }
+            }
+        };
+        let rulings: Vec<_> = flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
+        mutants::doubled_delivery(self, flight, &rulings).await;
+        let keep: Vec<bool> = rulings.iter().map(Option::is_none).collect();
+        self.settle_all(flight, rulings);
+        flight.retain(&keep);
+    }
+
+    pub(crate) async fn pause(&self, failures: u32) {
+        let (first, last) = self.options.store_retry;
+        let pause = backoff(first, last, failures, self.driver.random());
+        self.driver.sleep_until(self.driver.monotonic() + pause).await;
+    }
+
+    fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) {
+        let mut released = Released::default();
+        let mut core = self.lock();
+        core.written_one_batch(rulings.len());
+        let mut lost = BTreeSet::new();
+        for ((key, write), ruling) in flight.keys.iter().zip(&flight.batch.writes).zip(rulings) {
+            match ruling {
+                Some(Ruling::Settle(verdict)) => core.settle(key, verdict, self, &mut released),
+                Some(Ruling::Lose) => drop(lost.insert(write.partition)),
+                None => {}
+            }
+        }
+        let held = |partition: &Partition| {
+            let epoch = core.leases.get(partition).map(|lease| lease.epoch);
+            flight.batch.epochs.iter().any(|(of, with)| of == partition && Some(*with) == epoch)
+        };
+        let lost: Vec<Partition> = lost.into_iter().filter(held).collect();
+        for partition in lost {
+            tracing::warn!(partition = partition.0, "another worker has taken the partition over");
+            core.lose(partition, self, &mut released);
+        }
+        drop(core);
+        self.let_go(released);
+    }
+}
+
+/// What a verdict means for an entity.
+#[derive(Clone, Debug)]
+pub(crate) enum Ruling {
+    Settle(Settled),
+    /// Its partition has another owner.
+    Lose,
+}
+
+fn settled(verdict: Verdict, write: &Write) -> Option<Ruling> {
+    Some(match verdict {
+        Verdict::Applied => Ruling::Settle(Settled::Applied),
+        // Our versions are ours alone: a write that meets its own has happened before, late (fB13).
+        Verdict::Stale(Some(found)) if made(write) == Some(found) => Ruling::Settle(Settled::Applied),
+        Verdict::Stale(_) => Ruling::Settle(Settled::Stale),
+        Verdict::Fenced(_) => Ruling::Lose,
+        Verdict::Refused(why) => Ruling::Settle(Settled::Refused(why)),
+    })
+}
+
+fn made(write: &Write) -> Option<Version> {
+    match &write.after {
+        After::Entity(entity) => Some(entity.version),
+        After::Destroyed | After::Unbound => None,
+    }
+}
+
+/// What to read to see whether a write has happened.
+fn trace_of(write: &Write) -> Read {
+    let key = write.key.clone();
+    match (&write.after, write.taken.first(), write.remember.first()) {
+        (After::Unbound, Some(taken), _) => Read::Inbox { key, after: before(*taken), limit: 1 },
+        (After::Unbound, None, Some(remember)) => Read::Remembered { key, once: remember.once.clone() },
+        _ => Read::Entity(key),
+    }
+}
+
+fn before(id: MessageId) -> Option<MessageId> {
+    match id.index.checked_sub(1) {
+        Some(index) => Some(MessageId { index, ..id }),
+        None => Some(MessageId { version: Version(id.version.0.saturating_sub(1)), index: u32::MAX }),
+    }
+}
+
+/// Whether a write has happened; `None`: it has not, and can be written again.
+fn happened(write: &Write, found: &Found) -> Option<Ruling> {
+    let applied = Some(Ruling::Settle(Settled::Applied));
+    match (found, &write.after) {
+        (Found::Inbox(letters), _) => {
+            let still_there = letters.first().map(|letter| letter.id) == write.taken.first().copied();
+            if still_there { None } else { applied }
+        }
+        (Found::Remembered(remembered), _) => remembered.as_ref().and(applied),
+        (Found::Entity(None), After::Destroyed) => applied,
+        (Found::Entity(Some(found)), After::Entity(ours)) if found.version == ours.version => applied,
+        (Found::Entity(found), _) => match (found, write.guard) {
+            (None, Guard::Absent) => None,
+            (Some(found), Guard::At { version, .. }) if found.version == version => None,
+            // Somebody has written since: only another owner can have.
+            _ => Some(Ruling::Lose),
+        },
+        _ => None,
+    }
+}

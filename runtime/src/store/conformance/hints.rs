@@ -1,0 +1,27 @@
+//! Hints: whoever commits a message hints at its partition; scans stay the truth.
+
+use super::fixture::{World, birth, key_in, message};
+use crate::{Partition, store::Write};
+
+/// M2
+pub async fn a_message_hints_at_its_receivers_partition(world: &mut World) {
+    let (mut first, mut second) = (world.store.hints(), world.store.hints());
+    let sender = world.born(&key_in(0, 0));
+    world.applied(Write { sent: vec![message(sender.version, 0, &key_in(2, 0))], ..birth(&sender) }).await;
+    assert_eq!(first.next().await, Some(Partition(2)));
+    assert_eq!(second.next().await, Some(Partition(2)));
+    assert_eq!(world.inbox(&key_in(2, 0)).await.len(), 1, "the message is there when the hint is");
+}
+
+/// E15, R8
+pub async fn a_listener_that_does_not_listen_stops_nobody(world: &mut World) {
+    let _deaf = world.store.hints();
+    drop(world.store.hints());
+    let mut sender = world.bind(&key_in(0, 0)).await;
+    for _ in 0..2000 {
+        let (after, write) = world.touch(&sender);
+        world.applied(Write { sent: vec![message(after.version, 0, &key_in(1, 0))], ..write }).await;
+        sender = after;
+    }
+    assert_eq!(world.inbox(&key_in(1, 0)).await.len(), 2000);
+}

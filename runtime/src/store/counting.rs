@@ -1,0 +1,178 @@
+//! A store that counts what is asked of it, for tests that assert what an operation costs.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::{
+    After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, Verdict, Want, Woken, Worker,
+};
+use crate::Millis;
+
+/// Passes every call on to another store, and counts.
+#[derive(Debug)]
+pub struct Counting<S> {
+    inner: S,
+    counters: Arc<Counters>,
+}
+
+/// What was asked of a store so far. Subtract two to get what lies between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Calls of [`Store::claim`].
+    pub claims: u64,
+    /// Calls of [`Store::commit`].
+    pub commits: u64,
+    /// Calls of [`Store::read`].
+    pub read_calls: u64,
+    /// Single [`Read`]s in them.
+    pub reads: u64,
+    /// Calls of [`Store::ready`].
+    pub scans: u64,
+    /// Calls of [`Store::list`].
+    pub lists: u64,
+    /// Calls of [`Store::sweep`].
+    pub sweeps: u64,
+    /// Writes in the batches, whatever became of them.
+    pub writes: u64,
+    /// Writes among them that were applied.
+    pub applied: u64,
+    /// Entity records that applied writes changed, made or destroyed.
+    pub entities: u64,
+    /// Rows that applied writes put or removed.
+    pub rows: u64,
+    /// Messages that applied writes sent.
+    pub messages: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    claims: AtomicU64,
+    commits: AtomicU64,
+    read_calls: AtomicU64,
+    reads: AtomicU64,
+    scans: AtomicU64,
+    lists: AtomicU64,
+    sweeps: AtomicU64,
+    writes: AtomicU64,
+    applied: AtomicU64,
+    entities: AtomicU64,
+    rows: AtomicU64,
+    messages: AtomicU64,
+}
+
+impl<S: Store> Counting<S> {
+    /// Counts what is asked of `inner` from now on.
+    pub fn new(inner: S) -> Self {
+        Self { inner, counters: Arc::default() }
+    }
+
+    /// The store behind it.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// What was asked so far.
+    pub fn counts(&self) -> StoreCounts {
+        self.counters.snapshot()
+    }
+}
+
+impl StoreCounts {
+    /// What was asked since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            claims: self.claims - earlier.claims,
+            commits: self.commits - earlier.commits,
+            read_calls: self.read_calls - earlier.read_calls,
+            reads: self.reads - earlier.reads,
+            scans: self.scans - earlier.scans,
+            lists: self.lists - earlier.lists,
+            sweeps: self.sweeps - earlier.sweeps,
+            writes: self.writes - earlier.writes,
+            applied: self.applied - earlier.applied,
+            entities: self.entities - earlier.entities,
+            rows: self.rows - earlier.rows,
+            messages: self.messages - earlier.messages,
+        }
+    }
+}
+
+impl Counters {
+    fn snapshot(&self) -> StoreCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreCounts {
+            claims: read(&self.claims),
+            commits: read(&self.commits),
+            read_calls: read(&self.read_calls),
+            reads: read(&self.reads),
+            scans: read(&self.scans),
+            lists: read(&self.lists),
+            sweeps: read(&self.sweeps),
+            writes: read(&self.writes),
+            applied: read(&self.applied),
+            entities: read(&self.entities),
+            rows: read(&self.rows),
+            messages: read(&self.messages),
+        }
+    }
+
+    fn applied(&self, batch: &Batch, verdicts: &[Verdict]) {
+        for (write, verdict) in batch.writes.iter().zip(verdicts) {
+            if *verdict == Verdict::Applied {
+                add(&self.applied, 1);
+                add(&self.entities, usize::from(write.after != After::Unbound));
+                add(&self.rows, write.rows.len());
+                add(&self.messages, write.sent.len());
+            }
+        }
+    }
+}
+
+fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(count as u64, Ordering::Relaxed);
+}
+
+impl<S: Store> Store for Counting<S> {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        add(&self.counters.claims, 1);
+        self.inner.claim(worker, want)
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        add(&self.counters.read_calls, 1);
+        add(&self.counters.reads, reads.len());
+        self.inner.read(reads)
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        add(&self.counters.commits, 1);
+        add(&self.counters.writes, batch.writes.len());
+        Box::pin(async move {
+            let verdicts = self.inner.commit(batch).await?;
+            self.counters.applied(batch, &verdicts);
+            Ok(verdicts)
+        })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        add(&self.counters.scans, 1);
+        self.inner.ready(which, after, limit)
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        add(&self.counters.lists, 1);
+        self.inner.list(query)
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        add(&self.counters.sweeps, 1);
+        self.inner.sweep(now, limit)
+    }
+
+    fn hints(&self) -> Hints {
+        self.inner.hints()
+    }
+}

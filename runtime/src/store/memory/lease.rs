@@ -1,0 +1,124 @@
+//! Who owns which partition, in memory.
+
+use super::tables::Tables;
+use crate::{
+    Epoch, Millis, Partition,
+    store::{Claimed, Lease, StoreError, StoreErrorKind, Want, Worker},
+};
+
+/// The ownership of one partition.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) epoch: Epoch,
+    worker: Option<Worker>,
+    until: Millis,
+    clean: bool,
+    highest: Millis,
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        // A partition never owned is clean.
+        Self { epoch: Epoch(0), worker: None, until: Millis(0), clean: true, highest: Millis(0) }
+    }
+}
+
+impl Owner {
+    /// Whoever holds it by a lease that is not over.
+    fn holder(&self, now: Millis) -> Option<&Worker> {
+        self.worker.as_ref().filter(|_| self.until > now)
+    }
+
+    fn lease(&self, partition: Partition, clean: bool) -> Lease {
+        Lease { partition, epoch: self.epoch, clean, highest: self.highest }
+    }
+}
+
+impl Tables {
+    pub(super) fn claim(&mut self, now: Millis, worker: &Worker, want: &Want) -> Result<Claimed, StoreError> {
+        let leases = match want {
+            Want::Take { at_most, lease } => self.take(now, worker, *at_most, now.after(*lease))?,
+            Want::Renew { held, lease, now: told } => self.renew(held, now.after(*lease), *told),
+            Want::Release { held, clean, now: told } => {
+                self.release(held, *clean, *told)?;
+                Vec::new()
+            }
+        };
+        Ok(Claimed {
+            now,
+            highest: self.owners.iter().map(|owner| owner.highest).max().unwrap_or_default(),
+            partitions: self.partitions(),
+            leases,
+            others: self.others(now, worker),
+        })
+    }
+
+    /// Keeps the highest time that an owner told; one that was replaced tells nothing.
+    pub(super) fn tell(&mut self, partition: Partition, epoch: Epoch, now: Millis) -> Option<&mut Owner> {
+        let owner = self.owners.get_mut(partition.0 as usize).filter(|owner| owner.epoch == epoch)?;
+        owner.highest = owner.highest.max(now);
+        Some(owner)
+    }
+
+    fn take(
+        &mut self,
+        now: Millis,
+        worker: &Worker,
+        at_most: u32,
+        until: Millis,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let mut open: Vec<usize> = (0..self.owners.len()).collect();
+        open.retain(|&index| self.owners[index].holder(now).is_none_or(|holder| holder.id == worker.id));
+        // What nobody holds first: who asks for more does not want its own again.
+        open.sort_by_key(|&index| self.owners[index].holder(now).is_some());
+        open.truncate(at_most as usize);
+        let mut leases = Vec::new();
+        for index in open {
+            let epoch = self.next_epoch()?;
+            let owner = &mut self.owners[index];
+            let clean = std::mem::replace(&mut owner.clean, false);
+            (owner.epoch, owner.until, owner.worker) = (epoch, until, Some(worker.clone()));
+            leases.push(owner.lease(Partition(index as u32), clean));
+        }
+        Ok(leases)
+    }
+
+    fn renew(&mut self, held: &[(Partition, Epoch)], until: Millis, told: Millis) -> Vec<Lease> {
+        let mut leases = Vec::new();
+        for &(partition, epoch) in held {
+            if let Some(owner) = self.tell(partition, epoch, told) {
+                owner.until = until;
+                leases.push(owner.lease(partition, owner.clean));
+            }
+        }
+        leases
+    }
+
+    fn release(&mut self, held: &[(Partition, Epoch)], clean: bool, told: Millis) -> Result<(), StoreError> {
+        for &(partition, epoch) in held {
+            if self.tell(partition, epoch, told).is_none() {
+                continue;
+            }
+            let next = self.next_epoch()?;
+            let owner = &mut self.owners[partition.0 as usize];
+            (owner.epoch, owner.worker, owner.clean) = (next, None, clean);
+        }
+        Ok(())
+    }
+
+    fn others(&self, now: Millis, worker: &Worker) -> Vec<(Partition, String)> {
+        let held = self.owners.iter().enumerate().filter_map(|(index, owner)| Some((index, owner.holder(now)?)));
+        held.filter(|(_, holder)| holder.id != worker.id)
+            .map(|(index, holder)| (Partition(index as u32), holder.address.clone()))
+            .collect()
+    }
+
+    fn next_epoch(&mut self) -> Result<Epoch, StoreError> {
+        // Versions hold the epoch in the upper half of a signed integer.
+        if self.epoch >= i32::MAX as u32 {
+            return Err(StoreError::new(StoreErrorKind::Unsupported, "all epochs of this store are used up"));
+        }
+        self.epoch += 1;
+        Ok(Epoch(self.epoch))
+    }
+}

@@ -1,7 +1,0 @@
-//! skeleton
-/// s
-#[derive(Debug)]
-pub struct Sqlite;
-/// s
-#[derive(Debug)]
-pub struct SqliteOptions;

@@ -1,0 +1,277 @@
+//! Applying a batch: the epochs, then each write alone, its guard first.
+
+use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, params};
+
+use super::{
+    entity,
+    failure::Fault,
+    value::{Payload, Signed, bits, number},
+};
+use crate::{
+    Entity, Epoch, Key, Lane, Partition, Version,
+    store::{After, Batch, Guard, Outgoing, Remembered, Verdict, Write},
+};
+
+// An update rewrites the index entries of every indexed column that it names, changed or not: hence a
+// statement that names none, for the most frequent write, and one that names those of waking.
+const LIGHT: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4 \
+     WHERE id = ?5 AND version = ?6";
+const WAKE: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, active = ?8 \
+     WHERE id = ?5 AND version = ?6";
+
+/// One batch on its way into an open transaction.
+pub(super) struct Applier<'a> {
+    connection: &'a Connection,
+    batch: &'a Batch,
+    partitions: u32,
+    /// Partitions that have another owner now.
+    fenced: Vec<(Partition, Epoch)>,
+    light: CachedStatement<'a>,
+}
+
+impl<'a> Applier<'a> {
+    /// Checks the epochs, and tells each partition that is still ours the time.
+    pub(super) fn begin(connection: &'a Connection, batch: &'a Batch, partitions: u32) -> Result<Self, Error> {
+        let light = connection.prepare_cached(LIGHT)?;
+        let mut applier = Self { connection, batch, partitions, fenced: Vec::new(), light };
+        for &(partition, epoch) in &batch.epochs {
+            applier.tell(partition, epoch)?;
+        }
+        Ok(applier)
+    }
+
+    /// What became of each write, in order.
+    pub(super) fn apply(mut self) -> Result<Vec<Verdict>, Error> {
+        for config in &self.batch.configs {
+            let sql = "INSERT INTO config VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+            let (definition, fingerprint) = (config.definition.as_str(), bits(config.fingerprint.0));
+            self.execute(sql, params![definition, fingerprint, Payload(&config.body)])?;
+        }
+        self.batch.writes.iter().map(|write| self.write(write)).collect()
+    }
+
+    fn tell(&mut self, partition: Partition, epoch: Epoch) -> Result<(), Error> {
+        let sql = "UPDATE partition SET highest = max(highest, ?1) WHERE id = ?2 AND epoch = ?3";
+        if self.execute(sql, params![self.batch.now.0, partition.0, epoch.0])? == 1 {
+            return Ok(());
+        }
+        let sql = "SELECT epoch FROM partition WHERE id = ?1";
+        let found = self.connection.prepare_cached(sql)?.query_row([partition.0], |row| row.get(0)).optional()?;
+        self.fenced.push((partition, Epoch(found.unwrap_or_default())));
+        Ok(())
+    }
+
+    fn write(&mut self, write: &Write) -> Result<Verdict, Error> {
+        if let Some(verdict) = self.barred(write) {
+            return Ok(verdict);
+        }
+        // One statement is atomic by itself; a savepoint would cost more than it.
+        let outcome = if is_single(write) { self.guard(write) } else { self.in_savepoint(write) };
+        match outcome {
+            Ok(()) => Ok(Verdict::Applied),
+            Err(Fault::Verdict(verdict)) => Ok(verdict),
+            Err(Fault::Sql(error)) => Err(error),
+        }
+    }
+
+    fn barred(&self, write: &Write) -> Option<Verdict> {
+        if let Some((_, epoch)) = self.fenced.iter().find(|(fenced, _)| *fenced == write.partition) {
+            return Some(Verdict::Fenced(*epoch));
+        }
+        if !self.batch.epochs.iter().any(|(named, _)| *named == write.partition) {
+            return Some(Verdict::Refused(format!("the batch names no epoch of partition {}", write.partition.0)));
+        }
+        write.check(self.partitions).err().map(Verdict::Refused)
+    }
+
+    fn in_savepoint(&mut self, write: &Write) -> Result<(), Fault> {
+        self.execute("SAVEPOINT one_write", [])?;
+        let outcome = self.guard(write).and_then(|()| self.rest(write));
+        if matches!(outcome, Err(Fault::Verdict(_))) {
+            self.execute("ROLLBACK TO one_write", [])?;
+        }
+        if !matches!(outcome, Err(Fault::Sql(_))) {
+            self.execute("RELEASE one_write", [])?;
+        }
+        outcome
+    }
+
+    /// The guard statement comes first: if it changes no row, another has committed, and nothing else of this
+    /// write may be written.
+    fn guard(&mut self, write: &Write) -> Result<(), Fault> {
+        let changed = match (&write.after, write.guard) {
+            (After::Entity(after), Guard::At { version, .. }) => self.update(write, after, version)?,
+            (After::Entity(after), Guard::Absent) => entity::insert(self.connection, write.partition, after)?,
+            (After::Destroyed, Guard::At { id, version }) => self.destroy(id, version)?,
+            (_, Guard::Absent) => usize::from(self.version_of(&write.key)?.is_none()),
+            (After::Unbound, Guard::At { .. }) => 0,
+        };
+        if changed == 1 {
+            return Ok(());
+        }
+        match (&write.after, write.guard, self.version_of(&write.key)?) {
+            (After::Entity(born), Guard::Absent, None) => {
+                Err(Fault::Verdict(Verdict::Refused(format!("the id {} was given out before", born.id))))
+            }
+            (_, _, found) => Err(Fault::Verdict(Verdict::Stale(found))),
+        }
+    }
+
+    fn update(&mut self, write: &Write, after: &Entity, before: Version) -> Result<usize, Error> {
+        let (version, head, state) = (Signed(after.version), Payload(&after.head), Payload(&after.state));
+        let (at, id, before_signed) = (after.updated_at.0, Signed(after.id), Signed(before));
+        if write.touched.rest {
+            return entity::update_all(self.connection, after, before);
+        }
+        if write.touched.wake {
+            let alarm = after.alarm.map(|at| at.0);
+            return self.execute(WAKE, params![version, head, state, at, id, before_signed, alarm, after.active]);
+        }
+        self.light.execute(params![version, head, state, at, id, before_signed])
+    }
+
+    fn destroy(&self, id: Version, version: Version) -> Result<usize, Error> {
+        let sql = "DELETE FROM entity WHERE id = ?1 AND version = ?2";
+        let changed = self.execute(sql, params![Signed(id), Signed(version)])?;
+        if changed == 1 {
+            self.execute("INSERT INTO gone VALUES (?1, 1, '', 0)", [Signed(id)])?;
+        }
+        Ok(changed)
+    }
+
+    fn version_of(&self, key: &Key) -> Result<Option<Version>, Error> {
+        let sql = "SELECT version FROM entity WHERE space = ?1 AND key = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let version = |row: &rusqlite::Row<'_>| row.get(0).map(|found| Version(number(found)));
+        statement.query_row(params![key.space.as_str(), &key.key[..]], version).optional()
+    }
+
+    fn rest(&self, write: &Write) -> Result<(), Fault> {
+        self.lanes(write)?;
+        if let After::Entity(entity) = &write.after {
+            self.rows(entity.id, write)?;
+        }
+        self.inbox(write)?;
+        for sent in &write.sent {
+            self.send(write, sent)?;
+        }
+        write.remember.iter().try_for_each(|reply| self.remember(write, reply))
+    }
+
+    fn lanes(&self, write: &Write) -> Result<(), Fault> {
+        let drop = "INSERT INTO gone VALUES (?1, 0, ?2, ?3) ON CONFLICT DO UPDATE SET held = excluded.held";
+        for (dropped, id) in write.drop.iter().zip(std::iter::repeat(write.entity())) {
+            self.execute(drop, params![id.map(Signed), dropped.lane.as_str(), dropped.held])?;
+        }
+        let release = "UPDATE gone SET held = 0 WHERE entity = ?1 AND whole = 0 AND lane = ?2 AND held = 1";
+        for (id, lane) in &write.release {
+            self.execute(release, params![Signed(*id), lane.as_str()])?;
+        }
+        Ok(())
+    }
+
+    fn rows(&self, id: Version, write: &Write) -> Result<(), Fault> {
+        let put = "INSERT INTO row VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET body = excluded.body";
+        let remove = "DELETE FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3";
+        let mut open: Option<&Lane> = None;
+        for ((lane, key), body) in &write.rows {
+            match body {
+                Some(body) => {
+                    if open != Some(lane) {
+                        self.refuse_dropped(id, lane)?;
+                        open = Some(lane);
+                    }
+                    self.execute(put, params![Signed(id), lane.as_str(), &key[..], Payload(body)])?
+                }
+                None => self.execute(remove, params![Signed(id), lane.as_str(), &key[..]])?,
+            };
+        }
+        Ok(())
+    }
+
+    fn refuse_dropped(&self, id: Version, lane: &Lane) -> Result<(), Fault> {
+        let sql = "SELECT 1 FROM gone WHERE entity = ?1 AND whole = 0 AND lane = ?2";
+        if self.connection.prepare_cached(sql)?.exists(params![Signed(id), lane.as_str()])? {
+            return Err(Fault::Verdict(Verdict::Refused(format!("the lane {lane} of {id} was dropped"))));
+        }
+        Ok(())
+    }
+
+    fn inbox(&self, write: &Write) -> Result<(), Fault> {
+        let (partition, space, key) = (write.partition.0, write.key.space.as_str(), &write.key.key[..]);
+        let take =
+            "DELETE FROM inbox WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
+        for id in &write.taken {
+            let taken = self.execute(take, params![partition, space, key, Signed(id.version), id.index])?;
+            if taken == 0 {
+                return Err(self.stale(write)?);
+            }
+        }
+        let retry = "UPDATE inbox SET attempts = ?6, at = ?7 \
+             WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
+        for again in &write.retry {
+            let (version, index) = (Signed(again.id.version), again.id.index);
+            self.execute(retry, params![partition, space, key, version, index, again.attempts, again.at.0])?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, write: &Write, sent: &Outgoing) -> Result<(), Fault> {
+        let sql = "INSERT INTO inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
+        self.execute(
+            sql,
+            params![
+                sent.partition.0,
+                sent.to.space.as_str(),
+                &sent.to.key[..],
+                Signed(sent.id.version),
+                sent.id.index,
+                write.key.space.as_str(),
+                &write.key.key[..],
+                sent.definition.as_str(),
+                sent.verb.as_str(),
+                self.batch.now.0,
+                Payload(&sent.body),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn remember(&self, write: &Write, reply: &Remembered) -> Result<(), Fault> {
+        let sql = "INSERT INTO remembered (space, key, once, hash, expires_at, reply) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE \
+             SET hash = excluded.hash, expires_at = excluded.expires_at, reply = excluded.reply \
+             WHERE remembered.expires_at <= ?7";
+        let (space, key, once) = (write.key.space.as_str(), &write.key.key[..], &reply.once[..]);
+        let (hash, until, body) = (bits(reply.hash), reply.expires_at.0, Payload(&reply.reply));
+        if self.execute(sql, params![space, key, once, hash, until, body, self.batch.now.0])? == 0 {
+            return Err(self.stale(write)?);
+        }
+        Ok(())
+    }
+
+    /// The guard held, but something else did not: the version found is the one that was guarded.
+    fn stale(&self, write: &Write) -> Result<Fault, Error> {
+        let found = match write.guard {
+            Guard::At { version, .. } => Some(version),
+            Guard::Absent => None,
+        };
+        Ok(Fault::Verdict(Verdict::Stale(found)))
+    }
+
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Error> {
+        self.connection.prepare_cached(sql)?.execute(parameters)
+    }
+}
+
+/// Whether the guard statement is all there is to it.
+fn is_single(write: &Write) -> bool {
+    matches!(write.after, After::Entity(_))
+        && write.rows.is_empty()
+        && write.drop.is_empty()
+        && write.release.is_empty()
+        && write.taken.is_empty()
+        && write.retry.is_empty()
+        && write.sent.is_empty()
+        && write.remember.is_empty()
+}

@@ -1,0 +1,109 @@
+//! Moving the write-ahead log into the file, beside the writer.
+//!
+//! SQLite would do it in whichever commit comes next, which then takes long. Here a thread does what can be
+//! done while others write, from a quarter of the limit on, and cuts the log to nothing when nobody writes.
+//! Only beyond the limit does the writer itself stop for it, and then most is done (fB10).
+
+use std::{
+    sync::{Arc, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    failure::failure,
+    writer::{Log, Writer, empty_log},
+};
+use crate::store::{StoreError, StoreErrorKind};
+
+/// How long nothing is written before the log is cut to nothing.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// The thread that checkpoints; it ends when this is dropped.
+pub(super) struct Checkpointer {
+    log: Arc<Log>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Todo {
+    Copy,
+    Empty,
+    End,
+}
+
+impl Checkpointer {
+    pub(super) fn start(writer: Arc<Writer>) -> Result<Self, StoreError> {
+        let connection = writer.opening().writing()?;
+        let log = writer.log.clone();
+        let thread = thread::Builder::new().name("drystone-checkpoint".into()).spawn(move || run(&writer, &connection));
+        let thread = thread.map_err(|error| {
+            StoreError::new(StoreErrorKind::Unavailable, "the checkpoint thread could not be started").because(error)
+        })?;
+        Ok(Self { log, thread: Some(thread) })
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.log.lock().closed = true;
+        self.log.changed.notify_one();
+        // Its connection must be closed before the writer's, which empties the log at the end.
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(writer: &Writer, connection: &Connection) {
+    let mut emptied_at = 0;
+    loop {
+        match wait(&writer.log, &mut emptied_at) {
+            Todo::Copy => copy(writer, connection),
+            Todo::Empty => {
+                // Nobody writes; whoever begins now waits for the lock, and not for a busy file.
+                let _pause = writer.pause();
+                empty_log(connection);
+            }
+            Todo::End => return,
+        }
+    }
+}
+
+/// Waits for the next thing to do. `emptied_at` counts the commits that were there when the log was emptied.
+fn wait(log: &Log, emptied_at: &mut u64) -> Todo {
+    let mut state = log.lock();
+    loop {
+        if state.closed {
+            return Todo::End;
+        }
+        if state.bytes > state.checkpoint_above {
+            return Todo::Copy;
+        }
+        let before = state.commits;
+        state.asleep = before == *emptied_at;
+        if state.asleep {
+            state = log.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep = false;
+            continue;
+        }
+        let (after, waited) = log.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+        state = after;
+        if waited.timed_out() && state.commits == before {
+            *emptied_at = before;
+            return Todo::Empty;
+        }
+    }
+}
+
+/// Copies what no reader needs, while others go on.
+fn copy(writer: &Writer, connection: &Connection) {
+    let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    if let Err(error) = copied.map_err(failure) {
+        tracing::warn!(%error, "the write-ahead log could not be copied into the file");
+    }
+    let mut state = writer.log.lock();
+    // The log begins anew only when a writer finds it copied whole; until then not again at every commit.
+    state.checkpoint_above = state.bytes + writer.checkpoint_above() / 4;
+}

@@ -1,0 +1,140 @@
+//! The record of an entity as columns.
+
+use rusqlite::{Connection, Error, Row, named_params, types::Type};
+
+use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
+use crate::{Entity, Fingerprint, Key, Partition, Parked, Phase, Status, Version, WorkId};
+
+/// What [`entity`] reads, in its order.
+pub(super) const COLUMNS: &str = "id, space, key, kind, definition, config, version, status, phase, alarm_at, active, \
+     crashes, suspect, parked, parked_why, created_at, updated_at, head, state";
+
+/// The entity of a row of [`COLUMNS`].
+pub(super) fn entity(row: &Row<'_>) -> Result<Entity, Error> {
+    Ok(Entity {
+        id: version(row, 0)?,
+        key: Key { space: name(row, 1)?, key: bytes(row, 2)? },
+        kind: name(row, 3)?,
+        definition: name(row, 4)?,
+        config: Fingerprint(number(row.get(5)?)),
+        version: version(row, 6)?,
+        status: Status { word: name(row, 7)?, phase: phase(row, 8)? },
+        alarm: row.get::<_, Option<i64>>(9)?.map(crate::Millis),
+        active: row.get(10)?,
+        crashes: row.get(11)?,
+        suspect: optional_name(row, 12)?.map(WorkId::new),
+        parked: parked(row, 13)?,
+        created_at: millis(row, 15)?,
+        updated_at: millis(row, 16)?,
+        head: bytes(row, 17)?,
+        state: bytes(row, 18)?,
+    })
+}
+
+fn phase(row: &Row<'_>, column: usize) -> Result<Phase, Error> {
+    match row.get(column)? {
+        0 => Ok(Phase::Live),
+        1 => Ok(Phase::Resting),
+        2 => Ok(Phase::Failing),
+        _ => Err(damaged(column, Type::Integer)),
+    }
+}
+
+/// The number that a phase is kept as.
+pub(super) fn phase_number(phase: Phase) -> i64 {
+    match phase {
+        Phase::Live => 0,
+        Phase::Resting => 1,
+        Phase::Failing => 2,
+    }
+}
+
+fn parked(row: &Row<'_>, column: usize) -> Result<Option<Parked>, Error> {
+    let why = || Ok::<_, Error>(row.get::<_, Option<String>>(column + 1)?.unwrap_or_default());
+    Ok(match row.get::<_, Option<i64>>(column)? {
+        None => None,
+        Some(1) => Some(Parked::Unregistered),
+        Some(2) => Some(Parked::Undecodable(why()?)),
+        Some(3) => Some(Parked::Poisoned(why()?)),
+        Some(4) => Some(Parked::Broken(why()?)),
+        Some(_) => return Err(damaged(column, Type::Integer)),
+    })
+}
+
+fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<&str>) {
+    match parked {
+        None => (None, None),
+        Some(Parked::Unregistered) => (Some(1), None),
+        Some(Parked::Undecodable(why)) => (Some(2), Some(why)),
+        Some(Parked::Poisoned(why)) => (Some(3), Some(why)),
+        Some(Parked::Broken(why)) => (Some(4), Some(why)),
+    }
+}
+
+/// The birth of an entity; changes nothing if its key is bound or its id was given out.
+pub(super) fn insert(
+    connection: &Connection,
+    partition: Partition,
+    entity: &Entity,
+) -> Result<usize, Error> {
+    let (parked, parked_why) = parked_columns(entity.parked.as_ref());
+    let sql = "INSERT INTO entity (id, partition, space, key, kind, definition, config, version, status, phase, \
+         alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
+         VALUES (:id, :partition, :space, :key, :kind, :definition, :config, :version, :status, :phase, \
+         :alarm_at, :active, :crashes, :suspect, :parked, :parked_why, :created_at, :updated_at, :head, :state) \
+         ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute(named_params! {
+        ":id": Signed(entity.id),
+        ":partition": partition.0,
+        ":space": entity.key.space.as_str(),
+        ":key": &entity.key.key[..],
+        ":kind": entity.kind.as_str(),
+        ":definition": entity.definition.as_str(),
+        ":config": bits(entity.config.0),
+        ":version": Signed(entity.version),
+        ":status": entity.status.word.as_str(),
+        ":phase": phase_number(entity.status.phase),
+        ":alarm_at": entity.alarm.map(|at| at.0),
+        ":active": entity.active,
+        ":crashes": entity.crashes,
+        ":suspect": entity.suspect.as_ref().map(WorkId::as_str),
+        ":parked": parked,
+        ":parked_why": parked_why,
+        ":created_at": entity.created_at.0,
+        ":updated_at": entity.updated_at.0,
+        ":head": Payload(&entity.head),
+        ":state": Payload(&entity.state),
+    })
+}
+
+/// Every column of an entity that can change, guarded by the version it had.
+pub(super) fn update_all(
+    connection: &Connection,
+    entity: &Entity,
+    before: Version,
+) -> Result<usize, Error> {
+    let (parked, parked_why) = parked_columns(entity.parked.as_ref());
+    let sql = "UPDATE entity SET kind = :kind, definition = :definition, config = :config, version = :version, \
+         status = :status, phase = :phase, alarm_at = :alarm_at, active = :active, crashes = :crashes, \
+         suspect = :suspect, parked = :parked, parked_why = :parked_why, updated_at = :updated_at, head = :head, \
+         state = :state WHERE id = :id AND version = :before";
+    connection.prepare_cached(sql)?.execute(named_params! {
+        ":id": Signed(entity.id),
+        ":before": Signed(before),
+        ":kind": entity.kind.as_str(),
+        ":definition": entity.definition.as_str(),
+        ":config": bits(entity.config.0),
+        ":version": Signed(entity.version),
+        ":status": entity.status.word.as_str(),
+        ":phase": phase_number(entity.status.phase),
+        ":alarm_at": entity.alarm.map(|at| at.0),
+        ":active": entity.active,
+        ":crashes": entity.crashes,
+        ":suspect": entity.suspect.as_ref().map(WorkId::as_str),
+        ":parked": parked,
+        ":parked_why": parked_why,
+        ":updated_at": entity.updated_at.0,
+        ":head": Payload(&entity.head),
+        ":state": Payload(&entity.state),
+    })
+}

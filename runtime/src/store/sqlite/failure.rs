@@ -1,0 +1,74 @@
+//! What an error of SQLite's means to the kernel. The library's own types never leave this folder.
+
+use rusqlite::{Error, ErrorCode};
+
+use crate::store::{StoreError, StoreErrorKind, Verdict};
+
+/// The store's error for one of the library's, after which nothing was written.
+pub(super) fn failure(error: Error) -> StoreError {
+    let kind = kind(&error);
+    StoreError::new(kind, format!("{}: {error}", meaning(kind))).because(error)
+}
+
+/// Why one write ends: a verdict on it alone, or an error that ends the whole batch.
+pub(super) enum Fault {
+    Verdict(Verdict),
+    Sql(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        // Only what this one write brought can break a constraint or be too big: the others may go on.
+        match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch) => {
+                Self::Verdict(Verdict::Refused(error.to_string()))
+            }
+            None if matches!(error, Error::ToSqlConversionFailure(_)) => {
+                Self::Verdict(Verdict::Refused(error.to_string()))
+            }
+            _ => Self::Sql(error),
+        }
+    }
+}
+
+fn kind(error: &Error) -> StoreErrorKind {
+    match error {
+        // What we read is what we wrote, or the file is damaged.
+        Error::FromSqlConversionFailure(..) | Error::InvalidColumnType(..) | Error::IntegralValueOutOfRange(..) => {
+            StoreErrorKind::Corrupt
+        }
+        Error::QueryReturnedNoRows => StoreErrorKind::Corrupt,
+        _ => error.sqlite_error_code().map_or(StoreErrorKind::Misused, kind_of_code),
+    }
+}
+
+fn kind_of_code(code: ErrorCode) -> StoreErrorKind {
+    match code {
+        ErrorCode::DiskFull => StoreErrorKind::Full,
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreErrorKind::Busy,
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreErrorKind::Corrupt,
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreErrorKind::ReadOnly,
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory => StoreErrorKind::Unavailable,
+        ErrorCode::FileLockingProtocolFailed | ErrorCode::OperationInterrupted => StoreErrorKind::Unavailable,
+        // Outside of a write only the sequence of epochs has one: all of them are used up.
+        ErrorCode::ConstraintViolation => StoreErrorKind::Unsupported,
+        // A table or column that is missing: the file is not what we made.
+        _ => StoreErrorKind::Corrupt,
+    }
+}
+
+fn meaning(kind: StoreErrorKind) -> &'static str {
+    match kind {
+        StoreErrorKind::Full => "the disk is full, or the file as large as it may be",
+        StoreErrorKind::Busy => "another connection is writing to the file",
+        StoreErrorKind::Corrupt => "the file is damaged, or is no store; restore it, or try `sqlite3 <file> .recover`",
+        StoreErrorKind::ReadOnly => "the file may not be written",
+        StoreErrorKind::Unavailable => "the disk failed, or the file cannot be opened",
+        _ => "the store refused",
+    }
+}
+
+/// Whether the connection that met this is not to be trusted any more.
+pub(super) fn poisons(error: &StoreError) -> bool {
+    matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Corrupt)
+}

@@ -1,0 +1,105 @@
+//! Who owns which partition.
+
+use rusqlite::{Connection, Error, params};
+
+use super::value::millis;
+use crate::{
+    Epoch, Millis, Partition,
+    store::{Claimed, Lease, Want, Worker},
+};
+
+pub(super) fn claim(
+    connection: &Connection,
+    now: Millis,
+    worker: &Worker,
+    want: &Want,
+) -> Result<Claimed, Error> {
+    let leases = match want {
+        Want::Take { at_most, lease } => take(connection, now, worker, *at_most, now.after(*lease))?,
+        Want::Renew { held, lease, now: told } => renew(connection, held, now.after(*lease), *told)?,
+        Want::Release { held, clean, now: told } => {
+            release(connection, held, *clean, *told)?;
+            Vec::new()
+        }
+    };
+    let sql = "SELECT max(highest), count(*) FROM partition";
+    let (highest, partitions) = connection.query_row(sql, [], |row| Ok((millis(row, 0)?, row.get(1)?)))?;
+    Ok(Claimed { now, highest, partitions, leases, others: others(connection, now, worker)? })
+}
+
+fn take(
+    connection: &Connection,
+    now: Millis,
+    worker: &Worker,
+    at_most: u32,
+    until: Millis,
+) -> Result<Vec<Lease>, Error> {
+    let mut leases = open(connection, now, worker, at_most)?;
+    for lease in &mut leases {
+        lease.epoch = next_epoch(connection)?;
+        let sql = "UPDATE partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0 \
+             WHERE id = ?5";
+        let values = params![lease.epoch.0, worker.id.as_str(), worker.address, until.0, lease.partition.0];
+        connection.prepare_cached(sql)?.execute(values)?;
+    }
+    Ok(leases)
+}
+
+/// Partitions that can be taken, as they are before. What nobody holds comes first: who asks for more does not
+/// want its own again.
+fn open(connection: &Connection, now: Millis, worker: &Worker, at_most: u32) -> Result<Vec<Lease>, Error> {
+    let sql = "SELECT id, epoch, clean, highest FROM partition \
+         WHERE owner IS NULL OR lease_until <= ?1 OR owner = ?2 \
+         ORDER BY owner IS NOT NULL AND lease_until > ?1, id LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map(params![now.0, worker.id.as_str(), at_most], lease)?.collect()
+}
+
+fn renew(
+    connection: &Connection,
+    held: &[(Partition, Epoch)],
+    until: Millis,
+    told: Millis,
+) -> Result<Vec<Lease>, Error> {
+    let sql = "UPDATE partition SET lease_until = ?1, highest = max(highest, ?2) WHERE id = ?3 AND epoch = ?4 \
+         RETURNING id, epoch, clean, highest";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut leases = Vec::new();
+    for (partition, epoch) in held {
+        leases.extend(statement.query_map(params![until.0, told.0, partition.0, epoch.0], lease)?.next().transpose()?);
+    }
+    Ok(leases)
+}
+
+fn release(connection: &Connection, held: &[(Partition, Epoch)], clean: bool, told: Millis) -> Result<(), Error> {
+    let sql = "UPDATE partition SET owner = NULL, address = NULL, lease_until = 0, clean = ?1, epoch = ?2, \
+         highest = max(highest, ?3) WHERE id = ?4 AND epoch = ?5";
+    for (partition, epoch) in held {
+        let next = next_epoch(connection)?;
+        connection.prepare_cached(sql)?.execute(params![clean, next.0, told.0, partition.0, epoch.0])?;
+    }
+    Ok(())
+}
+
+fn others(connection: &Connection, now: Millis, worker: &Worker) -> Result<Vec<(Partition, String)>, Error> {
+    let sql = "SELECT id, address FROM partition \
+         WHERE owner IS NOT NULL AND owner <> ?1 AND lease_until > ?2 ORDER BY id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let other = |row: &rusqlite::Row<'_>| Ok((Partition(row.get(0)?), row.get(1)?));
+    statement.query_map(params![worker.id.as_str(), now.0], other)?.collect()
+}
+
+/// The check that epochs stay within 31 bits is the table's: see `schema.rs`.
+fn next_epoch(connection: &Connection) -> Result<Epoch, Error> {
+    let sql = "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(Epoch)
+}
+
+fn lease(row: &rusqlite::Row<'_>) -> Result<Lease, Error> {
+    Ok(Lease {
+        partition: Partition(row.get(0)?),
+        epoch: Epoch(row.get(1)?),
+        clean: row.get(2)?,
+        highest: millis(row, 3)?,
+    })
+}

@@ -1,0 +1,116 @@
+//! The store in one SQLite file: the default, no server.
+//!
+//! One connection writes, a few read, one checkpoints. Calls block in the poll, as the contract allows; no
+//! task is started. Rules that hold: the lock beside the file is taken before the file is opened in any way
+//! and let go after it is closed; every write transaction is `BEGIN IMMEDIATE`, so none is ever upgraded and
+//! refused half-way (fB7); nothing is answered before `COMMIT` has synced the log.
+//!
+//! A race that is known and harmless: when `COMMIT` answers with an error, the write may still be found in the
+//! log after a power cut. So the answer is [`Applied::Unknown`](super::Applied), and before the connection is
+//! used again it writes over what was left there.
+
+mod apply;
+mod checkpoint;
+mod entity;
+mod failure;
+mod lease;
+mod list;
+mod open;
+mod options;
+mod pool;
+mod read;
+mod scan;
+mod schema;
+mod sweep;
+mod value;
+mod writer;
+
+use std::{fmt, fs::File, path::Path, sync::Arc};
+
+pub use options::SqliteOptions;
+
+use self::{apply::Applier, checkpoint::Checkpointer, failure::failure, open::Opening, pool::Pool, writer::Writer};
+use super::{
+    Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
+    Want, Woken, Worker,
+};
+use crate::Millis;
+
+/// A store in one SQLite file, which belongs to it alone while it is open; others may read (K4).
+///
+/// The fields are in the order in which they must be dropped: the last connection to close is the writer's,
+/// for it alone may empty the log, and the lock goes after it.
+pub struct Sqlite {
+    pool: Pool,
+    _checkpointer: Checkpointer,
+    writer: Arc<Writer>,
+    _lock: File,
+    clock: options::Clock,
+    partitions: u32,
+    hints: HintSender,
+}
+
+impl Sqlite {
+    /// Opens the store in the file at `path`, and makes it if there is none.
+    ///
+    /// Fails with [`Locked`](super::StoreErrorKind::Locked) if another engine has it open, in this process or
+    /// another; with [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is something else or damaged; with
+    /// [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of us wrote it.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
+        schema::check_library(rusqlite::version_number())?;
+        let (lock, opening) = Opening::lock(path.as_ref(), &options)?;
+        let connection = opening.first()?;
+        let partitions = schema::partitions(&connection).map_err(failure)?;
+        let pool = Pool::open(opening.clone(), options.readers)?;
+        let writer = Arc::new(Writer::new(opening, connection, options.wal_bytes_max));
+        let checkpointer = Checkpointer::start(writer.clone())?;
+        let (clock, hints) = (options.clock, HintSender::default());
+        Ok(Self { pool, _checkpointer: checkpointer, writer, _lock: lock, clock, partitions, hints })
+    }
+
+    fn apply(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
+        let verdicts =
+            self.writer.transaction(|connection| Applier::begin(connection, batch, self.partitions)?.apply())?;
+        self.hints.send_after(batch, &verdicts);
+        Ok(verdicts)
+    }
+}
+
+impl Store for Sqlite {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            let now = (self.clock)();
+            self.writer.transaction(|connection| lease::claim(connection, now, worker, &want))
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        Box::pin(async move { self.pool.snapshot(|connection| read::read(connection, self.partitions, reads)) })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(async move { self.apply(batch) })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        Box::pin(async move { self.pool.snapshot(|connection| scan::ready(connection, which, after, limit)) })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        Box::pin(async move { self.pool.snapshot(|connection| list::list(connection, query)) })
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(async move { self.writer.transaction(|connection| sweep::sweep(connection, now, limit)) })
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.subscribe()
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Sqlite").field("partitions", &self.partitions).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,203 @@
+//! Opening: the lock first, then the file, then connections that are set up and read back.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, types::Value};
+
+use super::{failure::failure, options::SqliteOptions, schema};
+use crate::store::{StoreError, StoreErrorKind};
+
+/// How long a connection waits for another one. Ours never wait for each other: it is for other processes.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
+/// Statements kept prepared per connection: more than there are.
+const STATEMENTS: usize = 64;
+
+/// What every connection to one file is opened with.
+#[derive(Clone, Debug)]
+pub(super) struct Opening(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    partitions: u32,
+    max_pages: Option<u32>,
+    log_bytes: u64,
+    check: bool,
+}
+
+impl Opening {
+    /// Takes the lock beside the file, and makes the file if there is none.
+    ///
+    /// The lock comes first: who opens and closes a file that another connection of this process has open
+    /// takes away that connection's locks (fB12).
+    pub(super) fn lock(path: &Path, options: &SqliteOptions) -> Result<(File, Self), StoreError> {
+        let path = absolute(path).map_err(|error| unopened(path, error))?;
+        let lock = lock_beside(&path)?;
+        if !path.exists() {
+            private(OpenOptions::new().write(true).create_new(true)).open(&path).map_err(|e| unopened(&path, e))?;
+        }
+        let inner = Inner {
+            path,
+            partitions: options.partitions,
+            max_pages: options.max_pages,
+            log_bytes: options.wal_bytes_max / 4,
+            check: options.check,
+        };
+        Ok((lock, Self(Arc::new(inner))))
+    }
+
+    /// The first connection: checks whose file it is, and brings it up to date.
+    pub(super) fn first(&self) -> Result<Connection, StoreError> {
+        let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        schema::check(&connection)?;
+        if self.0.check {
+            check_integrity(&connection)?;
+        }
+        self.set_up(&connection)?;
+        schema::migrate(&mut connection, self.0.partitions).map_err(failure)?;
+        Ok(connection)
+    }
+
+    /// A connection that may write.
+    pub(super) fn writing(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        self.set_up(&connection)?;
+        Ok(connection)
+    }
+
+    /// A connection that cannot write.
+    pub(super) fn reading(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        set(&connection, "query_only", 1)?;
+        set(&connection, "mmap_size", 0)?;
+        set(&connection, "temp_store", 2)?;
+        Ok(connection)
+    }
+
+    /// How long the write-ahead log is. It is asked for by name, never opened (fB12).
+    pub(super) fn log_bytes(&self) -> u64 {
+        let mut log = self.0.path.clone().into_os_string();
+        log.push("-wal");
+        std::fs::metadata(log).map_or(0, |found| found.len())
+    }
+
+    fn connect(&self, access: OpenFlags) -> Result<Connection, StoreError> {
+        // Every connection is behind a lock of ours; SQLite's own would be a second one.
+        let connection =
+            Connection::open_with_flags(&self.0.path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failure)?;
+        connection.busy_timeout(BUSY).map_err(failure)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(connection)
+    }
+
+    fn set_up(&self, connection: &Connection) -> Result<(), StoreError> {
+        set(connection, "journal_mode", "wal".to_owned())?;
+        // FULL syncs the log at every commit: acknowledged is durable (E4). The other two make a sync on a
+        // Mac reach the disk, and mean nothing elsewhere.
+        set(connection, "synchronous", 2)?;
+        set(connection, "fullfsync", 1)?;
+        set(connection, "checkpoint_fullfsync", 1)?;
+        // We checkpoint ourselves, beside the writer: see `checkpoint.rs`. The log is cut back to this length.
+        set(connection, "wal_autocheckpoint", 0)?;
+        set(connection, "journal_size_limit", i64::try_from(self.0.log_bytes).unwrap_or(i64::MAX))?;
+        set(connection, "temp_store", 2)?;
+        // An I/O error in mapped memory is a signal that ends the process.
+        set(connection, "mmap_size", 0)?;
+        set(connection, "cache_size", -32_768)?;
+        set(connection, "cell_size_check", 1)?;
+        set(connection, "trusted_schema", 0)?;
+        match self.0.max_pages {
+            Some(pages) => set_at_most(connection, i64::from(pages)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sets a pragma and reads it back: SQLite passes over what it does not know or cannot do.
+fn set(connection: &Connection, name: &str, value: impl Into<Value>) -> Result<(), StoreError> {
+    let value = value.into();
+    connection.pragma_update_and_check(None, name, &value, |_| Ok(())).or_else(no_answer).map_err(failure)?;
+    let found: Value = connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failure)?;
+    if found == value {
+        return Ok(());
+    }
+    let message = format!("SQLite would not set {name} to {value:?}: it is {found:?}");
+    Err(StoreError::new(StoreErrorKind::Unsupported, message))
+}
+
+/// A file that is larger already keeps its length, and grows no more.
+fn set_at_most(connection: &Connection, pages: i64) -> Result<(), StoreError> {
+    let set = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let found = connection.pragma_update_and_check(None, "max_page_count", pages, set).map_err(failure)?;
+    if found >= pages {
+        return Ok(());
+    }
+    Err(StoreError::new(StoreErrorKind::Unsupported, format!("SQLite would not limit the file to {pages} pages")))
+}
+
+fn no_answer(error: rusqlite::Error) -> Result<(), rusqlite::Error> {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(()),
+        other => Err(other),
+    }
+}
+
+fn check_integrity(connection: &Connection) -> Result<(), StoreError> {
+    let found: String =
+        connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(failure)?;
+    if found == "ok" {
+        return Ok(());
+    }
+    let message = format!("the file is damaged; restore it, or try `sqlite3 <file> .recover`: {found}");
+    Err(StoreError::new(StoreErrorKind::Corrupt, message))
+}
+
+fn lock_beside(path: &Path) -> Result<File, StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let beside = PathBuf::from(beside);
+    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
+        .open(&beside)
+        .map_err(|error| unopened(&beside, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = format!("{} is open in another engine; close that one, or use its server", path.display());
+            Err(StoreError::new(StoreErrorKind::Locked, message))
+        }
+        Err(TryLockError::Error(error)) => Err(unopened(&beside, error)),
+    }
+}
+
+/// The same file by the same name, however it was reached: the lock goes by name.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if path.exists() {
+        return path.canonicalize();
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(folder.canonicalize()?.join(name))
+}
+
+/// For the owner's eyes only (K4); SQLite gives its log the same mode.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+fn unopened(path: &Path, error: io::Error) -> StoreError {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::ReadOnly,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+        _ => StoreErrorKind::Unavailable,
+    };
+    StoreError::new(kind, format!("{} cannot be opened: {error}", path.display())).because(error)
+}

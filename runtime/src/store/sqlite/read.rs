@@ -1,0 +1,111 @@
+//! Reading by key.
+
+use bytes::Bytes;
+use rusqlite::{Connection, Error, OptionalExtension, Row as SqlRow, params};
+
+use super::{
+    entity::{COLUMNS, entity},
+    value::{at_most, bits, bytes, millis, name, number, version},
+};
+use crate::{
+    Entity, Fingerprint, Key, Lane, MessageId, Name, Range, Row, Version,
+    store::{Found, Letter, Read, Remembered},
+};
+
+pub(super) fn read(connection: &Connection, partitions: u32, reads: &[Read]) -> Result<Vec<Found>, Error> {
+    reads.iter().map(|read| one(connection, partitions, read)).collect()
+}
+
+fn one(connection: &Connection, partitions: u32, read: &Read) -> Result<Found, Error> {
+    Ok(match read {
+        Read::Entity(key) => Found::Entity(by_key(connection, key)?.map(Box::new)),
+        Read::Rows { entity, range } => Found::Rows(rows(connection, *entity, range)?),
+        Read::Inbox { key, after, limit } => Found::Inbox(letters(connection, partitions, key, *after, *limit)?),
+        Read::Remembered { key, once } => Found::Remembered(remembered(connection, key, once)?),
+        Read::Config { definition, fingerprint } => Found::Config(config(connection, definition, *fingerprint)?),
+    })
+}
+
+/// The entity bound to a key.
+pub(super) fn by_key(connection: &Connection, key: &Key) -> Result<Option<Entity>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM entity WHERE space = ?1 AND key = ?2");
+    connection.prepare_cached(&sql)?.query_row(params![key.space.as_str(), &key.key[..]], entity).optional()
+}
+
+fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<Row>, Error> {
+    if !is_seen(connection, entity, &range.lane)? {
+        return Ok(Vec::new());
+    }
+    let sql = match (range.backwards, &range.from) {
+        (false, _) => "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key LIMIT ?4",
+        (true, Some(_)) => {
+            "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key <= ?3 ORDER BY key DESC LIMIT ?4"
+        }
+        // The least key, from which all others are up.
+        (true, None) => {
+            "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key DESC LIMIT ?4"
+        }
+    };
+    let from: &[u8] = range.from.as_deref().unwrap_or_default();
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_map(params![at_most(entity), range.lane.as_str(), from, range.limit], |row| {
+        Ok(Row { lane: range.lane.clone(), key: bytes(row, 0)?, body: bytes(row, 1)? })
+    })?;
+    found.collect()
+}
+
+/// A dropped lane is seen as long as it is held, also when its entity is gone.
+fn is_seen(connection: &Connection, entity: Version, lane: &Lane) -> Result<bool, Error> {
+    let sql = "SELECT held FROM gone WHERE entity = ?1 AND (whole = 1 OR lane = ?2) ORDER BY whole LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let held = statement.query_row(params![at_most(entity), lane.as_str()], |row| row.get(0)).optional()?;
+    Ok(held.unwrap_or(true))
+}
+
+fn letters(
+    connection: &Connection,
+    partitions: u32,
+    key: &Key,
+    after: Option<MessageId>,
+    limit: u32,
+) -> Result<Vec<Letter>, Error> {
+    let sql = "SELECT version, idx, sender_space, sender_key, definition, verb, body, attempts, at FROM inbox \
+         WHERE partition = ?1 AND space = ?2 AND key = ?3 AND (version, idx) > (?4, ?5) \
+         ORDER BY version, idx LIMIT ?6";
+    let (version, index) = after.map_or((-1, 0), |after| (at_most(after.version), after.index));
+    let (partition, space) = (key.partition(partitions).0, key.space.as_str());
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map(params![partition, space, &key.key[..], version, index, limit], letter)?.collect()
+}
+
+fn letter(row: &SqlRow<'_>) -> Result<Letter, Error> {
+    Ok(Letter {
+        id: MessageId { version: version(row, 0)?, index: row.get(1)? },
+        from: Key { space: name(row, 2)?, key: bytes(row, 3)? },
+        definition: name(row, 4)?,
+        verb: name(row, 5)?,
+        body: bytes(row, 6)?,
+        attempts: row.get(7)?,
+        at: millis(row, 8)?,
+    })
+}
+
+fn remembered(connection: &Connection, key: &Key, once: &Bytes) -> Result<Option<Remembered>, Error> {
+    let sql = "SELECT hash, reply, expires_at FROM remembered WHERE space = ?1 AND key = ?2 AND once = ?3";
+    let reply = |row: &SqlRow<'_>| {
+        Ok(Remembered {
+            once: once.clone(),
+            hash: number(row.get(0)?),
+            reply: bytes(row, 1)?,
+            expires_at: millis(row, 2)?,
+        })
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row(params![key.space.as_str(), &key.key[..], &once[..]], reply).optional()
+}
+
+fn config(connection: &Connection, definition: &Name, fingerprint: Fingerprint) -> Result<Option<Bytes>, Error> {
+    let sql = "SELECT body FROM config WHERE definition = ?1 AND fingerprint = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row(params![definition.as_str(), bits(fingerprint.0)], |row| bytes(row, 0)).optional()
+}

@@ -1,0 +1,24 @@
+//! Every store of ours passes the suite, all of it (K1).
+
+use std::{future::ready, sync::Arc};
+
+use drystone_runtime::store::{Counting, Memory, Sqlite, SqliteOptions, Store};
+
+drystone_runtime::conformance!(memory, |clock, partitions| {
+    let store: Arc<dyn Store> = Arc::new(Memory::new(move || clock.now(), partitions));
+    move || ready(store.clone())
+});
+
+drystone_runtime::conformance!(counting, |clock, partitions| {
+    let store: Arc<dyn Store> = Arc::new(Counting::new(Memory::new(move || clock.now(), partitions)));
+    move || ready(store.clone())
+});
+
+drystone_runtime::conformance!(sqlite, |clock, partitions| {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(move || clock.now());
+    move || {
+        let options = SqliteOptions { partitions, clock: clock.clone(), ..SqliteOptions::default() };
+        ready(Arc::new(Sqlite::open(folder.path().join("app.db"), options).unwrap()) as Arc<dyn Store>)
+    }
+});

@@ -1,0 +1,7 @@
+//! How fast the kernel is: see [`drystone_tests::load`].
+
+use std::process::ExitCode;
+
+fn main() -> anyhow::Result<ExitCode> {
+    drystone_tests::load::run(std::env::args().skip(1))
+}

@@ -1,0 +1,99 @@
+//! The process that is killed: it opens the file, asks again what was not acknowledged, and goes on.
+
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use drystone_runtime::{
+    Call, Kernel, Options, Registry,
+    driver::TokioDriver,
+    store::{Sqlite, SqliteOptions},
+};
+
+use super::{
+    bell::Bell,
+    counter::Counter,
+    op::{GUILTY, Op},
+    plan::Errand,
+    rest,
+    said::Said,
+    worker::Worker,
+};
+
+/// Callers at once.
+const LANES: usize = 8;
+
+/// Runs an errand; without `finish` it ends only by being killed.
+pub(super) async fn run(errand: Errand) -> Result<()> {
+    let kernel = open(&errand.file).await?;
+    let queue = Arc::new(Queue::new(&errand));
+    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), queue.clone()))).collect();
+    for lane in lanes {
+        lane.await??;
+    }
+    rest::reach(&kernel).await?;
+    Said::Finished.aloud();
+    Ok(())
+}
+
+async fn open(file: &Path) -> Result<Kernel> {
+    let store = Arc::new(Sqlite::open(file, SqliteOptions::default())?);
+    let registry = Registry::new().with(Counter::definition()).with(Bell::definition()).with(Worker::definition());
+    let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
+    Ok(kernel)
+}
+
+async fn lane(kernel: Kernel, queue: Arc<Queue>) -> Result<()> {
+    while let Some(op) = queue.next() {
+        let answer = ask(&kernel, &op.call()).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
+        let number = answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+        Said::Acknowledged(op, number).aloud();
+    }
+    Ok(())
+}
+
+/// Asks until it is answered: the idempotency key makes that safe.
+async fn ask(kernel: &Kernel, call: &Call) -> Result<Bytes> {
+    loop {
+        match kernel.call(call.clone()).await {
+            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+            answer => return Ok(answer?),
+        }
+    }
+}
+
+/// The operations that are left to do.
+struct Queue(Mutex<Left>);
+
+struct Left {
+    pending: VecDeque<Op>,
+    next: u64,
+    /// The first that is not begun here.
+    end: u64,
+}
+
+impl Queue {
+    fn new(errand: &Errand) -> Self {
+        // However early the last kill came, the guilty piece has its turn.
+        let end = if errand.finish { errand.next.max(GUILTY.0 + 1) } else { u64::MAX };
+        Self(Mutex::new(Left { pending: errand.pending.iter().copied().collect(), next: errand.next, end }))
+    }
+
+    fn next(&self) -> Option<Op> {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(op) = left.pending.pop_front() {
+            return Some(op);
+        }
+        let op = Op(left.next);
+        (op.0 < left.end).then(|| {
+            left.next += 1;
+            // Said under the lock, so that no later one is heard of without it.
+            Said::Begun(op).aloud();
+            op
+        })
+    }
+}

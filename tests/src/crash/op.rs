@@ -1,0 +1,98 @@
+//! The operations of a run: numbered, so that each is known by name before and after any crash.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use drystone_runtime::{Call, stable_hash};
+
+/// One operation. Its number says what it does, to whom, and under which idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Op(pub(super) u64);
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Adds one to a counter.
+    Add,
+    /// Adds one to a relay, which sends a message in the same commit.
+    Relay,
+    /// Sets the alarm of a bell of its own.
+    Arm,
+    /// Gives a worker a piece of work.
+    Work,
+}
+
+/// The piece of work that kills every process it runs in.
+pub(super) const GUILTY: Op = Op(43);
+
+/// No alarm is set further ahead: some ring in the same process, some in the next.
+const ALARM_MS_MAX: u64 = 60;
+
+impl Op {
+    pub(super) fn deed(self) -> Deed {
+        match self.0 % 4 {
+            0 => Deed::Add,
+            1 => Deed::Relay,
+            2 => Deed::Arm,
+            _ => Deed::Work,
+        }
+    }
+
+    /// The entity that it is asked of.
+    pub(super) fn key(self) -> String {
+        let some = self.0 / 4;
+        match self.deed() {
+            Deed::Add => format!("counter-{}", some % 4),
+            Deed::Relay => format!("relay-{}", some % 3),
+            Deed::Arm => format!("bell-{}", self.0),
+            Deed::Work if self == GUILTY => "guilty".into(),
+            Deed::Work => format!("worker-{}", some % 4),
+        }
+    }
+
+    /// The call that does it; made again, it is answered as it was the first time.
+    pub(super) fn call(self) -> Call {
+        let (definition, verb) = match self.deed() {
+            Deed::Add => ("counter", "add"),
+            Deed::Relay => ("counter", "relay"),
+            Deed::Arm => ("bell", "arm"),
+            Deed::Work => ("worker", "work"),
+        };
+        Call::new(definition, self.key(), verb, self.encode()).once(format!("op-{}", self.0))
+    }
+
+    /// Where a relay passes it on to: two relays share a receiver.
+    pub(super) fn sink(self) -> &'static str {
+        if self.0 / 4 % 3 == 1 { "sink-one" } else { "sink-two" }
+    }
+
+    /// How far ahead an alarm is set.
+    pub(super) fn alarm_ms(self) -> u64 {
+        stable_hash(&[&self.0.to_be_bytes()]) % ALARM_MS_MAX
+    }
+
+    pub(super) fn encode(self) -> Bytes {
+        let mut body = BytesMut::with_capacity(8);
+        body.put_u64(self.0);
+        body.freeze()
+    }
+
+    pub(super) fn decode(mut body: &[u8]) -> Option<Self> {
+        body.try_get_u64().ok().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guilty_piece_is_work_on_an_entity_of_its_own() {
+        assert_eq!(GUILTY.deed(), Deed::Work);
+        assert!((0..1_000).map(Op).filter(|op| *op != GUILTY).all(|op| op.key() != GUILTY.key()));
+    }
+
+    #[test]
+    fn an_operation_comes_back_as_it_was() {
+        assert_eq!(Op::decode(&Op(7).encode()), Some(Op(7)));
+        assert_eq!(Op::decode(b"short"), None);
+    }
+}

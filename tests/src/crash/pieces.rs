@@ -1,0 +1,71 @@
+//! A worker's record: the pieces of work that it was given and that have not ended, and how many have.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use drystone_runtime::{Work, WorkId};
+
+use super::op::Op;
+
+/// The pieces of one worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pieces {
+    /// How many have ended.
+    pub(super) ended: u64,
+    /// Those that have not, each with the attempt that is to run.
+    pub(super) open: Vec<(Op, u32)>,
+}
+
+impl Pieces {
+    pub(super) fn decode(mut head: &[u8]) -> Option<Self> {
+        let mut pieces = Self { ended: head.try_get_u64().ok()?, open: Vec::new() };
+        while head.has_remaining() {
+            pieces.open.push((Op(head.try_get_u64().ok()?), head.try_get_u32().ok()?));
+        }
+        Some(pieces)
+    }
+
+    pub(super) fn encode(&self) -> Bytes {
+        let mut head = BytesMut::with_capacity(8 + 12 * self.open.len());
+        head.put_u64(self.ended);
+        for (op, attempt) in &self.open {
+            head.put_u64(op.0);
+            head.put_u32(*attempt);
+        }
+        head.freeze()
+    }
+
+    /// All that should run.
+    pub(super) fn work(&self) -> Vec<Work> {
+        let listed = |(op, attempt): &(Op, u32)| Work { attempt: *attempt, input: op.encode(), ..Work::new(name(*op)) };
+        self.open.iter().map(listed).collect()
+    }
+
+    /// The piece that this work is, if it has not ended.
+    pub(super) fn find(&self, work: &WorkId) -> Option<usize> {
+        self.open.iter().position(|(op, _)| name(*op) == work.as_str())
+    }
+}
+
+/// What a piece is called; stable, so that it serves as an idempotency key as well.
+pub(super) fn name(op: Op) -> String {
+    format!("piece-{}", op.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let pieces = Pieces { ended: 3, open: vec![(Op(7), 1), (Op(11), 2)] };
+        assert_eq!(Pieces::decode(&pieces.encode()), Some(pieces));
+        assert_eq!(Pieces::decode(&[0; 9]), None);
+    }
+
+    #[test]
+    fn work_is_found_again_by_its_id() {
+        let pieces = Pieces { ended: 0, open: vec![(Op(7), 1), (Op(11), 2)] };
+        let listed = pieces.work();
+        assert_eq!(pieces.find(&listed[1].id), Some(1));
+        assert_eq!((listed[1].attempt, Op::decode(&listed[1].input)), (2, Some(Op(11))));
+    }
+}

@@ -1,0 +1,75 @@
+//! What a child says over its pipe, a line each. What it said before it was killed is all that counts.
+
+use std::{
+    fmt,
+    io::{self, Write},
+    str::FromStr,
+};
+
+use anyhow::{Context, Error, Result, bail};
+
+use super::op::Op;
+
+/// One line of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It is about to ask for this operation for the first time.
+    Begun(Op),
+    /// The operation was answered: it must never be lost from here on. With the answer's number.
+    Acknowledged(Op, u64),
+    /// The operation's work has started.
+    Ran(Op),
+    /// Everything has come to rest and the kernel is closed.
+    Finished,
+}
+
+impl Said {
+    /// Writes it to the pipe. Standard output holds lines back only until they end, so it is with the parent
+    /// when this returns, whatever becomes of us.
+    pub(super) fn aloud(self) {
+        let mut out = io::stdout().lock();
+        // A parent that left reads nothing more, and will end us.
+        let _ = writeln!(out, "{self}").and_then(|()| out.flush());
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begun(op) => write!(out, "begun {}", op.0),
+            Self::Acknowledged(op, number) => write!(out, "acknowledged {} {number}", op.0),
+            Self::Ran(op) => write!(out, "ran {}", op.0),
+            Self::Finished => out.write_str("finished"),
+        }
+    }
+}
+
+impl FromStr for Said {
+    type Err = Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        let mut words = line.split(' ');
+        let verb = words.next().unwrap_or_default();
+        let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<u64>()?);
+        Ok(match verb {
+            "begun" => Self::Begun(Op(number()?)),
+            "acknowledged" => Self::Acknowledged(Op(number()?), number()?),
+            "ran" => Self::Ran(Op(number()?)),
+            "finished" => Self::Finished,
+            _ => bail!("a child said `{line}`"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_what_is_heard() {
+        for said in [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Finished] {
+            assert_eq!(said.to_string().parse::<Said>().unwrap(), said);
+        }
+        assert!("acknowledged 2".parse::<Said>().is_err());
+    }
+}

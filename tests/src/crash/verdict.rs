@@ -1,0 +1,262 @@
+//! The judgement: every promise that was heard, against what is stored.
+
+use std::{collections::BTreeMap, fmt};
+
+use drystone_runtime::Options;
+
+use super::{
+    LEDGER,
+    evidence::Evidence,
+    log::Entry,
+    op::{Deed, GUILTY, Op},
+    parent::Campaign,
+};
+
+/// What a campaign came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// How many children were killed.
+    pub kills: u32,
+    /// How many operations were acknowledged.
+    pub acknowledged: usize,
+    /// How many children the guilty piece killed.
+    pub aborts: u32,
+    /// What was acknowledged and is not there.
+    pub lost: Vec<String>,
+    /// What is there more than once.
+    pub doubled: Vec<String>,
+    /// Anything else that is not as promised.
+    pub wrong: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether every promise was kept.
+    pub fn is_clean(&self) -> bool {
+        self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
+    }
+
+    pub(super) fn judge(campaign: &Campaign, evidence: &Evidence) -> Self {
+        let acknowledged = campaign.heard.acknowledged.len();
+        let mut verdict = Self { kills: campaign.kills, acknowledged, aborts: campaign.aborts, ..Self::default() };
+        let logs = evidence.logs.iter().map(|(key, log)| (key.as_str(), Tally::of(log))).collect();
+        for op in &campaign.heard.begun {
+            verdict.operation(*op, campaign, evidence, &logs);
+        }
+        verdict.order(evidence);
+        verdict.strangers(campaign, evidence);
+        verdict.health(campaign, evidence);
+        verdict
+    }
+
+    fn operation(&mut self, op: Op, campaign: &Campaign, evidence: &Evidence, logs: &BTreeMap<&str, Tally>) {
+        let Some(answer) = campaign.heard.acknowledged.get(&op) else {
+            return self.wrong.push(format!("{op:?} was never acknowledged"));
+        };
+        match op.deed() {
+            Deed::Add => self.counted(op, *answer, logs),
+            Deed::Relay => {
+                self.counted(op, *answer, logs);
+                self.once(op, op.sink(), times(logs, op.sink(), op));
+            }
+            Deed::Arm => self.rung(op, evidence),
+            Deed::Work => self.worked(op, campaign, logs),
+        }
+    }
+
+    /// In the log once, and in the place that its caller was told.
+    fn counted(&mut self, op: Op, answer: u64, logs: &BTreeMap<&str, Tally>) {
+        let key = op.key();
+        self.once(op, &key, times(logs, &key, op));
+        let place = logs.get(key.as_str()).and_then(|tally| tally.0.get(&op)).and_then(|entries| entries.first());
+        if place.is_some_and(|entry| entry.nth != answer) {
+            self.wrong.push(format!("{op:?} was answered {answer} and is {place:?} of `{key}`"));
+        }
+    }
+
+    fn rung(&mut self, op: Op, evidence: &Evidence) {
+        let past = evidence.bells.get(&op.key()).copied().unwrap_or_default();
+        self.once(op, "its bell, armed", past.armed as usize);
+        self.once(op, "its bell, rung", past.rung as usize);
+        if past.early > 0 {
+            self.wrong.push(format!("the alarm of {op:?} rang early"));
+        }
+    }
+
+    /// Ended once, having run, and acted once; the guilty piece ended as one that was given up.
+    fn worked(&mut self, op: Op, campaign: &Campaign, logs: &BTreeMap<&str, Tally>) {
+        let key = op.key();
+        self.once(op, &key, times(logs, &key, op));
+        let crashed = logs.get(key.as_str()).is_some_and(|tally| tally.crashed(op));
+        if crashed != (op == GUILTY) {
+            self.wrong.push(format!("the work of {op:?} was given up: {crashed}"));
+        }
+        if !campaign.heard.ran.contains(&op) {
+            self.wrong.push(format!("the work of {op:?} ended and never ran"));
+        }
+        if op != GUILTY {
+            self.once(op, LEDGER, times(logs, LEDGER, op));
+        }
+    }
+
+    fn once(&mut self, op: Op, place: &str, times: usize) {
+        match times {
+            0 => self.lost.push(format!("{op:?} is not in {place}")),
+            1 => {}
+            _ => self.doubled.push(format!("{op:?} is {times} times in {place}")),
+        }
+    }
+
+    /// Messages of one sender are taken in the order in which they were sent (M1).
+    fn order(&mut self, evidence: &Evidence) {
+        for (key, log) in evidence.logs.iter().filter(|(key, _)| key.starts_with("relay")) {
+            let sent: Vec<Op> = log.iter().map(|entry| entry.op).collect();
+            let Some(sink) = sent.first().and_then(|op| evidence.logs.get(op.sink())) else { continue };
+            let taken: Vec<Op> = sink.iter().map(|entry| entry.op).filter(|op| op.key() == *key).collect();
+            if sent != taken {
+                self.wrong.push(format!("the messages of `{key}` were not taken in their order"));
+            }
+        }
+    }
+
+    /// Nothing is stored that nobody asked for.
+    fn strangers(&mut self, campaign: &Campaign, evidence: &Evidence) {
+        for (key, log) in &evidence.logs {
+            let strangers = log.iter().filter(|entry| !campaign.heard.begun.contains(&entry.op));
+            self.wrong.extend(strangers.map(|entry| format!("nobody asked for {:?} in `{key}`", entry.op)));
+        }
+    }
+
+    fn health(&mut self, campaign: &Campaign, evidence: &Evidence) {
+        self.wrong.extend(evidence.parked.iter().cloned());
+        self.wrong.extend(evidence.stuck.iter().map(|key| format!("nothing will wake `{key}`")));
+        if evidence.integrity != "ok" {
+            self.wrong.push(format!("integrity_check: {}", evidence.integrity));
+        }
+        let most = u32::from(Options::default().crashes_max) + 1;
+        if !(1..=most).contains(&campaign.aborts) {
+            self.wrong.push(format!("the guilty piece killed {} processes, not 1 to {most}", campaign.aborts));
+        }
+    }
+}
+
+/// A log by operation.
+struct Tally(BTreeMap<Op, Vec<Entry>>);
+
+impl Tally {
+    fn of(log: &[Entry]) -> Self {
+        let mut tally: BTreeMap<Op, Vec<Entry>> = BTreeMap::new();
+        log.iter().for_each(|entry| tally.entry(entry.op).or_default().push(*entry));
+        Self(tally)
+    }
+
+    fn crashed(&self, op: Op) -> bool {
+        self.0.get(&op).is_some_and(|entries| entries.iter().any(|entry| entry.crashed))
+    }
+}
+
+fn times(logs: &BTreeMap<&str, Tally>, key: &str, op: Op) -> usize {
+    logs.get(key).and_then(|tally| tally.0.get(&op)).map_or(0, Vec::len)
+}
+
+impl fmt::Display for Verdict {
+    /// What is not as promised, a line each; the last line is the sum.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, what) in [("lost", &self.lost), ("doubled", &self.doubled), ("wrong", &self.wrong)] {
+            what.iter().try_for_each(|what| writeln!(out, "{word}: {what}"))?;
+        }
+        write!(out, "{} kills: {} lost, {} doubled", self.kills, self.lost.len(), self.doubled.len())?;
+        if self.wrong.is_empty() { Ok(()) } else { write!(out, ", {} wrong", self.wrong.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::bell::Past, *};
+    use crate::crash::heard::Heard;
+
+    fn entry(nth: u64, op: Op) -> Entry {
+        Entry { nth, op, crashed: op == GUILTY }
+    }
+
+    /// One operation of each sort, and the guilty one, all as they should be.
+    fn kept() -> (Campaign, Evidence) {
+        let [add, relay, arm, work] = [0, 1, 2, 3].map(Op);
+        let mut heard = Heard::default();
+        for op in [add, relay, arm, work, GUILTY] {
+            heard.begun.insert(op);
+            heard.ran.insert(op);
+            heard.acknowledged.insert(op, 1);
+        }
+        let logged = [(add.key(), add), (relay.key(), relay), (relay.sink().into(), relay), (work.key(), work)];
+        let logged = logged.into_iter().chain([(LEDGER.into(), work), (GUILTY.key(), GUILTY)]);
+        let logs = logged.map(|(key, op)| (key, vec![entry(1, op)])).collect();
+        let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, early: 0 })]);
+        let evidence = Evidence { logs, bells, integrity: "ok".into(), ..Evidence::default() };
+        (Campaign { heard, kills: 7, aborts: 6 }, evidence)
+    }
+
+    fn judged(change: impl FnOnce(&mut Campaign, &mut Evidence)) -> Verdict {
+        let (mut campaign, mut evidence) = kept();
+        change(&mut campaign, &mut evidence);
+        Verdict::judge(&campaign, &evidence)
+    }
+
+    #[test]
+    fn kept_promises_are_one_line() {
+        assert_eq!(judged(|_, _| {}).to_string(), "7 kills: 0 lost, 0 doubled");
+    }
+
+    #[test]
+    fn whatever_is_missing_is_lost() {
+        for key in ["counter-0", "relay-0", "sink-two", "worker-0", LEDGER, "guilty"] {
+            let verdict = judged(|_, evidence| evidence.logs.retain(|log, _| log != key));
+            assert_eq!(verdict.lost.len(), 1, "{key}: {verdict}");
+        }
+        let silent = Past { armed: 1, ..Past::default() };
+        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), silent)]));
+        assert_eq!(verdict.lost, ["Op(2) is not in its bell, rung"]);
+    }
+
+    #[test]
+    fn whatever_is_there_twice_is_doubled() {
+        for (key, op) in [("counter-0", 0), ("sink-two", 1), ("worker-0", 3), (LEDGER, 3)] {
+            let verdict = judged(|_, evidence| evidence.logs.entry(key.into()).or_default().push(entry(2, Op(op))));
+            assert_eq!((verdict.lost.len(), verdict.doubled.len()), (0, 1), "{key}: {verdict}");
+        }
+        let twice = Past { armed: 1, rung: 2, early: 0 };
+        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), twice)]));
+        assert!(verdict.to_string().ends_with("7 kills: 0 lost, 1 doubled"));
+    }
+
+    #[test]
+    fn other_broken_promises_are_wrong() {
+        let wrongs: [fn(&mut Campaign, &mut Evidence); 8] = [
+            |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
+            |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
+            |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
+            |campaign, _| campaign.aborts = 7,
+            |_, evidence| evidence.integrity = "row 3 missing from index".into(),
+            |_, evidence| evidence.parked.push("worker-0 is parked".into()),
+            |_, evidence| evidence.stuck.push("bell-2".into()),
+            |_, evidence| evidence.logs.entry("worker-0".into()).or_default()[0].crashed = true,
+        ];
+        for (nth, wrong) in wrongs.into_iter().enumerate() {
+            let verdict = judged(wrong);
+            assert!(verdict.to_string().ends_with("0 lost, 0 doubled, 1 wrong"), "{nth}: {verdict}");
+        }
+    }
+
+    /// M1
+    #[test]
+    fn messages_of_one_sender_keep_their_order() {
+        let verdict = judged(|campaign, evidence| {
+            let later = Op(13);
+            assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
+            campaign.heard.begun.insert(later);
+            campaign.heard.acknowledged.insert(later, 2);
+            evidence.logs.insert("relay-0".into(), vec![entry(1, Op(1)), entry(2, later)]);
+            evidence.logs.insert("sink-two".into(), vec![entry(1, later), entry(2, Op(1))]);
+        });
+        assert_eq!(verdict.wrong, ["the messages of `relay-0` were not taken in their order"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! The entity that is written to: `put` is one pure turn, one commit of 200 bytes, one answer of eight.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use bytes::{Bytes, BytesMut};
+use drystone_runtime::{
+    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Kernel, Millis, Needed, Next, Outcome, Rows, To,
+    Work,
+};
+
+use super::{births, callers::Writer};
+
+/// Bytes of a state: a count and padding.
+const STATE_BYTES: usize = 200;
+const COUNT_BYTES: usize = 8;
+
+/// Counts its calls.
+pub(super) struct Adder;
+
+impl Adder {
+    pub(super) fn definition() -> Definition {
+        let (name, space) = ("adder".into(), "load".into());
+        Definition { kind: "adder".into(), name, space, config: Bytes::new(), handler: Arc::new(Self) }
+    }
+
+    /// The state of one that was never called.
+    pub(super) fn state() -> Bytes {
+        Bytes::from_static(&[0; STATE_BYTES])
+    }
+}
+
+impl Handler for Adder {
+    fn borrow(&self, _: &str) -> Borrow {
+        Borrow::Exclusive
+    }
+
+    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+        let Input::Call { body, ticket, .. } = input else { return Next::nothing() };
+        let count = entity.and_then(|entity| entity.state.first_chunk()).map_or(0, |count| u64::from_be_bytes(*count));
+        let mut state = BytesMut::with_capacity(STATE_BYTES);
+        state.extend_from_slice(&(count + 1).to_be_bytes());
+        state.extend_from_slice(body);
+        let state = state.freeze();
+        let replies = vec![(To::Ticket(*ticket), Ok(state.slice(..COUNT_BYTES)))];
+        Next::Commit(Commit { state: Some(state), replies, ..Commit::default() })
+    }
+
+    fn work(&self, _: &mut Hot, _: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        Needed::Ready(Vec::new())
+    }
+
+    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        unreachable!("an adder lists no work")
+    }
+}
+
+/// The kernel, as something that writes rows.
+pub(super) struct Adders {
+    kernel: Kernel,
+    keys: Vec<Bytes>,
+    body: Bytes,
+}
+
+impl Adders {
+    pub(super) fn new(kernel: Kernel, count: u32) -> Self {
+        let body = Bytes::from_static(&[1; STATE_BYTES - COUNT_BYTES]);
+        Self { kernel, keys: (0..count).map(births::key).collect(), body }
+    }
+
+    pub(super) async fn close(&self) -> Result<()> {
+        Ok(self.kernel.shutdown(Duration::from_secs(10)).await?)
+    }
+}
+
+impl Writer for Adders {
+    async fn write(&self, row: usize) -> Result<()> {
+        self.kernel.call(Call::new("adder", self.keys[row].clone(), "put", self.body.clone())).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The limit that the kernel is measured against: one thread, one prepared statement, group commit.
+//!
+//! It does exactly `UPDATE entity SET version=?, state=? WHERE id=? AND version=?`, on a file that the real
+//! store made, with that store's options and its manner of checkpoints. It checks no epoch, keeps no other
+//! table, merges nothing and runs nobody's code: whoever stores a row durably cannot do less.
+
+use std::{
+    path::Path,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use rusqlite::{Connection, params};
+use tokio::sync::oneshot;
+
+use super::{
+    callers::{Callers, Writer},
+    measured::Measured,
+    wal::Wal,
+};
+
+/// A writer thread; it ends when this is dropped.
+pub(super) struct Bare {
+    requests: Sender<Request>,
+    state: Bytes,
+}
+
+struct Request {
+    row: usize,
+    state: Bytes,
+    /// Answered with the new version: eight bytes, as the kernel's caller gets.
+    reply: oneshot::Sender<u64>,
+}
+
+impl Bare {
+    /// Starts the thread over the entities of a file.
+    pub(super) fn start(path: &Path, state: Bytes) -> Result<Self> {
+        let table = Table::open(path)?;
+        let (requests, waiting) = channel();
+        thread::Builder::new().name("bare-writer".into()).spawn(move || table.serve(&waiting))?;
+        Ok(Self { requests, state })
+    }
+}
+
+impl Writer for Bare {
+    async fn write(&self, row: usize) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request { row, state: self.state.clone(), reply })?;
+        answer.await.context("the bare writer gave up")?;
+        Ok(())
+    }
+}
+
+/// Commits of one row each, made in this thread one after another, as a first caller alone would make them.
+pub(super) fn direct(path: &Path, state: &Bytes, callers: Callers) -> Result<Measured> {
+    let mut table = Table::open(path)?;
+    let mut latencies = Vec::new();
+    let start = Instant::now();
+    let mut before = start;
+    while before - start < callers.span {
+        table.commit([(callers.row(0, latencies.len() as u64), state)])?;
+        let after = Instant::now();
+        latencies.push(after - before);
+        before = after;
+    }
+    Ok(Measured::new(latencies, start.elapsed()))
+}
+
+/// The entities of a file, with the versions that the next writes expect.
+struct Table {
+    connection: Connection,
+    rows: Vec<(i64, i64)>,
+    wal: Wal,
+}
+
+impl Table {
+    fn open(path: &Path) -> Result<Self> {
+        let connection = super::wal::connect(path)?;
+        let rows = connection
+            .prepare("SELECT id, version FROM entity ORDER BY id")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<Vec<_>, _>>()?;
+        ensure!(!rows.is_empty(), "the file has no entities");
+        Ok(Self { connection, rows, wal: Wal::start(path)? })
+    }
+
+    /// Everyone who waits when the last commit is durable shares the next one.
+    fn serve(mut self, waiting: &Receiver<Request>) {
+        while let Ok(first) = waiting.recv() {
+            let batch: Vec<Request> = std::iter::once(first).chain(waiting.try_iter()).collect();
+            if let Err(error) = self.commit(batch.iter().map(|request| (request.row, &request.state))) {
+                eprintln!("the bare writer failed: {error:#}");
+                return;
+            }
+            for request in batch {
+                // A caller that left misses nothing: its row is written.
+                let _ = request.reply.send(self.rows[request.row].1 as u64);
+            }
+        }
+    }
+
+    fn commit<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<()> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.update(writes)?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.wal.written(&self.connection)
+    }
+
+    fn update<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<()> {
+        let sql = "UPDATE entity SET version=?, state=? WHERE id=? AND version=?";
+        let mut update = self.connection.prepare_cached(sql)?;
+        for (row, state) in writes {
+            let (id, version) = &mut self.rows[row];
+            let changed = update.execute(params![*version + 1, &state[..], *id, *version])?;
+            ensure!(changed == 1, "somebody else writes to the bare file");
+            *version += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! A goal of DESIGN.md, what was measured, and whether that meets it.
+
+use std::fmt;
+
+/// One goal and its value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub(super) name: &'static str,
+    pub(super) bound: Bound,
+    pub(super) value: f64,
+}
+
+/// What the value must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+    Below(f64),
+}
+
+impl Goal {
+    /// A value that could not be measured (not a number) meets no goal.
+    pub(super) fn met(&self) -> bool {
+        match self.bound {
+            Bound::AtLeast(least) => self.value >= least,
+            Bound::AtMost(most) => self.value <= most,
+            Bound::Below(limit) => self.value < limit,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(least) => write!(out, ">= {least}"),
+            Self::AtMost(most) => write!(out, "<= {most}"),
+            Self::Below(limit) => write!(out, "< {limit}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(bound: Bound, value: f64) -> bool {
+        Goal { name: "goal", bound, value }.met()
+    }
+
+    #[test]
+    fn a_bound_is_met_from_its_own_side() {
+        assert!(met(Bound::AtLeast(0.5), 0.5) && !met(Bound::AtLeast(0.5), 0.49));
+        assert!(met(Bound::AtMost(1.5), 1.5) && !met(Bound::AtMost(1.5), 1.51));
+        assert!(met(Bound::Below(200.0), 199.0) && !met(Bound::Below(200.0), 200.0));
+    }
+
+    #[test]
+    fn what_was_not_measured_meets_nothing() {
+        assert!(!met(Bound::AtLeast(0.0), f64::NAN) && !met(Bound::AtMost(9.0), f64::NAN));
+    }
+}

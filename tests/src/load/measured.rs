@@ -1,0 +1,62 @@
+//! What a stretch of calls took: latencies in order, and the time in all.
+
+use std::time::Duration;
+
+/// The latencies of calls that were made over one span of time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    ascending: Vec<Duration>,
+    elapsed: Duration,
+}
+
+impl Measured {
+    pub(super) fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
+        latencies.sort_unstable();
+        Self { ascending: latencies, elapsed }
+    }
+
+    /// Calls per second.
+    pub(super) fn rate(&self) -> f64 {
+        self.ascending.len() as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)
+    }
+
+    pub(super) fn p50(&self) -> Duration {
+        self.percentile(50)
+    }
+
+    pub(super) fn p99(&self) -> Duration {
+        self.percentile(99)
+    }
+
+    fn percentile(&self, percent: usize) -> Duration {
+        let last = self.ascending.len().saturating_sub(1);
+        self.ascending.get(last * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+/// The middle one: a round that a neighbour on the machine disturbed does not count.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_calls_in_order_of_latency() {
+        let shuffled = (0..=100).map(|n| Duration::from_millis(n * 37 % 101)).collect();
+        let measured = Measured::new(shuffled, Duration::from_secs(2));
+        assert_eq!(measured.p50(), Duration::from_millis(50));
+        assert_eq!(measured.p99(), Duration::from_millis(99));
+        assert_eq!(measured.rate(), 50.5);
+        assert_eq!(Measured::default().p99(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_median_ignores_a_disturbed_round() {
+        assert_eq!(median(vec![0.7, 0.1, 0.6]), 0.6);
+        assert!(median(Vec::new()).is_nan());
+    }
+}

@@ -1,0 +1,74 @@
+//! `cargo load`: how fast the kernel is, as ratios to a bare SQLite writer measured in the same run.
+//!
+//! Absolute figures of a shared machine say little; the goals of DESIGN.md are ratios, counts and bounds. The
+//! program prints a table and writes `load.json` into the target directory, in which `goals` maps each goal's
+//! name to what was wanted, what was measured, and whether that meets it.
+
+mod adder;
+mod alarms;
+mod bare;
+mod bell;
+mod births;
+mod callers;
+mod file;
+mod goal;
+mod measured;
+mod plan;
+mod report;
+mod sleepers;
+mod tap;
+mod wal;
+mod writes;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+
+use self::{
+    plan::{Plan, Task},
+    report::Report,
+};
+
+/// Runs the program with these arguments.
+pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match plan::parse(arguments)? {
+        Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
+        Task::Measure(plan) => runtime.block_on(measure(&plan)),
+    }
+}
+
+/// Without `--strict` a missed goal is said, not punished: a busy machine is no bug.
+async fn measure(plan: &Plan) -> Result<ExitCode> {
+    let target = target();
+    std::fs::create_dir_all(&target)?;
+    // Beside the build: a temporary directory is often memory, where a sync costs nothing.
+    let directory = tempfile::tempdir_in(&target)?;
+    let report = parts(plan, directory.path()).await?;
+    print!("{}", report.table());
+    report.save(&target, plan.quick)?;
+    Ok(if plan.strict && !report.all_met() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    if plan.wants("writes") {
+        writes::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("alarms") {
+        alarms::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("sleepers") {
+        sleepers::measure(plan, directory, &mut report).await?;
+    }
+    Ok(report)
+}
+
+fn target() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target");
+    env::var_os("CARGO_TARGET_DIR").map_or(workspace, PathBuf::from)
+}

@@ -1,0 +1,114 @@
+//! How much is measured, as asked on the command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Result, bail};
+
+pub(super) const USAGE: &str = "\
+usage: cargo load [-- [--quick] [--strict] [--only writes|alarms|sleepers]]
+  --quick    smaller numbers, under a minute in all
+  --strict   exit with 1 if a goal is not met
+  --only     one part alone";
+
+/// What a process of this program is to do.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// Measure everything and report.
+    Measure(Plan),
+    /// Open this file in a fresh process, say what that cost, and end.
+    Open(PathBuf),
+}
+
+/// The numbers of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) quick: bool,
+    pub(super) strict: bool,
+    pub(super) only: Option<String>,
+    /// How often the bare writer and the kernel are measured in turn.
+    pub(super) rounds: usize,
+    /// How long each of them is, each time.
+    pub(super) span: Duration,
+    pub(super) alarms: u32,
+    /// The alarms are spread evenly over this.
+    pub(super) alarms_over: Duration,
+    pub(super) sleepers: u32,
+}
+
+impl Plan {
+    fn full() -> Self {
+        Self {
+            quick: false,
+            strict: false,
+            only: None,
+            rounds: 9,
+            span: Duration::from_secs(1),
+            alarms: 100_000,
+            alarms_over: Duration::from_secs(1),
+            sleepers: 1_000_000,
+        }
+    }
+
+    /// The same load per second, for a shorter time.
+    fn quick(self) -> Self {
+        Self {
+            quick: true,
+            rounds: 5,
+            span: Duration::from_millis(400),
+            alarms: 20_000,
+            alarms_over: Duration::from_millis(200),
+            sleepers: 100_000,
+            ..self
+        }
+    }
+
+    /// Whether this part is to be measured.
+    pub(super) fn wants(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
+}
+
+/// Reads the command line.
+pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task> {
+    let mut plan = Plan::full();
+    while let Some(argument) = arguments.next() {
+        match (argument.as_str(), &mut plan) {
+            ("--quick", _) => plan = plan.quick(),
+            ("--strict", plan) => plan.strict = true,
+            ("--only", plan) => plan.only = Some(part(arguments.next())?),
+            ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
+            _ => bail!("`{argument}` is not an option\n{USAGE}"),
+        }
+    }
+    Ok(Task::Measure(plan))
+}
+
+fn part(name: Option<String>) -> Result<String> {
+    match name.as_deref() {
+        Some("writes" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
+        _ => bail!("`--only` takes writes, alarms or sleepers\n{USAGE}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_add_up_in_any_order() {
+        let Ok(Task::Measure(plan)) = parsed("--strict --quick --only alarms") else { panic!("a plan") };
+        assert!(plan.strict && plan.quick && plan.wants("alarms") && !plan.wants("writes"));
+        let (quick, full) = (f64::from(plan.alarms) / plan.alarms_over.as_secs_f64(), 100_000.0);
+        assert_eq!(quick, full);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_what_is() {
+        assert!(parsed("--fast").unwrap_err().to_string().contains("--quick"));
+        assert!(parsed("--only everything").unwrap_err().to_string().contains("sleepers"));
+    }
+}

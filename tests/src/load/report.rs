@@ -1,0 +1,135 @@
+//! What was measured, for two readers: a table for the person, `load.json` for the program.
+
+use std::{fmt::Write, fs, path::Path, time::Duration};
+
+use anyhow::Result;
+
+use super::goal::Goal;
+
+/// Everything that one run measured.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    lines: Vec<Line>,
+    goals: Vec<Goal>,
+}
+
+/// One line of the table; what does not apply is left empty.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    pub(super) what: String,
+    pub(super) per_second: Option<f64>,
+    pub(super) p50: Option<Duration>,
+    pub(super) p99: Option<Duration>,
+    pub(super) ratio: Option<f64>,
+    pub(super) note: String,
+}
+
+impl Report {
+    pub(super) fn line(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    pub(super) fn goal(&mut self, goal: Goal) {
+        self.goals.push(goal);
+    }
+
+    pub(super) fn all_met(&self) -> bool {
+        self.goals.iter().all(Goal::met)
+    }
+
+    /// The table, the goals, and a last line that says whether they are met.
+    pub(super) fn table(&self) -> String {
+        let mut out = format!("{:<38}{:>10}{:>12}{:>12}{:>8}\n", "", "per second", "p50", "p99", "ratio");
+        for line in &self.lines {
+            let _ = writeln!(out, "{}", line.show());
+        }
+        let _ = writeln!(out, "\n{:<28}{:>12}{:>12}", "goal", "wanted", "measured");
+        for goal in &self.goals {
+            let word = if goal.met() { "met" } else { "NOT MET" };
+            let _ = writeln!(out, "{:<28}{:>12}{:>12.3}  {word}", goal.name, goal.bound.to_string(), goal.value);
+        }
+        let missed = self.goals.iter().filter(|goal| !goal.met()).count();
+        let _ = writeln!(out, "\n{} goals, {missed} not met", self.goals.len());
+        out
+    }
+
+    /// Writes `load.json` into the target directory.
+    pub(super) fn save(&self, directory: &Path, quick: bool) -> Result<()> {
+        fs::create_dir_all(directory)?;
+        Ok(fs::write(directory.join("load.json"), self.json(quick))?)
+    }
+
+    fn json(&self, quick: bool) -> String {
+        let lines: Vec<_> = self.lines.iter().map(Line::json).collect();
+        let goals: Vec<_> = self.goals.iter().map(goal_json).collect();
+        let (lines, goals) = (lines.join(",\n    "), goals.join(",\n    "));
+        format!(
+            "{{\n  \"quick\": {quick},\n  \"lines\": [\n    {lines}\n  ],\n  \"goals\": {{\n    {goals}\n  }}\n}}\n"
+        )
+    }
+}
+
+impl Line {
+    fn show(&self) -> String {
+        let rate = self.per_second.map(|rate| format!("{rate:.0}")).unwrap_or_default();
+        let (p50, p99) = (show_time(self.p50), show_time(self.p99));
+        let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+        let line = format!("{:<38}{rate:>10}{p50:>12}{p99:>12}{ratio:>8}  {}", self.what, self.note);
+        line.trim_end().to_owned()
+    }
+
+    fn json(&self) -> String {
+        let micros = |time: Option<Duration>| number(time.map(|time| time.as_secs_f64() * 1e6));
+        format!(
+            "{{ \"what\": {:?}, \"per_second\": {}, \"p50_us\": {}, \"p99_us\": {}, \"ratio\": {}, \"note\": {:?} }}",
+            self.what,
+            number(self.per_second),
+            micros(self.p50),
+            micros(self.p99),
+            number(self.ratio),
+            self.note
+        )
+    }
+}
+
+fn goal_json(goal: &Goal) -> String {
+    let (bound, value) = (goal.bound.to_string(), number(Some(goal.value)));
+    format!("\"{}\": {{ \"goal\": \"{bound}\", \"value\": {value}, \"met\": {} }}", goal.name, goal.met())
+}
+
+/// JSON has no word for what is not a number.
+fn number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(|| "null".to_owned(), |value| format!("{value:.4}"))
+}
+
+fn show_time(time: Option<Duration>) -> String {
+    time.map(|time| format!("{:.3} ms", time.as_secs_f64() * 1e3)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::goal::Bound, *};
+
+    fn report() -> Report {
+        let mut report = Report::default();
+        report.line(Line { what: "bare".into(), p50: Some(Duration::from_micros(250)), ..Line::default() });
+        report.goal(Goal { name: "good", bound: Bound::AtLeast(0.5), value: 0.75 });
+        report.goal(Goal { name: "unknown", bound: Bound::Below(5.0), value: f64::NAN });
+        report
+    }
+
+    #[test]
+    fn the_table_says_aloud_what_is_not_met() {
+        let table = report().table();
+        assert!(table.contains("NOT MET") && table.ends_with("2 goals, 1 not met\n"));
+        assert!(!report().all_met());
+    }
+
+    #[test]
+    fn json_maps_each_goal_to_what_was_wanted_and_found() {
+        let json = report().json(true);
+        assert!(json.contains(r#""good": { "goal": ">= 0.5", "value": 0.7500, "met": true }"#));
+        assert!(json.contains(r#""unknown": { "goal": "< 5", "value": null, "met": false }"#));
+        assert!(json.contains(r#""p50_us": 250.0000, "p99_us": null"#));
+    }
+}

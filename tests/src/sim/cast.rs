@@ -1,0 +1,122 @@
+//! Who is in a history: every key that callers and messages may go to, by number.
+
+use bytes::Bytes;
+use drystone_runtime::{Key, Name, Partition};
+
+use super::swarm::{PARTITIONS, Traffic};
+
+/// The one space of the simulated app.
+pub const SPACE: Name = Name::new("app");
+
+/// What a member of the cast is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A list of what was added.
+    Counter,
+    /// Sends, takes and forwards messages.
+    Relay,
+    /// Sets alarms.
+    Alarmist,
+    /// Runs a piece of work at every alarm.
+    Ticker,
+    /// Runs pieces of work.
+    Worker,
+    /// Lets one caller in at a time.
+    Line,
+    /// Calls another of its sort.
+    Caller,
+    /// A relay whose turn kills.
+    Doomed,
+    /// A key that nothing is bound to, and that no message can bind.
+    Nobody,
+    /// Where dead letters go.
+    Letters,
+}
+
+impl Role {
+    /// The definition that keys of this role belong to.
+    pub fn definition(self) -> Name {
+        Name::new(match self {
+            Self::Counter => "counter",
+            Self::Relay | Self::Doomed => "relay",
+            Self::Alarmist => "alarmist",
+            Self::Ticker => "ticker",
+            Self::Worker | Self::Nobody => "worker",
+            Self::Line => "line",
+            Self::Caller => "caller",
+            Self::Letters => "letters",
+        })
+    }
+}
+
+/// A place in the cast.
+pub type Number = u8;
+
+/// All members.
+#[derive(Clone, Debug)]
+pub struct Cast(Vec<Member>);
+
+/// One member.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it is.
+    pub role: Role,
+    /// Its address.
+    pub key: Key,
+    /// Who must own it.
+    pub partition: Partition,
+}
+
+impl Cast {
+    /// The cast of a history with this traffic.
+    pub fn new(traffic: &Traffic) -> Self {
+        let mut cast = Self(Vec::new());
+        for (role, count) in [
+            (Role::Letters, 1),
+            (Role::Counter, traffic.counters),
+            (Role::Relay, traffic.relays),
+            (Role::Alarmist, traffic.alarmists),
+            (Role::Ticker, traffic.tickers),
+            (Role::Worker, traffic.workers),
+            (Role::Line, traffic.lines),
+            (Role::Caller, traffic.callers),
+            (Role::Doomed, usize::from(traffic.doom && traffic.relays > 0)),
+            (Role::Nobody, usize::from(traffic.poison && traffic.relays > 0)),
+        ] {
+            (0..count).for_each(|index| cast.add(role, index));
+        }
+        cast
+    }
+
+    /// Where dead letters go.
+    pub fn letters(&self) -> &Key {
+        &self.0[0].key
+    }
+
+    /// The member of this number.
+    pub fn member(&self, number: Number) -> &Member {
+        &self.0[usize::from(number)]
+    }
+
+    /// The number of this key.
+    pub fn number(&self, key: &Key) -> Option<Number> {
+        self.0.iter().position(|member| member.key == *key).map(|place| place as Number)
+    }
+
+    /// The numbers of those with this role.
+    pub fn with(&self, role: Role) -> Vec<Number> {
+        self.iter().filter(|(_, member)| member.role == role).map(|(number, _)| number).collect()
+    }
+
+    /// All members with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Number, &Member)> {
+        self.0.iter().enumerate().map(|(place, member)| (place as Number, member))
+    }
+
+    fn add(&mut self, role: Role, index: usize) {
+        let text = format!("{role:?}-{index}").to_lowercase();
+        let key = Key { space: SPACE, key: Bytes::from(text) };
+        let partition = key.partition(PARTITIONS);
+        self.0.push(Member { role, key, partition });
+    }
+}

@@ -1,0 +1,217 @@
+//! E3, E4, E12: each counter is linearizable. Its durable list is the order; answers name their place in it.
+//!
+//! Keys are independent, and the store shows the order of additions, so no search is needed: every answer must
+//! fit that order, and that order must fit real time (what was answered before another was asked comes first).
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+
+use crate::sim::{
+    cast::{Number, Role},
+    chronicle::{Class, lock},
+    toys::{List, codec::Record},
+    world::World,
+};
+
+/// What a caller asked of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To add its number.
+    Add,
+    /// How long the list is.
+    Get,
+    /// To add its number, in code that fails.
+    Fail,
+    /// To end.
+    Destroy,
+}
+
+/// What it was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing that says what happened: it may have taken effect, or may yet.
+    Unknown,
+    /// It took no effect.
+    Refused,
+    /// The key was unbound.
+    Unbound,
+    /// The incarnation (its first number), and how long the list was.
+    Told {
+        /// The first number of the list.
+        first: u64,
+        /// How long it was.
+        length: u64,
+    },
+}
+
+impl Answer {
+    /// From the bytes of an answer.
+    pub fn of(bytes: &Bytes) -> Option<Self> {
+        if bytes.is_empty() {
+            return Some(Self::Unbound);
+        }
+        crate::sim::toys::codec::unpack(bytes).map(|[first, length]| Self::Told { first, length })
+    }
+}
+
+/// One call, from when it was asked to when it was answered.
+#[derive(Clone, Debug)]
+struct Span {
+    counter: Number,
+    number: u64,
+    asked: Asked,
+    from: u64,
+    until: u64,
+    answer: Answer,
+}
+
+/// All calls to counters.
+#[derive(Default)]
+pub struct Counters(Mutex<Vec<Span>>);
+
+impl Counters {
+    /// A call is made at this moment; its handle.
+    pub fn asks(&self, counter: Number, number: u64, asked: Asked, moment: u64) -> usize {
+        let mut spans = lock(&self.0);
+        spans.push(Span { counter, number, asked, from: moment, until: u64::MAX, answer: Answer::Unknown });
+        spans.len() - 1
+    }
+
+    /// It is answered at this moment.
+    pub fn answered(&self, handle: usize, answer: Answer, moment: u64) {
+        let mut spans = lock(&self.0);
+        (spans[handle].until, spans[handle].answer) = (moment, answer);
+    }
+}
+
+/// Where something lies in the order of a counter: which incarnation, then how long the list is after it.
+type Place = (usize, u64);
+
+/// Checks every counter of a history.
+pub(super) fn finish(world: &World) {
+    for counter in world.cast.with(Role::Counter) {
+        let spans: Vec<_> = lock(&world.counters.0).iter().filter(|span| span.counter == counter).cloned().collect();
+        Order::of(world, counter).check(world, &spans);
+    }
+}
+
+/// The order that the store shows: the lists of all incarnations.
+struct Order {
+    counter: Number,
+    lists: Vec<Vec<u64>>,
+    ended: usize,
+}
+
+impl Order {
+    fn of(world: &World, counter: Number) -> Self {
+        let durable = world.witness.durable();
+        let story = durable.story(counter);
+        let lists = story.past.iter().chain(&story.entity);
+        let lists = lists.map(|entity| List::decode(&entity.state).unwrap_or_default().0).collect();
+        Self { counter, lists, ended: story.past.len() }
+    }
+
+    fn check(&self, world: &World, spans: &[Span]) {
+        let placed: Vec<_> = spans.iter().filter_map(|span| Some((self.place(world, span)?, span))).collect();
+        for (place, span) in &placed {
+            for (other_place, other) in &placed {
+                let late = span.until < other.from && self.after(*place, span, *other_place, other);
+                world.chronicle.check(!late, Class::Broken, "E3", || {
+                    format!(
+                        "{}: {span:x?} was answered before {other:x?} was asked, and comes after it",
+                        self.name(world)
+                    )
+                });
+            }
+        }
+        self.check_refused(world, spans);
+        self.check_unbound(world, spans);
+        self.check_once(world);
+    }
+
+    /// Whether the first cannot come before the second. Reads may share a place with what they saw.
+    fn after(&self, place: Place, span: &Span, other_place: Place, other: &Span) -> bool {
+        match (span.asked, other.asked) {
+            (_, Asked::Get) => place > other_place,
+            _ => place >= other_place && span.number != other.number,
+        }
+    }
+
+    /// Where the store has what a call was told; that it is there at all is the first thing to check.
+    fn place(&self, world: &World, span: &Span) -> Option<Place> {
+        let found = self.find(span.number);
+        match (span.asked, span.answer) {
+            (Asked::Add, Answer::Told { first, length }) => {
+                let told = self.incarnation(first).map(|incarnation| (incarnation, length));
+                self.agree(world, span, told == found && found.is_some(), "E12");
+                found
+            }
+            (Asked::Get, Answer::Told { first, length }) => {
+                let told = self.incarnation(first).filter(|place| length <= self.lists[*place].len() as u64);
+                self.agree(world, span, told.is_some(), "E4");
+                told.map(|incarnation| (incarnation, length))
+            }
+            (Asked::Destroy, Answer::Told { first, length }) => {
+                let told = self.incarnation(first);
+                let whole = told.is_some_and(|place| place < self.ended && self.lists[place].len() as u64 == length);
+                self.agree(world, span, whole, "E8");
+                told.map(|incarnation| (incarnation, u64::MAX))
+            }
+            (Asked::Add, _) => found,
+            _ => None,
+        }
+    }
+
+    fn agree(&self, world: &World, span: &Span, holds: bool, law: &'static str) {
+        world.chronicle.check(holds, Class::Lost, law, || {
+            format!("{} answered {span:x?}, and its lists are {:x?}", self.name(world), self.lists)
+        });
+    }
+
+    /// E5: what was refused left nothing behind.
+    fn check_refused(&self, world: &World, spans: &[Span]) {
+        for span in spans {
+            let must_not = span.asked == Asked::Fail || span.answer == Answer::Refused;
+            let there = must_not && self.find(span.number).is_some();
+            world
+                .chronicle
+                .check(!there, Class::Broken, "E5", || format!("{} has what it refused: {span:x?}", self.name(world)));
+        }
+    }
+
+    /// E1: a key that was never destroyed stays bound.
+    fn check_unbound(&self, world: &World, spans: &[Span]) {
+        let unbound = spans.iter().filter(|span| span.answer == Answer::Unbound && self.ended == 0);
+        for span in unbound {
+            let earlier =
+                spans.iter().find(|other| matches!(other.answer, Answer::Told { .. }) && other.until < span.from);
+            world.chronicle.check(earlier.is_none(), Class::Lost, "E1", || {
+                format!("{} was bound by {earlier:x?}, and unbound for {span:x?}", self.name(world))
+            });
+        }
+    }
+
+    /// E12: not in one incarnation and again in the next, either.
+    fn check_once(&self, world: &World) {
+        let mut all = self.lists.concat();
+        all.sort_unstable();
+        let twice = all.windows(2).any(|pair| pair[0] == pair[1]);
+        world.chronicle.check(!twice, Class::Doubled, "E12", || format!("{}: {:x?}", self.name(world), self.lists));
+    }
+
+    fn find(&self, number: u64) -> Option<Place> {
+        self.lists.iter().enumerate().find_map(|(incarnation, list)| {
+            let place = list.iter().position(|added| *added == number)?;
+            Some((incarnation, place as u64 + 1))
+        })
+    }
+
+    fn incarnation(&self, first: u64) -> Option<usize> {
+        self.lists.iter().position(|list| list.first() == Some(&first))
+    }
+
+    fn name(&self, world: &World) -> String {
+        world.cast.member(self.counter).key.to_string()
+    }
+}

@@ -1,0 +1,177 @@
+//! What must hold of every single write, seen when it is applied.
+
+use drystone_runtime::{Entity, Parked};
+
+use crate::sim::{
+    cast::{Cast, Number, Role},
+    chronicle::{Chronicle, Class},
+    toys::{Alarms, Beat, End, Job, List, Pile, Post, Ticks, Uid, codec::Record},
+};
+
+/// Compares a member before and after a write.
+pub fn inspect(chronicle: &Chronicle, cast: &Cast, number: Number, before: Option<&Entity>, after: Option<&Entity>) {
+    let role = cast.member(number).role;
+    let Some(after) = after else {
+        if before.is_some() {
+            chronicle.sometimes("an entity was destroyed");
+        }
+        return;
+    };
+    let inspection = Inspection { chronicle, role, before, after };
+    inspection.crashes();
+    match role {
+        Role::Counter | Role::Caller => inspection.counter(),
+        Role::Relay | Role::Doomed => inspection.relay(),
+        Role::Alarmist => inspection.alarmist(),
+        Role::Ticker => inspection.ticker(),
+        Role::Worker => inspection.worker(),
+        Role::Letters => inspection.letters(),
+        Role::Line | Role::Nobody => {}
+    }
+}
+
+struct Inspection<'a> {
+    chronicle: &'a Chronicle,
+    role: Role,
+    before: Option<&'a Entity>,
+    after: &'a Entity,
+}
+
+impl Inspection<'_> {
+    /// W2: only what kills is singled out for ever.
+    fn crashes(&self) {
+        let was = self.before.map_or(0, |before| before.crashes);
+        if self.after.crashes > was {
+            self.chronicle.sometimes("a crash was counted");
+        }
+        if self.after.suspect.is_some() {
+            self.chronicle.sometimes("a suspect was named");
+        }
+        if let Some(reason) = &self.after.parked {
+            self.chronicle.sometimes("an entity was parked");
+            let expected = self.role == Role::Doomed && matches!(reason, Parked::Poisoned(_));
+            self.check(expected, Class::Broken, "W2", || format!("is parked: {reason}"));
+        }
+    }
+
+    /// A list only grows at its end, and nothing is in it twice (E3, E12).
+    fn counter(&self) {
+        let (was, is) = (decode::<List>(self.before).0, state::<List>(self.after).0);
+        self.check(is.starts_with(&was), Class::Lost, "E3", || format!("was {was:x?} and became {is:x?}"));
+        self.unique("E12", &is);
+        self.in_order(&is);
+        if is.len() > was.len() + 1 {
+            self.chronicle.sometimes("a chain held several turns");
+        }
+    }
+
+    fn relay(&self) {
+        let (was, is) = (decode::<Post>(self.before), state::<Post>(self.after));
+        let grows = is.taken.starts_with(&was.taken) && is.asked.starts_with(&was.asked);
+        self.check(grows, Class::Lost, "M1", || format!("was {was:x?} and became {is:x?}"));
+        self.unique("E12", &is.asked);
+        self.unique("M1", &is.taken);
+        self.in_order(&is.taken);
+    }
+
+    /// First in, first out, per sender (M1).
+    fn in_order(&self, taken: &[u64]) {
+        let last = taken.last().and_then(|number| Uid::of(*number));
+        let Some(last) = last else { return };
+        let earlier = taken.iter().filter_map(|number| Uid::of(*number)).filter(|uid| uid.from == last.from);
+        let ordered = earlier.into_iter().all(|uid| uid.sequence <= last.sequence);
+        self.check(ordered, Class::Broken, "M1", || format!("took {last:?} after a later one of its sender"));
+    }
+
+    fn alarmist(&self) {
+        let is = state::<Alarms>(self.after);
+        self.alarm_is(is.due);
+        self.unique("E12", &is.asked);
+        let rung: Vec<_> = is.rung.iter().map(|(number, ..)| *number).collect();
+        self.unique("A2", &[rung, is.replaced.clone(), is.due.map(|_| is.armed).into_iter().collect()].concat());
+        if let Some((number, due, at)) = is.rung.last() {
+            self.check(at >= due, Class::Broken, "A2", || format!("alarm {number}, due {due}, rang at {at}"));
+            if at.since(*due).as_millis() > 500 {
+                self.chronicle.sometimes("an alarm rang late");
+            }
+        }
+    }
+
+    /// E7: state and alarm are committed together, and an alarm is never recomputed (A5).
+    fn alarm_is(&self, due: Option<drystone_runtime::Millis>) {
+        self.check(self.after.alarm == due, Class::Lost, "E7", || {
+            format!("its alarm is {:?}, and it counts on {due:?}", self.after.alarm)
+        });
+    }
+
+    fn ticker(&self) {
+        let beat = Beat::decode(&self.after.head).unwrap_or_default();
+        self.alarm_is(beat.due);
+        self.unique("E12", &beat.asked);
+        self.check(beat.late.is_empty(), Class::Doubled, "W1", || {
+            format!("an end of dropped work was taken: {beat:?}")
+        });
+        let (was, is) = (decode::<Ticks>(self.before).0, state::<Ticks>(self.after).0);
+        self.check(is.starts_with(&was), Class::Lost, "E3", || format!("had the ticks {was:?} and has {is:?}"));
+        let grows = is.windows(2).all(|pair| pair[0] < pair[1]);
+        self.check(grows, Class::Doubled, "C6", || format!("ticks {is:?}"));
+    }
+
+    fn worker(&self) {
+        let was = self.before.and_then(|before| Job::decode(&before.head)).unwrap_or_default();
+        let is = Job::decode(&self.after.head).unwrap_or_default();
+        self.unique("E12", &is.asked);
+        self.check(is.late.is_empty(), Class::Doubled, "W1", || {
+            format!("an end of dropped work was taken: {:?}", is.late)
+        });
+        self.check(is.ended.starts_with(&was.ended), Class::Lost, "W1", || format!("was {was:?} and became {is:?}"));
+        for (place, ended) in is.ended.iter().enumerate().skip(was.ended.len()) {
+            let same = |other: &&crate::sim::toys::Ended| {
+                (other.job, other.piece, other.attempt) == (ended.job, ended.piece, ended.attempt)
+            };
+            let again = is.ended[..place].iter().find(same);
+            self.check(again.is_none(), Class::Doubled, "W1", || format!("ended twice: {ended:?}"));
+            self.count(ended.end);
+        }
+        if was.open() && !is.open() && is.asked.len() > was.asked.len() {
+            self.chronicle.sometimes("a piece of work was stopped");
+        }
+    }
+
+    fn count(&self, end: End) {
+        match end {
+            End::Well => {}
+            End::Failed => self.chronicle.sometimes("a piece of work was retried"),
+            End::Panicked => self.chronicle.sometimes("a piece of work panicked"),
+            End::TimedOut => self.chronicle.sometimes("a piece of work timed out"),
+            End::Crashed => self.chronicle.sometimes("a piece of work was exhausted"),
+        }
+    }
+
+    fn letters(&self) {
+        let is = state::<Pile>(self.after).0;
+        self.unique("M4", &is);
+        self.chronicle.sometimes("a message became a dead letter");
+    }
+
+    fn unique(&self, law: &'static str, list: &[u64]) {
+        let mut sorted = list.to_vec();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+        self.check(twice.is_none(), Class::Doubled, law, || {
+            format!("has {:x} twice: {list:x?}", twice.map_or(0, |pair| pair[0]))
+        });
+    }
+
+    fn check(&self, holds: bool, class: Class, law: &'static str, message: impl FnOnce() -> String) {
+        self.chronicle.check(holds, class, law, || format!("{} {}", self.after.key, message()));
+    }
+}
+
+fn decode<T: Record>(entity: Option<&Entity>) -> T {
+    entity.map(state).unwrap_or_default()
+}
+
+fn state<T: Record>(entity: &Entity) -> T {
+    T::decode(&entity.state).unwrap_or_default()
+}

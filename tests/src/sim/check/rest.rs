@@ -1,0 +1,61 @@
+//! R7, and liveness: when the faults have stopped, everything ends; then nothing is left to do.
+
+use drystone_runtime::Entity;
+
+use crate::sim::{
+    cast::{Member, Role},
+    chronicle::Class,
+    toys::{Alarms, Job, Queue, codec::Record},
+    world::World,
+};
+
+/// Why a history is not at rest yet; empty if it is.
+pub fn unfinished(world: &World) -> Vec<String> {
+    let durable = world.witness.durable();
+    let mut why: Vec<_> = durable
+        .inboxes()
+        .filter(|key| !world.cast.iter().any(|(_, member)| member.key == **key && member.role == Role::Doomed))
+        .map(|key| format!("a message waits for {key}"))
+        .collect();
+    for (number, member) in world.cast.iter() {
+        why.extend(durable.story(number).entity.as_ref().and_then(|entity| still_to_do(member, entity)));
+    }
+    why
+}
+
+fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
+    if let Some(at) = entity.alarm {
+        return Some(format!("the alarm of {} at {at} has not rung", member.key));
+    }
+    if entity.active && entity.parked.is_none() {
+        return Some(format!("{} has work to do", member.key));
+    }
+    None
+}
+
+/// What must hold of each member at rest.
+pub(super) fn finish(world: &World) {
+    let durable = world.witness.durable();
+    for (number, member) in world.cast.iter() {
+        let Some(entity) = &durable.story(number).entity else { continue };
+        let left = match member.role {
+            Role::Alarmist => {
+                let alarms = Alarms::decode(&entity.state).unwrap_or_default();
+                let ends = (alarms.rung.len() + alarms.replaced.len()) as u64;
+                (ends != alarms.armed).then(|| format!("armed {} times, ended {ends}", alarms.armed))
+            }
+            Role::Worker => {
+                let job = Job::decode(&entity.head).unwrap_or_default();
+                job.open().then(|| format!("pieces left: {:?}", job.pieces))
+            }
+            Role::Line => {
+                let queue = Queue::decode(&entity.head).unwrap_or_default();
+                queue.inside.map(|inside| format!("{inside:x} is still inside"))
+            }
+            _ => None,
+        };
+        if let Some(left) = left {
+            world.chronicle.violation(Class::Stuck, "R7", format!("{}: {left}", member.key));
+        }
+    }
+}

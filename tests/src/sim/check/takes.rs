@@ -1,0 +1,55 @@
+//! E4, E12: a call that was answered is in its entity's record, once; and it was there when it was answered.
+
+use std::sync::Mutex;
+
+use drystone_runtime::Entity;
+
+use crate::sim::{
+    cast::{Number, Role},
+    chronicle::{Class, lock},
+    toys::{Alarms, Beat, Job, List, Post, codec::Record},
+    world::World,
+};
+
+/// Every call that was answered with success and must have been recorded.
+#[derive(Default)]
+pub struct Takes(Mutex<Vec<(Number, u64)>>);
+
+impl Takes {
+    /// A call was answered just now: it must be durable already (E4).
+    pub fn answered(&self, world: &World, member: Number, number: u64) {
+        let there = holds(world, member, number);
+        world.chronicle.check(there, Class::Lost, "E4", || {
+            format!("{} answered {number:x} before it was durable", world.cast.member(member).key)
+        });
+        lock(&self.0).push((member, number));
+    }
+}
+
+/// What was durable then is durable still.
+pub(super) fn finish(world: &World) {
+    for (member, number) in lock(&world.takes.0).iter() {
+        let there = holds(world, *member, *number);
+        world.chronicle.check(there, Class::Lost, "E4", || {
+            format!("{} answered {number:x} and has lost it", world.cast.member(*member).key)
+        });
+    }
+}
+
+fn holds(world: &World, member: Number, number: u64) -> bool {
+    let role = world.cast.member(member).role;
+    let durable = world.witness.durable();
+    let story = durable.story(member);
+    story.past.iter().chain(&story.entity).any(|entity| recorded(role, entity).contains(&number))
+}
+
+fn recorded(role: Role, entity: &Entity) -> Vec<u64> {
+    match role {
+        Role::Counter | Role::Caller => List::decode(&entity.state).unwrap_or_default().0,
+        Role::Relay | Role::Doomed => Post::decode(&entity.state).unwrap_or_default().asked,
+        Role::Alarmist => Alarms::decode(&entity.state).unwrap_or_default().asked,
+        Role::Ticker => Beat::decode(&entity.head).unwrap_or_default().asked,
+        Role::Worker => Job::decode(&entity.head).unwrap_or_default().asked,
+        Role::Line | Role::Nobody | Role::Letters => Vec::new(),
+    }
+}

@@ -1,0 +1,123 @@
+//! What a caller asks: drawn, and then the same at every try.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use drystone_runtime::Call;
+
+use super::Client;
+use crate::sim::{
+    cast::{Cast, Number},
+    check::Asked,
+    toys::codec::pack,
+};
+
+/// One thing asked of one member.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) member: Number,
+    pub(super) verb: &'static str,
+    pub(super) body: Bytes,
+    /// Whose effect it is: unique in the history.
+    pub(super) number: u64,
+    /// Whether it carries an idempotency key, so that it may be asked until it is answered.
+    pub(super) once: bool,
+    /// Whether it does no harm to ask it again, key or not.
+    pub(super) harmless: bool,
+    /// Whether an answered one is found in the member's record.
+    pub(super) recorded: bool,
+    /// Whether the entity may say no.
+    pub(super) may_be_refused: bool,
+    /// How long it waits for one answer.
+    pub(super) patience: Duration,
+}
+
+impl Ask {
+    fn new(client: &mut Client, member: Number, verb: &'static str, body: impl FnOnce(u64) -> Bytes) -> Self {
+        let number = client.number();
+        Self {
+            member,
+            verb,
+            body: body(number),
+            number,
+            once: client.chance.permille(client.world.swarm.traffic.once_permille),
+            harmless: false,
+            recorded: true,
+            may_be_refused: false,
+            patience: Duration::from_millis(client.chance.pick(&[300, 1_000, 4_000])),
+        }
+    }
+
+    pub(super) fn count(client: &mut Client, member: Number) -> (Self, Asked) {
+        let destroys = client.world.swarm.traffic.destroys;
+        let (verb, asked) = match client.chance.below(20) {
+            0..5 => ("add", Asked::Add),
+            5..9 => ("run", Asked::Add),
+            9..13 => ("slow", Asked::Add),
+            13..17 => ("get", Asked::Get),
+            17 => ("fail", Asked::Fail),
+            18 => ("panic", Asked::Fail),
+            _ if destroys => ("destroy", Asked::Destroy),
+            _ => ("add", Asked::Add),
+        };
+        let mut ask = Self::new(client, member, verb, |number| pack(&[number]));
+        ask.recorded = asked == Asked::Add;
+        ask.harmless = asked == Asked::Get;
+        ask.once &= asked != Asked::Get;
+        ask.may_be_refused = true;
+        (ask, asked)
+    }
+
+    pub(super) fn go(client: &mut Client, member: Number) -> Self {
+        let hops = client.chance.below(3);
+        Self::new(client, member, "go", |number| pack(&[u64::from(member), number, hops]))
+    }
+
+    pub(super) fn arm(client: &mut Client, member: Number) -> Self {
+        let after_ms = client.chance.pick(&[0, 1, 20, 200, 1_500]);
+        let again = client.chance.pick(&[0, 0, 1, 4]);
+        Self::new(client, member, "arm", |number| pack(&[number, after_ms, again]))
+    }
+
+    pub(super) fn tick(client: &mut Client, member: Number) -> Self {
+        let period_ms = client.chance.pick(&[1, 30, 300]);
+        let count = client.chance.between(1, 6);
+        match client.chance.below(4) {
+            0 => Self { may_be_refused: true, ..Self::new(client, member, "stop", |number| pack(&[number])) },
+            _ => Self::new(client, member, "begin", |number| pack(&[number, period_ms, count])),
+        }
+    }
+
+    pub(super) fn work(client: &mut Client, member: Number) -> Self {
+        let pieces = client.chance.between(1, 4);
+        let (width, exclusive) = (client.chance.between(1, 2), client.chance.below(2));
+        match client.chance.below(4) {
+            0 => Self { may_be_refused: true, ..Self::new(client, member, "stop", |number| pack(&[number])) },
+            _ => Self::new(client, member, "start", |number| pack(&[number, pieces, width, exclusive])),
+        }
+    }
+
+    pub(super) fn gate(client: &mut Client, member: Number, verb: &'static str) -> Self {
+        let ask = Self::new(client, member, verb, |number| pack(&[number]));
+        Self { once: false, recorded: false, may_be_refused: verb == "wait", ..ask }
+    }
+
+    pub(super) fn enter(client: &mut Client, member: Number) -> Self {
+        let ask = Self::new(client, member, "enter", |number| pack(&[number]));
+        Self { once: false, recorded: false, ..ask }
+    }
+
+    pub(super) fn leave(member: Number, number: u64) -> Self {
+        let patience = Duration::from_secs(1);
+        let body = pack(&[number]);
+        let (once, harmless, recorded, may_be_refused) = (false, true, false, true);
+        Self { member, verb: "leave", body, number, once, harmless, recorded, may_be_refused, patience }
+    }
+
+    pub(super) fn call(&self, cast: &Cast) -> Call {
+        let member = cast.member(self.member);
+        let call = Call::new(member.role.definition(), member.key.key.clone(), self.verb, self.body.clone());
+        let call = call.deadline(self.patience);
+        if self.once { call.once(pack(&[self.number])) } else { call }
+    }
+}

@@ -1,0 +1,115 @@
+//! How a caller gets its answer: from which process, and how often it asks.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use drystone_runtime::Error;
+
+use super::{Ask, Client};
+use crate::sim::{
+    cast::Role,
+    check::Answer,
+    chronicle::Class,
+    process::{NoAnswer, Processes},
+    toys::{List, codec::Record},
+    world::World,
+};
+
+/// What a caller heard in the end.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// An answer.
+    Told(Bytes),
+    /// It was refused, and took no effect: why.
+    Refused(String),
+    /// Nothing that says whether it took effect.
+    Nothing,
+}
+
+/// What to do after one try.
+enum Verdict {
+    Heard(Heard),
+    /// It was not asked at all.
+    AskElsewhere(Option<usize>),
+    /// It may have taken effect.
+    Unknown,
+}
+
+impl Client {
+    /// Asks until there is an answer, or until it may not ask again.
+    pub(super) async fn ask(&mut self, ask: &Ask) -> Heard {
+        let mut again = false;
+        loop {
+            match self.try_once(ask).await {
+                Verdict::Heard(heard) => {
+                    if again {
+                        self.world.chronicle.sometimes("a call was answered after it was asked again");
+                    }
+                    return heard;
+                }
+                Verdict::AskElsewhere(guess) => self.guess = guess,
+                Verdict::Unknown if ask.once || ask.harmless => (again, self.guess) = (true, None),
+                Verdict::Unknown => return Heard::Nothing,
+            }
+            let span = self.chance.between(1, 40);
+            self.world.executor.sleep(Duration::from_millis(span)).await;
+        }
+    }
+
+    async fn try_once(&mut self, ask: &Ask) -> Verdict {
+        let count = self.world.processes.count();
+        let process = self.guess.take().unwrap_or_else(|| self.chance.index(count));
+        let call = ask.call(&self.world.cast);
+        let (world, asked) = (self.world.clone(), ask.clone());
+        let told = move |bytes: &Bytes| told(&world, &asked, bytes);
+        let answer = Processes::call(&self.world, process, call, told).await;
+        self.world.chronicle.note(|| format!("client {} asks k{process} {ask:x?} -> {answer:x?}", self.name));
+        match answer {
+            Ok(bytes) => Verdict::Heard(Heard::Told(bytes)),
+            Err(NoAnswer::Down) => Verdict::AskElsewhere(None),
+            Err(NoAnswer::Died) => Verdict::Unknown,
+            Err(NoAnswer::Error(error)) => self.judge(ask, error),
+        }
+    }
+
+    fn judge(&self, ask: &Ask, error: Error) -> Verdict {
+        match error {
+            Error::NotOwner { owner, .. } => {
+                self.world.chronicle.sometimes("a call met the wrong owner");
+                let owner = owner.and_then(|address| address.strip_prefix('k').and_then(|text| text.parse().ok()));
+                Verdict::AskElsewhere(owner)
+            }
+            Error::Overloaded { .. } => Verdict::AskElsewhere(None),
+            Error::Deadline { .. } | Error::Unknown { .. } | Error::Closing | Error::Store(_) => Verdict::Unknown,
+            Error::Failed(_) | Error::Panicked { .. } | Error::NotBound { .. } | Error::Destroyed { .. } => {
+                Verdict::Heard(Heard::Refused(error.to_string()))
+            }
+            Error::Parked { .. } if self.world.cast.member(ask.member).role == Role::Doomed => {
+                Verdict::Heard(Heard::Refused(error.to_string()))
+            }
+            error => {
+                self.misheard(ask, &error.to_string());
+                Verdict::Heard(Heard::Nothing)
+            }
+        }
+    }
+}
+
+/// Sees an answer in the poll in which it comes out: what it tells must be durable already (E4).
+fn told(world: &World, ask: &Ask, bytes: &Bytes) {
+    if ask.recorded {
+        world.takes.answered(world, ask.member, ask.number);
+    }
+    if world.cast.member(ask.member).role == Role::Counter
+        && let Some(Answer::Told { first, length }) = Answer::of(bytes)
+    {
+        let durable = world.witness.durable();
+        let story = durable.story(ask.member);
+        let lists =
+            story.past.iter().chain(&story.entity).map(|entity| List::decode(&entity.state).unwrap_or_default());
+        let there = lists.into_iter().any(|list| list.0.first() == Some(&first) && list.0.len() as u64 >= length);
+        world.chronicle.check(there, Class::Lost, "E4", || {
+            format!("{} told {first:x}, {length}, which is not durable", world.cast.member(ask.member).key)
+        });
+    }
+}

@@ -1,0 +1,265 @@
+//! A store that fails: before, after, late, slowly, or by killing who calls it. One per process, all over the
+//! one witnessed store.
+
+use std::{future::pending, sync::Arc, sync::Mutex, time::Duration};
+
+use drystone_runtime::{
+    Millis, Store,
+    store::{
+        Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, StoreError, StoreErrorKind,
+        Verdict, Want, Woken, Worker,
+    },
+};
+use tokio::sync::oneshot;
+
+use super::{chance::Chance, chronicle::lock, executor::Group, world::World};
+
+/// The store as one process has it.
+pub struct FaultyStore {
+    world: Arc<World>,
+    process: usize,
+    group: Group,
+    chance: Mutex<Chance>,
+}
+
+/// What befalls one call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Plan {
+    before: Duration,
+    after: Duration,
+    fault: Option<Fault>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// An error; nothing is done.
+    Before(StoreErrorKind),
+    /// An error; it was done.
+    After,
+    /// An error; it is done later.
+    Late,
+    /// The caller dies; nothing is done.
+    CrashBefore,
+    /// The caller dies; it is done later.
+    CrashDuring,
+    /// The caller dies when it is done.
+    CrashAfter,
+}
+
+impl FaultyStore {
+    /// The store for this process.
+    pub fn new(world: Arc<World>, process: usize, group: Group) -> Self {
+        let chance = Mutex::new(world.chance());
+        Self { world, process, group, chance }
+    }
+
+    /// Draws what befalls a call. Only a call that writes can fail with an unknown outcome.
+    fn plan(&self, writes: bool) -> Plan {
+        if self.world.is_calm() {
+            return Plan::default();
+        }
+        let mut chance = lock(&self.chance);
+        let faults = &self.world.swarm.faults;
+        let fault = if chance.permille(faults.error_before) {
+            Some(Fault::Before(chance.pick(&[StoreErrorKind::Busy, StoreErrorKind::Unavailable])))
+        } else if writes && chance.permille(faults.error_after) {
+            Some(Fault::After)
+        } else if writes && chance.permille(faults.applied_late) {
+            Some(Fault::Late)
+        } else if chance.permille(faults.crash) && self.world.may_crash() {
+            Some(chance.pick(&[Fault::CrashBefore, Fault::CrashDuring, Fault::CrashAfter]))
+        } else {
+            None
+        };
+        Plan { before: self.delay(&mut chance), after: self.delay(&mut chance), fault }
+    }
+
+    fn delay(&self, chance: &mut Chance) -> Duration {
+        let faults = &self.world.swarm.faults;
+        if chance.permille(faults.stall) {
+            return self.world.swarm.processes.lease + Duration::from_millis(chance.between(0, 2_000));
+        }
+        match chance.permille(faults.slow) {
+            true => Duration::from_micros(chance.between(0, faults.slow_ms * 1_000)),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// A call that only reads.
+    async fn reading<T>(&self, call: Answer<'_, T>) -> Result<T, StoreError> {
+        self.meet(false).await?;
+        let plan = self.plan(false);
+        self.wait(plan.before).await;
+        match plan.fault {
+            Some(Fault::Before(kind)) => return Err(StoreError::new(kind, "drawn")),
+            Some(Fault::CrashBefore | Fault::CrashDuring | Fault::CrashAfter) => self.crash().await,
+            Some(Fault::After | Fault::Late) | None => {}
+        }
+        let answer = call.await;
+        self.wait(plan.after).await;
+        answer
+    }
+
+    /// A call that writes: it goes on in the store even if its caller dies.
+    async fn writing<T: Send + 'static>(&self, plan: Plan, call: Answer<'static, T>) -> Result<T, StoreError> {
+        match plan.fault {
+            Some(Fault::Before(kind)) => {
+                self.wait(plan.before).await;
+                return Err(StoreError::new(kind, "drawn"));
+            }
+            Some(Fault::CrashBefore) => self.crash().await,
+            _ => {}
+        }
+        let answer = self.send(plan, call);
+        match plan.fault {
+            Some(Fault::Late) => {
+                self.wait(plan.after).await;
+                return Err(unknown());
+            }
+            Some(Fault::CrashDuring) => self.crash().await,
+            _ => {}
+        }
+        let answer = answer.await.map_err(|_| unknown())?;
+        if plan.fault == Some(Fault::CrashAfter) {
+            self.crash().await;
+        }
+        self.wait(plan.after).await;
+        if plan.fault == Some(Fault::After) { Err(unknown()) } else { answer }
+    }
+
+    /// Hands the call to a task of the store's own.
+    fn send<T: Send + 'static>(
+        &self,
+        plan: Plan,
+        call: Answer<'static, T>,
+    ) -> oneshot::Receiver<Result<T, StoreError>> {
+        let (answered, answer) = oneshot::channel();
+        let (world, caller) = (self.world.clone(), self.group);
+        let late = match plan.fault {
+            Some(Fault::Late) => Duration::from_millis(lock(&self.chance).between(0, 700)),
+            _ => Duration::ZERO,
+        };
+        let task = async move {
+            world.executor.sleep(plan.before + late).await;
+            let result = call.await;
+            note_path(&world, &plan, world.executor.alive(caller));
+            let _ = answered.send(result);
+        };
+        self.world.executor.spawn(self.world.store, "store", Box::pin(task));
+        answer
+    }
+
+    /// What every call meets first: its process may be dead already, and the store full or away.
+    async fn meet(&self, writes: bool) -> Result<(), StoreError> {
+        if !self.world.executor.alive(self.group) {
+            // A process that was killed inside a poll makes no more calls.
+            pending::<()>().await;
+        }
+        if self.world.is_calm() {
+            return Ok(());
+        }
+        let met = self.world.weather.meets(writes, self.world.executor.monotonic());
+        if let Err(error) = &met {
+            let full = error.kind() == StoreErrorKind::Full;
+            self.world.chronicle.sometimes(if full { "a store was full" } else { "a store was away" });
+        }
+        met
+    }
+
+    async fn crash(&self) {
+        self.world.chronicle.note(|| format!("k{} dies in a call of the store", self.process));
+        self.world.chronicle.sometimes("a process was killed");
+        self.world.executor.kill(self.group);
+        pending::<()>().await;
+    }
+
+    async fn wait(&self, span: Duration) {
+        if !span.is_zero() {
+            self.world.executor.sleep(span).await;
+        }
+    }
+}
+
+fn unknown() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "drawn: the answer is lost").outcome_unknown()
+}
+
+fn note_path(world: &World, plan: &Plan, caller_lives: bool) {
+    match plan.fault {
+        Some(Fault::After) => world.chronicle.sometimes("a commit was applied and answered with an error"),
+        Some(Fault::Late) => world.chronicle.sometimes("a commit was applied after its error"),
+        _ => {}
+    }
+    if !caller_lives {
+        world.chronicle.sometimes("a commit of a dead process was applied");
+    }
+}
+
+impl Store for FaultyStore {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            self.meet(true).await?;
+            let plan = self.plan(true);
+            if plan == Plan::default() {
+                return self.world.witness.claim(worker, want).await;
+            }
+            let (witness, worker) = (self.world.witness.clone(), worker.clone());
+            self.writing(plan, Box::pin(async move { witness.claim(&worker, want).await })).await
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        Box::pin(self.reading(self.world.witness.read(reads)))
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            self.meet(true).await?;
+            let plan = self.plan(true);
+            self.world.chronicle.note(|| format!("k{} commits {} writes, {plan:?}", self.process, batch.writes.len()));
+            if plan == Plan::default() {
+                return self.world.witness.commit(batch).await;
+            }
+            let (witness, batch) = (self.world.witness.clone(), batch.clone());
+            self.writing(plan, Box::pin(async move { witness.commit(&batch).await })).await
+        })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        Box::pin(self.reading(self.world.witness.ready(which, after, limit)))
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        Box::pin(self.reading(self.world.witness.list(query)))
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(self.reading(self.world.witness.sweep(now, limit)))
+    }
+
+    /// Hints pass through a task that loses, doubles and delays them.
+    fn hints(&self) -> Hints {
+        let mut inner = self.world.witness.hints();
+        let sender = HintSender::default();
+        let hints = sender.subscribe();
+        let (world, mut chance) = (self.world.clone(), lock(&self.chance).fork());
+        let task = async move {
+            while let Some(partition) = inner.next().await {
+                let faults = &world.swarm.faults;
+                if !world.is_calm() && chance.permille(faults.hint_lost) {
+                    world.chronicle.sometimes("a hint was lost");
+                    continue;
+                }
+                if chance.permille(faults.hint_late) {
+                    world.executor.sleep(Duration::from_millis(chance.between(1, 800))).await;
+                }
+                if chance.permille(faults.hint_doubled) {
+                    sender.send(partition);
+                }
+                sender.send(partition);
+            }
+        };
+        self.world.executor.spawn(self.group, "hints", Box::pin(task));
+        hints
+    }
+}

@@ -1,0 +1,185 @@
+//! One history from seed to verdict: chaos, in which every step is checked, then calm, in which everything must
+//! come to its end.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use drystone_runtime::{Call, kernel::Wait};
+
+use super::{
+    cast::Role,
+    check,
+    chronicle::{Class, Violation},
+    client::Client,
+    executor::End,
+    nemesis, panics,
+    process::Processes,
+    sometimes::Sometimes,
+    swarm::Swarm,
+    toys::{Queue, codec::Record, codec::pack},
+    world::World,
+};
+
+/// How a history ended.
+pub struct Told {
+    /// Its seed.
+    pub seed: u64,
+    /// What was drawn from it.
+    pub swarm: Swarm,
+    /// The laws that were broken.
+    pub violations: Vec<Violation>,
+    /// Equal for equal histories.
+    pub hash: u64,
+    /// How many polls it took.
+    pub steps: u64,
+    /// How much time passed in it.
+    pub lasted: Duration,
+    /// The rare paths it took.
+    pub sometimes: Sometimes,
+    /// What happened, if that was asked for.
+    pub trace: Vec<String>,
+}
+
+/// No history needs this many polls: something spins.
+const STEPS_MAX: u64 = 600_000;
+
+/// In calm, everything ends within this.
+const CALM_MAX: Duration = Duration::from_secs(90);
+
+/// Runs the history of a seed.
+pub fn tell(seed: u64, tracing: bool) -> Told {
+    panics::quiet();
+    let world = World::new(seed, tracing);
+    let done = Arc::new(AtomicBool::new(false));
+    let director = {
+        let (world, done) = (world.clone(), done.clone());
+        async move {
+            direct(&world).await;
+            done.store(true, Ordering::Relaxed);
+        }
+    };
+    world.executor.spawn(world.outside, "director", Box::pin(director));
+    let end = world.executor.run(STEPS_MAX, || done.load(Ordering::Relaxed) || world.chronicle.failed());
+    judge(&world, end);
+    world.processes.clear();
+    world.executor.clear();
+    Told {
+        seed,
+        swarm: world.swarm.clone(),
+        violations: world.chronicle.violations(),
+        hash: world.executor.hash(),
+        steps: world.executor.steps(),
+        lasted: world.executor.monotonic(),
+        sometimes: world.chronicle.paths(),
+        trace: world.chronicle.lines(),
+    }
+}
+
+fn judge(world: &World, end: End) {
+    match end {
+        End::Finished => {}
+        End::Idle => world.chronicle.violation(Class::Stuck, "R7", "nothing runs and nothing sleeps"),
+        End::Spinning => world.chronicle.violation(Class::Stuck, "R8", "something spins"),
+        End::Panicked(name, message) => {
+            world.chronicle.violation(Class::Broken, "E6", format!("the task `{name}` panicked: {message}"));
+        }
+    }
+}
+
+async fn direct(world: &Arc<World>) {
+    Processes::start(world);
+    let spawn = |name, task| world.executor.spawn(world.outside, name, task);
+    spawn("supervisor", Box::pin(nemesis::supervise(world.clone())));
+    spawn("nemesis", Box::pin(nemesis::strike(world.clone())));
+    for name in 1..=world.swarm.traffic.clients {
+        spawn("client", Box::pin(Client::new(world.clone(), name as u64).run()));
+    }
+    world.executor.sleep(world.swarm.chaos).await;
+    world.calm_down();
+    if rest(world).await {
+        finish(world).await;
+    }
+}
+
+/// Waits until everything has come to its end; whether it did.
+async fn rest(world: &Arc<World>) -> bool {
+    let until = world.executor.monotonic() + CALM_MAX;
+    while !at_rest(world) {
+        if world.executor.monotonic() > until {
+            stuck(world).await;
+            return false;
+        }
+        world.executor.sleep(Duration::from_millis(100)).await;
+        empty_lines(world).await;
+    }
+    true
+}
+
+fn at_rest(world: &World) -> bool {
+    let all_open = (0..world.processes.count()).all(|number| world.processes.kernel(number).is_some());
+    all_open && world.clients_left() == 0 && check::unfinished(world).is_empty()
+}
+
+async fn stuck(world: &Arc<World>) {
+    let clients = world.clients_left();
+    if clients > 0 {
+        world.chronicle.violation(Class::Stuck, "R4", format!("{clients} callers wait for an answer"));
+    }
+    for why in check::unfinished(world) {
+        world.chronicle.violation(Class::Stuck, "R7", why);
+    }
+    for number in 0..world.processes.count() {
+        if world.processes.kernel(number).is_none() {
+            world.chronicle.violation(Class::Stuck, "R1", format!("k{number} does not open"));
+        }
+    }
+    explain(world).await;
+}
+
+/// A caller who gave up may be let in later, and knows nothing of it; a real line has leases for that.
+async fn empty_lines(world: &Arc<World>) {
+    if world.clients_left() > 0 {
+        return;
+    }
+    for line in world.cast.with(Role::Line) {
+        let head = world.witness.entity(line).map(|entity| entity.head);
+        let inside = head.and_then(|head| Queue::decode(&head)).and_then(|queue| queue.inside);
+        let Some(inside) = inside else { continue };
+        let key = world.cast.member(line).key.key.clone();
+        for process in 0..world.processes.count() {
+            let call = Call::new("line", key.clone(), "leave", pack(&[inside])).deadline(Duration::from_secs(1));
+            let _ = Processes::call(world, process, call, |_| {}).await;
+        }
+    }
+}
+
+async fn finish(world: &Arc<World>) {
+    check::finish(world);
+    explain(world).await;
+    for number in 0..world.processes.count() {
+        if let Some(kernel) = world.processes.kernel(number) {
+            let stuck = kernel.counts().stuck;
+            world
+                .chronicle
+                .check(stuck == 0, Class::Stuck, "R7", || format!("k{number} counts {stuck} stuck entities"));
+        }
+    }
+}
+
+/// Asks every kernel what each key waits for: nothing may be stuck (R7).
+async fn explain(world: &Arc<World>) {
+    for (_, member) in world.cast.iter() {
+        for number in 0..world.processes.count() {
+            let Some(kernel) = world.processes.kernel(number) else { continue };
+            let Ok(explained) = kernel.explain(&member.key).await else { continue };
+            world.chronicle.note(|| format!("k{number}: {explained}"));
+            let stuck = explained.waits.contains(&Wait::Stuck);
+            world.chronicle.check(!stuck, Class::Stuck, "R7", || format!("k{number}: {explained}"));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Who is doing what at this moment, as the code itself reports it.
+
+use std::sync::{Arc, Mutex};
+
+use drystone_runtime::{Borrow, Cx, Key, Work};
+
+use super::{
+    chronicle::{Class, lock},
+    executor::TaskId,
+    toys::Stage,
+};
+
+/// Code that runs, and callers who are inside a line.
+#[derive(Default)]
+pub struct Ledger {
+    running: Arc<Mutex<Vec<Running>>>,
+    numbered: Mutex<u64>,
+    inside: Mutex<Vec<(Key, u64)>>,
+}
+
+struct Running {
+    number: u64,
+    process: usize,
+    key: Key,
+    work: String,
+    exclusive: bool,
+    task: Option<TaskId>,
+}
+
+/// While this lives, its code runs.
+pub struct Entered {
+    number: u64,
+    running: Arc<Mutex<Vec<Running>>>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        lock(&self.running).retain(|one| one.number != self.number);
+    }
+}
+
+impl Ledger {
+    /// Code begins: the only exclusive code of its entity in this process (E3).
+    pub fn enter(&self, stage: &Stage, cx: &Cx, work: &Work) -> Entered {
+        let exclusive = work.borrow == Borrow::Exclusive;
+        let executor = &stage.world.executor;
+        let mut running = lock(&self.running);
+        // Code that was stopped may still be in its last poll on another thread: it no longer counts.
+        let other = running.iter().find(|one| {
+            let same = one.process == stage.process && one.key == cx.key && (one.exclusive && exclusive);
+            same && one.task.is_some_and(|task| executor.running(task))
+        });
+        if let Some(other) = other {
+            let message = format!("{} and {} of {} run at once in k{}", other.work, cx.work, cx.key, stage.process);
+            stage.world.chronicle.violation(Class::Broken, "E3", message);
+        }
+        let number = self.number();
+        let (process, key, work) = (stage.process, cx.key.clone(), cx.work.to_string());
+        running.push(Running { number, process, key, work, exclusive, task: executor.current() });
+        Entered { number, running: self.running.clone() }
+    }
+
+    /// A caller was let in; who else is inside, which nobody may be.
+    pub fn let_in(&self, line: &Key, number: u64) -> Option<u64> {
+        let mut inside = lock(&self.inside);
+        let other = inside.iter().find(|(key, _)| key == line).map(|(_, other)| *other);
+        inside.push((line.clone(), number));
+        other
+    }
+
+    /// A caller leaves.
+    pub fn left(&self, number: u64) {
+        lock(&self.inside).retain(|(_, inside)| *inside != number);
+    }
+
+    fn number(&self) -> u64 {
+        let mut numbered = lock(&self.numbered);
+        *numbered += 1;
+        *numbered
+    }
+}

@@ -1,0 +1,183 @@
+//! The processes of a history: each is a group of tasks with a kernel in it, started again when it dies.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use drystone_runtime::{Call, Error, Kernel};
+use tokio::sync::oneshot;
+
+use super::{
+    chronicle::{Class, lock},
+    driver::VirtualDriver,
+    executor::Group,
+    faulty::FaultyStore,
+    toys::{Stage, registry},
+    world::World,
+};
+
+/// All processes, by number.
+#[derive(Default)]
+pub struct Processes(Mutex<Vec<Process>>);
+
+/// One process: the group of its present life.
+#[derive(Clone)]
+struct Process {
+    group: Group,
+    kernel: Option<Kernel>,
+    openings: u32,
+    /// An orderly end is under way: it is started again when that is over, not before.
+    closing: bool,
+}
+
+/// Why a call brought no answer.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// The process is not there: nothing was asked.
+    Down,
+    /// The process died meanwhile.
+    Died,
+    /// The kernel said so.
+    Error(Error),
+}
+
+impl Processes {
+    /// Starts the processes of this history.
+    pub fn start(world: &Arc<World>) {
+        for number in 0..world.swarm.processes.count {
+            let group = world.executor.group();
+            lock(&world.processes.0).push(Process { group, kernel: None, openings: 0, closing: false });
+            open(world, number);
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// The present group of a process.
+    pub fn group(&self, number: usize) -> Group {
+        lock(&self.0)[number].group
+    }
+
+    /// The kernel of a process, if it is open.
+    pub fn kernel(&self, number: usize) -> Option<Kernel> {
+        lock(&self.0)[number].kernel.clone()
+    }
+
+    /// Starts again those that died.
+    pub fn revive(world: &Arc<World>) {
+        for number in 0..world.processes.count() {
+            let closing = lock(&world.processes.0)[number].closing;
+            if !closing && !world.executor.alive(world.processes.group(number)) {
+                restart(world, number);
+            }
+        }
+    }
+
+    /// Kills a process.
+    pub fn kill(world: &World, number: usize) {
+        world.chronicle.note(|| format!("k{number} is killed"));
+        world.chronicle.sometimes("a process was killed");
+        world.executor.kill(world.processes.group(number));
+    }
+
+    /// Ends a process in order, then starts it again.
+    pub async fn restart_in_order(world: &Arc<World>, number: usize) {
+        let Some(kernel) = world.processes.kernel(number) else { return };
+        let group = world.processes.group(number);
+        lock(&world.processes.0)[number].closing = true;
+        world.chronicle.note(|| format!("k{number} is shut down"));
+        let (ended, end) = oneshot::channel();
+        let task = async move {
+            let _ = ended.send(kernel.shutdown(Duration::from_millis(500)).await.is_ok());
+        };
+        world.executor.spawn(group, "shutdown", Box::pin(task));
+        if end.await == Ok(true) {
+            world.chronicle.sometimes("a process ended in order");
+        }
+        world.executor.kill(group);
+        lock(&world.processes.0)[number].closing = false;
+        restart(world, number);
+    }
+
+    /// Makes a call in a process; `told` sees a success in the very poll in which it comes out.
+    pub async fn call(
+        world: &Arc<World>,
+        number: usize,
+        call: Call,
+        told: impl FnOnce(&Bytes) + Send + 'static,
+    ) -> Result<Bytes, NoAnswer> {
+        let Some(kernel) = world.processes.kernel(number) else { return Err(NoAnswer::Down) };
+        let (answered, answer) = oneshot::channel();
+        let task = async move {
+            let reply = kernel.call(call).await;
+            if let Ok(bytes) = &reply {
+                told(bytes);
+            }
+            let _ = answered.send(reply);
+        };
+        world.executor.spawn(world.processes.group(number), "call", Box::pin(task)).ok_or(NoAnswer::Down)?;
+        match answer.await {
+            Ok(reply) => reply.map_err(NoAnswer::Error),
+            Err(_) => Err(NoAnswer::Died),
+        }
+    }
+
+    /// Drops every kernel.
+    pub fn clear(&self) {
+        let kernels: Vec<_> = lock(&self.0).iter_mut().map(|process| process.kernel.take()).collect();
+        drop(kernels);
+    }
+}
+
+fn restart(world: &Arc<World>, number: usize) {
+    let group = world.executor.group();
+    let offset = world.executor.offset_ms(world.processes.group(number));
+    world.executor.jump(group, offset);
+    let dead = {
+        let mut processes = lock(&world.processes.0);
+        let process = &mut processes[number];
+        process.group = group;
+        process.openings += 1;
+        process.kernel.take()
+    };
+    drop(dead);
+    open(world, number);
+}
+
+/// Opens the kernel, as often as it takes.
+fn open(world: &Arc<World>, number: usize) {
+    let (group, opening) = {
+        let process = &lock(&world.processes.0)[number];
+        (process.group, process.openings)
+    };
+    let opener = world.clone();
+    let task = async move {
+        loop {
+            match open_once(&opener, number, group, opening).await {
+                Ok(kernel) => {
+                    opener.chronicle.note(|| format!("k{number} is open"));
+                    lock(&opener.processes.0)[number].kernel = Some(kernel);
+                    return;
+                }
+                Err(Error::Store(error)) if error.is_retryable() => {
+                    opener.executor.sleep(Duration::from_millis(200)).await;
+                }
+                Err(error) => return opener.chronicle.violation(Class::Broken, "R1", format!("k{number}: {error}")),
+            }
+        }
+    };
+    world.executor.spawn(group, "open", Box::pin(task));
+}
+
+async fn open_once(world: &Arc<World>, number: usize, group: Group, opening: u32) -> Result<Kernel, Error> {
+    let stage = Stage { world: world.clone(), process: number, group };
+    let driver = Arc::new(VirtualDriver::new(world.executor.clone(), group));
+    let store = Arc::new(FaultyStore::new(world.clone(), number, group));
+    let options = world.swarm.options(number, opening);
+    Kernel::open(store, registry(&stage), driver, options).await.map(|(kernel, _)| kernel)
+}

@@ -1,0 +1,75 @@
+//! Rare paths, counted: a simulator that never takes one proves nothing of it.
+
+/// Every path that a long run must take.
+pub const PATHS: [&str; PATH_COUNT] = [
+    "a process was killed",
+    "a process was killed by work",
+    "a process was killed by a turn",
+    "a process ended in order",
+    "a partition changed owner",
+    "a commit was fenced",
+    "a commit was stale",
+    "a commit was applied and answered with an error",
+    "a commit was applied after its error",
+    "a commit of a dead process was applied",
+    "a store was full",
+    "a store was away",
+    "a hint was lost",
+    "a clock jumped",
+    "a process was frozen",
+    "a thread was frozen",
+    "a call was answered after it was asked again",
+    "a call met the wrong owner",
+    "a caller left a line",
+    "a caller was let in from a line",
+    "a caller waited for a gate",
+    "a message became a dead letter",
+    "a message was tried again",
+    "an alarm rang late",
+    "a piece of work was retried",
+    "a piece of work timed out",
+    "a piece of work panicked",
+    "a piece of work was stopped",
+    "a piece of work was exhausted",
+    "a crash was counted",
+    "a suspect was named",
+    "an entity was parked",
+    "an entity was destroyed",
+    "a key was bound again",
+    "a batch held several writes",
+    "a chain held several turns",
+    "a call was refused because it would wait for itself",
+    "a call reached others through one",
+    "an idempotency key was used for something else",
+    "a message was there before its sender's answer",
+];
+
+const PATH_COUNT: usize = 40;
+
+/// How often each path was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sometimes([u64; PATH_COUNT]);
+
+impl Default for Sometimes {
+    fn default() -> Self {
+        Self([0; PATH_COUNT])
+    }
+}
+
+impl Sometimes {
+    /// Counts a path of [`PATHS`].
+    pub fn hit(&mut self, path: &'static str) {
+        let place = PATHS.iter().position(|known| *known == path).expect("every path is listed");
+        self.0[place] += 1;
+    }
+
+    /// Adds another history's.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Each path and how often it was taken.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        PATHS.into_iter().zip(self.0)
+    }
+}

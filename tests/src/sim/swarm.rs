@@ -1,0 +1,264 @@
+//! What a history has and what befalls it, drawn from its seed before anything runs.
+//!
+//! A history with every fault at once tests little: the faults hide one another. So each seed first draws
+//! which faults and features are on at all, then how often.
+
+use std::time::Duration;
+
+use drystone_runtime::Options;
+
+use super::{chance::Chance, executor::Pace};
+
+/// The whole configuration of one history. It is printed with a seed that fails.
+#[derive(Clone, Debug)]
+pub struct Swarm {
+    /// The processes and how they are run.
+    pub processes: Processes,
+    /// The callers and what they ask.
+    pub traffic: Traffic,
+    /// What the store does to its callers.
+    pub faults: Faults,
+    /// What the nemesis does to the processes.
+    pub blows: Blows,
+    /// How time passes while there is something to do.
+    pub pace: Pace,
+    /// How long the chaos lasts.
+    pub chaos: Duration,
+}
+
+/// The processes and how they are run.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    /// How many.
+    pub count: usize,
+    /// Turn loops of each.
+    pub hands: usize,
+    /// How many partitions one may own, of [`PARTITIONS`].
+    pub partitions_max: u32,
+    /// How long a lease lasts.
+    pub lease: Duration,
+    /// How often missed hints are looked for.
+    pub rescan: Duration,
+    /// How far ahead alarms are kept in memory.
+    pub horizon: Duration,
+    /// When something that kills is given up.
+    pub crashes_max: u8,
+    /// How often handlers forget.
+    pub forget_one_in: Option<u64>,
+    /// How many turns of a key stack on what is not durable.
+    pub chain_turns_max: usize,
+}
+
+/// The callers and what they ask.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// How many callers.
+    pub clients: usize,
+    /// How many calls each makes.
+    pub calls: usize,
+    /// How many of a thousand carry an idempotency key.
+    pub once_permille: u32,
+    /// Longest pause between two calls of a caller.
+    pub pause_ms: u64,
+    /// Counters.
+    pub counters: usize,
+    /// Relays.
+    pub relays: usize,
+    /// Alarmists.
+    pub alarmists: usize,
+    /// Tickers.
+    pub tickers: usize,
+    /// Workers.
+    pub workers: usize,
+    /// Lines.
+    pub lines: usize,
+    /// Callers.
+    pub callers: usize,
+    /// Counters are destroyed now and then.
+    pub destroys: bool,
+    /// Some messages can never be taken.
+    pub poison: bool,
+    /// Some code fails, panics or hangs.
+    pub failing: bool,
+    /// One piece of work kills its process, always.
+    pub guilty: bool,
+    /// One message's turn kills its process, always.
+    pub doom: bool,
+}
+
+/// What the store does to its callers, each in so many of a thousand calls.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// It takes a while.
+    pub slow: u32,
+    /// How long a while, at most.
+    pub slow_ms: u64,
+    /// It answers with an error and does nothing.
+    pub error_before: u32,
+    /// It does it and answers with an error.
+    pub error_after: u32,
+    /// It answers with an error and does it later.
+    pub applied_late: u32,
+    /// Its caller dies before, in or after the call.
+    pub crash: u32,
+    /// It does not come back for longer than a lease.
+    pub stall: u32,
+    /// A hint is lost.
+    pub hint_lost: u32,
+    /// A hint comes twice.
+    pub hint_doubled: u32,
+    /// A hint comes late.
+    pub hint_late: u32,
+    /// Times when the disk is full.
+    pub full: u32,
+    /// Times when nothing answers.
+    pub outages: u32,
+}
+
+/// What the nemesis does to the processes: how often in the whole chaos.
+#[derive(Clone, Debug, Default)]
+pub struct Blows {
+    /// Deaths that are nobody's fault, those at store calls included.
+    pub crashes: u32,
+    /// Orderly ends, each followed by a start.
+    pub shutdowns: u32,
+    /// Freezes of a whole process.
+    pub freezes: u32,
+    /// Freezes of one thread.
+    pub thread_freezes: u32,
+    /// Jumps of a wall clock, the store's included.
+    pub jumps: u32,
+    /// How far one jumps at most.
+    pub jump_ms: u64,
+}
+
+/// Partitions of the simulated store.
+pub const PARTITIONS: u32 = 8;
+
+impl Swarm {
+    /// What this seed draws.
+    pub fn draw(chance: &mut Chance) -> Self {
+        let traffic = Traffic::draw(chance);
+        let processes = Processes::draw(chance);
+        let faults = Faults::draw(chance);
+        let blows = Blows::draw(chance, &processes, &traffic);
+        let pace = Pace {
+            tick_permille: if chance.coin() { chance.pick(&[1, 10, 50]) } else { 0 },
+            late_stop_permille: if chance.coin() { 300 } else { 0 },
+        };
+        let chaos = Duration::from_millis(chance.between(500, 6_000));
+        Self { processes, traffic, faults, blows, pace, chaos }
+    }
+
+    /// The options that a process of this history is opened with.
+    pub fn options(&self, process: usize, opening: u32) -> Options {
+        let drawn = &self.processes;
+        let mut options = Options::default();
+        options.worker = format!("k{process}-{opening}");
+        options.address = format!("k{process}");
+        options.partitions_max = drawn.partitions_max;
+        options.lease = drawn.lease;
+        options.renew_every = drawn.lease / 3;
+        options.hands = drawn.hands;
+        options.horizon = drawn.horizon;
+        options.rescan_every = drawn.rescan;
+        options.deadline = Duration::from_secs(4);
+        options.chain_turns_max = drawn.chain_turns_max;
+        options.crashes_max = drawn.crashes_max;
+        options.probation = Duration::from_secs(2);
+        options.attempts_max = 3;
+        options.retry = (Duration::from_millis(50), Duration::from_millis(400));
+        options.store_retry = (Duration::from_millis(10), Duration::from_millis(300));
+        options.remember_for = Duration::from_secs(24 * 60 * 60);
+        options.sweep_every = Duration::from_secs(2);
+        options.forget_one_in = drawn.forget_one_in;
+        options
+    }
+}
+
+impl Processes {
+    fn draw(chance: &mut Chance) -> Self {
+        let count = chance.pick(&[1, 1, 2, 2, 3, 4]);
+        // Together they must be able to own everything, or calm never comes.
+        let least = PARTITIONS.div_ceil(count as u32);
+        Self {
+            count,
+            hands: chance.between(1, 3) as usize,
+            partitions_max: chance.between(least.into(), PARTITIONS.into()) as u32,
+            lease: Duration::from_millis(chance.pick(&[900, 1_500, 3_000])),
+            rescan: Duration::from_millis(chance.pick(&[200, 500, 1_000])),
+            horizon: Duration::from_millis(chance.pick(&[300, 1_000, 5_000])),
+            crashes_max: chance.between(3, 5) as u8,
+            forget_one_in: chance.coin().then(|| chance.between(1, 5)),
+            chain_turns_max: chance.pick(&[1, 3, 256]),
+        }
+    }
+}
+
+impl Traffic {
+    fn draw(chance: &mut Chance) -> Self {
+        Self {
+            clients: chance.between(1, 5) as usize,
+            calls: chance.between(4, 16) as usize,
+            once_permille: chance.pick(&[0, 500, 1000]),
+            pause_ms: chance.pick(&[0, 5, 50, 300]),
+            counters: chance.between(1, 4) as usize,
+            relays: some(chance, 4),
+            alarmists: some(chance, 2),
+            tickers: some(chance, 2),
+            workers: some(chance, 3),
+            lines: some(chance, 1),
+            callers: some(chance, 3),
+            destroys: chance.coin(),
+            poison: chance.coin(),
+            failing: chance.coin(),
+            guilty: chance.permille(200),
+            doom: chance.permille(100),
+        }
+    }
+}
+
+impl Faults {
+    fn draw(chance: &mut Chance) -> Self {
+        if chance.permille(200) {
+            return Self::default();
+        }
+        let mut share = |most: &[u32]| if chance.permille(350) { chance.pick(most) } else { 0 };
+        Self {
+            slow: share(&[50, 300, 900]),
+            slow_ms: u64::from(share(&[5, 50, 400])) + 1,
+            error_before: share(&[10, 50, 200]),
+            error_after: share(&[10, 50, 200]),
+            applied_late: share(&[10, 50]),
+            crash: share(&[2, 10, 40]),
+            stall: share(&[2, 10]),
+            hint_lost: share(&[100, 500, 1000]),
+            hint_doubled: share(&[100, 500]),
+            hint_late: share(&[100, 500]),
+            full: share(&[1, 2]),
+            outages: share(&[1, 2]),
+        }
+    }
+}
+
+impl Blows {
+    fn draw(chance: &mut Chance, processes: &Processes, traffic: &Traffic) -> Self {
+        // An entity that happens to run in so many deaths is guilty by all evidence (W2); a guilty one may add
+        // two more to its neighbours before it is singled out.
+        let spared = if traffic.guilty || traffic.doom { 2 } else { 0 };
+        let crashes_max = u64::from(processes.crashes_max - spared);
+        let mut some = |most: u64| if chance.permille(400) { chance.between(1, most) as u32 } else { 0 };
+        Self {
+            crashes: some(crashes_max),
+            shutdowns: some(3),
+            freezes: some(2),
+            thread_freezes: some(4),
+            jumps: some(3),
+            jump_ms: [100, 2_000, 3_600_000][some(3).saturating_sub(1) as usize],
+        }
+    }
+}
+
+fn some(chance: &mut Chance, most: u64) -> usize {
+    if chance.permille(600) { chance.between(1, most) as usize } else { 0 }
+}

@@ -1,0 +1,143 @@
+//! A counter: a list of what was added, in order. Its answers say where in the list, so that callers and store
+//! can be compared.
+
+use std::{future::ready, pin::Pin};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Borrow, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced, Rows,
+    Status, Ticket, Work,
+};
+
+use super::{
+    Stage, answer,
+    codec::{Reader, Record, Writer, pack, unpack},
+    malformed, unknown_verb,
+};
+
+/// What was added, in order. Its first item names the incarnation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List(pub Vec<u64>);
+
+impl Record for List {
+    fn write(&self, out: &mut Writer) {
+        out.numbers(&self.0);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.numbers().map(Self)
+    }
+}
+
+impl List {
+    /// The list of an entity; `None` if its bytes are no list.
+    pub fn of(entity: Option<&Entity>) -> Option<Self> {
+        entity.map_or(Some(Self::default()), |entity| Self::decode(&entity.state))
+    }
+
+    /// The incarnation and how long it is: what every call is answered with. Empty for an unbound key.
+    fn told(&self) -> Bytes {
+        self.0.first().map_or_else(Bytes::new, |first| pack(&[*first, self.0.len() as u64]))
+    }
+}
+
+/// The handler.
+pub(super) struct Counter(pub(super) Stage);
+
+impl Handler for Counter {
+    fn borrow(&self, verb: &str) -> Borrow {
+        if verb == "get" { Borrow::Shared } else { Borrow::Exclusive }
+    }
+
+    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+        let Some(list) = List::of(entity) else { return Next::Park("not a list".to_owned()) };
+        match input {
+            Input::Call { verb, body, ticket } => self.asked(list, verb, body, Some(*ticket)),
+            Input::Message { verb, body, .. } => self.asked(list, verb, body, None),
+            Input::Done { cause, outcome, .. } => ended(entity, cause, outcome),
+            _ => Next::nothing(),
+        }
+    }
+
+    fn work(&self, _: &mut Hot, _: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        Needed::Ready(Vec::new())
+    }
+
+    fn run(
+        &self,
+        _: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        self.0.begins(entity, work, &cx);
+        let list = List::of(entity).expect("turns park what is no list");
+        let [number] = unpack(&work.input).expect("turns refuse what is no number");
+        let end = move || added(list, number);
+        if work.pure { Box::pin(ready(end())) } else { Box::pin(self.0.clone().play(cx, work.clone(), end)) }
+    }
+}
+
+impl Counter {
+    fn asked(&self, list: List, verb: &str, body: &Bytes, ticket: Option<Ticket>) -> Next {
+        let Some([number]) = unpack(body) else { return malformed(verb) };
+        match verb {
+            "get" => Next::Commit(Commit { replies: answer(ticket, Ok(list.told())), ..Commit::default() }),
+            "add" => Next::Commit(settled(added(list, number), ticket)),
+            "run" => Next::Run(code(number, body, true)),
+            "slow" => Next::Run(code(number, body, false)),
+            "fail" => Next::Refuse(Error::Failed(Bytes::from_static(b"as asked"))),
+            "panic" => panic!("as asked"),
+            "destroy" if list.0.is_empty() => {
+                Next::Commit(Commit { replies: answer(ticket, Ok(Bytes::new())), ..Commit::default() })
+            }
+            "destroy" => {
+                Next::Commit(Commit { destroy: true, replies: answer(ticket, Ok(list.told())), ..Commit::default() })
+            }
+            _ => unknown_verb("counter", verb),
+        }
+    }
+}
+
+fn code(number: u64, body: &Bytes, pure: bool) -> Work {
+    let id = format!("add/{number:x}");
+    let timeout = Some(std::time::Duration::from_millis(300));
+    Work { borrow: Borrow::Exclusive, pure, input: body.clone(), timeout, ..Work::new(id) }
+}
+
+fn added(mut list: List, number: u64) -> Outcome {
+    list.0.push(number);
+    Outcome::Ok(Produced { value: list.told(), state: Some(list.encode()), ..Produced::default() })
+}
+
+fn ended(entity: Option<&Entity>, cause: &Cause, outcome: &Outcome) -> Next {
+    match (cause, outcome) {
+        (Cause::Call(ticket), outcome) => Next::Commit(told_of(entity, outcome.clone(), *ticket)),
+        (Cause::Message(_), Outcome::Ok(_)) => Next::Commit(settled(outcome.clone(), None)),
+        // Tried again, and in the end a dead letter (M4).
+        (Cause::Message(_), _) => Next::Refuse(Error::Failed(Bytes::from_static(b"did not end well"))),
+        (Cause::Listed, _) => Next::nothing(),
+    }
+}
+
+fn told_of(entity: Option<&Entity>, outcome: Outcome, ticket: Ticket) -> Commit {
+    let key = entity.map_or_else(|| Key { space: "app".into(), key: Bytes::new() }, |entity| entity.key.clone());
+    match outcome {
+        Outcome::Ok(_) => settled(outcome, Some(ticket)),
+        Outcome::Panicked(message) => Commit::reply(ticket, Err(Error::Panicked { key, message })),
+        Outcome::Failed(error) => Commit::reply(ticket, Err(Error::Failed(error))),
+        Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. } => {
+            Commit::reply(ticket, Err(Error::Failed(Bytes::from_static(b"no end"))))
+        }
+    }
+}
+
+fn settled(outcome: Outcome, ticket: Option<Ticket>) -> Commit {
+    let Outcome::Ok(produced) = outcome else { return Commit::default() };
+    Commit {
+        state: produced.state,
+        status: Some(Status::resting("counting")),
+        replies: answer(ticket, Ok(produced.value)),
+        ..Commit::default()
+    }
+}

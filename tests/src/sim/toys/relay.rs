@@ -1,0 +1,185 @@
+//! A relay: a call makes it send messages; each message is recorded and may be forwarded.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Borrow, Commit, Cx, Entity, Error, Handler, Hot, Input, Message, Millis, Name, Needed, Next, Outcome, Rows, Status,
+    Ticket, Work,
+};
+
+use super::{
+    Stage, Uid, answer,
+    codec::{Reader, Record, Writer, pack, unpack},
+    malformed, unknown_verb,
+};
+use crate::sim::{
+    cast::{Number, Role},
+    chance::{Chance, mix},
+};
+
+/// What a relay has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Post {
+    /// Callers' calls that it took.
+    pub asked: Vec<u64>,
+    /// Messages that it took, in order.
+    pub taken: Vec<u64>,
+    /// How many messages it sent, to whom.
+    pub sent: Vec<(Number, u32)>,
+}
+
+/// What a message does to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Kind {
+    /// It is recorded.
+    Plain = 0,
+    /// It is refused, always.
+    Poison = 1,
+    /// The turn panics, always.
+    Panic = 2,
+    /// The turn kills its process, always.
+    Doom = 3,
+}
+
+impl Kind {
+    fn of(number: u64) -> Option<Self> {
+        [Self::Plain, Self::Poison, Self::Panic, Self::Doom].into_iter().find(|kind| *kind as u64 == number)
+    }
+}
+
+impl Record for Post {
+    fn write(&self, out: &mut Writer) {
+        out.numbers(&self.asked);
+        out.numbers(&self.taken);
+        out.list(&self.sent, |out, (to, count)| {
+            out.number(u64::from(*to));
+            out.number(u64::from(*count));
+        });
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let (asked, taken) = (from.numbers()?, from.numbers()?);
+        let sent = from.list(|from| Some((from.number()? as Number, from.number()? as u32)))?;
+        Some(Self { asked, taken, sent })
+    }
+}
+
+impl Post {
+    fn next(&mut self, from: Number, to: Number) -> Uid {
+        let place = self.sent.iter().position(|(receiver, _)| *receiver == to).unwrap_or_else(|| {
+            self.sent.push((to, 0));
+            self.sent.len() - 1
+        });
+        self.sent[place].1 += 1;
+        Uid { from, to, sequence: self.sent[place].1 }
+    }
+}
+
+/// The handler.
+pub(super) struct Relay(pub(super) Stage);
+
+impl Handler for Relay {
+    fn borrow(&self, _: &str) -> Borrow {
+        Borrow::Exclusive
+    }
+
+    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+        let Some(post) = Post::decode(entity.map_or(&[], |entity| &entity.state)) else {
+            return Next::Park("not a post".to_owned());
+        };
+        match input {
+            Input::Call { verb, body, ticket } => self.asked(post, verb, body, *ticket),
+            Input::Message { verb, body, .. } => self.told(post, verb, body),
+            _ => Next::nothing(),
+        }
+    }
+
+    fn work(&self, _: &mut Hot, _: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        Needed::Ready(Vec::new())
+    }
+
+    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        unreachable!("a relay lists no work")
+    }
+}
+
+impl Relay {
+    /// `go`: who it is itself (a handler is not told its key on an unbound one), the call's number, how often
+    /// its messages are forwarded. `doom`: the same, with one message that kills.
+    fn asked(&self, mut post: Post, verb: &str, body: &Bytes, ticket: Ticket) -> Next {
+        let Some([me, number, hops]) = unpack(body) else { return malformed(verb) };
+        let mut chance = Chance::new(mix(number ^ self.0.world.seed));
+        let count = chance.between(1, 3);
+        let send = match verb {
+            "go" => (0..count).map(|_| self.message(&mut post, me as Number, hops, &mut chance)).collect(),
+            "doom" => vec![self.doom(&mut post, me as Number)],
+            _ => return unknown_verb("relay", verb),
+        };
+        post.asked.push(number);
+        let reply = answer(Some(ticket), Ok(pack(&[post.asked.len() as u64])));
+        Next::Commit(Commit {
+            state: Some(post.encode()),
+            status: Some(at_rest()),
+            send,
+            replies: reply,
+            ..Commit::default()
+        })
+    }
+
+    fn told(&self, mut post: Post, verb: &str, body: &Bytes) -> Next {
+        let Some([uid, hops, kind]) = unpack(body) else { return malformed(verb) };
+        match Kind::of(kind) {
+            Some(Kind::Plain) => {}
+            Some(Kind::Poison) => return Next::Refuse(Error::Failed(Bytes::from_static(b"poison"))),
+            Some(Kind::Panic) => panic!("as sent"),
+            Some(Kind::Doom) => self.0.kill("turn"),
+            None => return malformed(verb),
+        }
+        let Some(me) = Uid::of(uid) else { return malformed(verb) };
+        let mut chance = Chance::new(mix(uid ^ self.0.world.seed));
+        let send = match hops {
+            0 => Vec::new(),
+            hops => vec![self.message(&mut post, me.to, hops - 1, &mut chance)],
+        };
+        post.taken.push(uid);
+        Next::Commit(Commit { state: Some(post.encode()), status: Some(at_rest()), send, ..Commit::default() })
+    }
+
+    fn doom(&self, post: &mut Post, me: Number) -> Message {
+        let to = self.0.world.cast.with(Role::Doomed)[0];
+        let body = pack(&[post.next(me, to).number(), 0, Kind::Doom as u64]);
+        let key = self.0.world.cast.member(to).key.clone();
+        Message { to: key, definition: Role::Doomed.definition(), verb: "pass".into(), body }
+    }
+
+    fn message(&self, post: &mut Post, me: Number, hops: u64, chance: &mut Chance) -> Message {
+        let world = &self.0.world;
+        let strange = world.swarm.traffic.poison && chance.permille(150);
+        let roles: &[Role] =
+            if strange { &[Role::Relay, Role::Nobody] } else { &[Role::Relay, Role::Relay, Role::Counter] };
+        let receivers = world.cast.with(chance.pick(roles));
+        let to = chance.pick(&receivers);
+        let uid = post.next(me, to).number();
+        let member = world.cast.member(to);
+        let (verb, body) = match member.role {
+            Role::Counter => (chance.pick(&["add", "run", "slow"]), pack(&[uid])),
+            _ if strange => ("pass", strange_body(uid, chance)),
+            _ => ("pass", pack(&[uid, hops, Kind::Plain as u64])),
+        };
+        Message { to: member.key.clone(), definition: member.role.definition(), verb: Name::new(verb), body }
+    }
+}
+
+fn strange_body(uid: u64, chance: &mut Chance) -> Bytes {
+    match chance.below(3) {
+        0 => pack(&[uid, 0, Kind::Poison as u64]),
+        1 => pack(&[uid, 0, Kind::Panic as u64]),
+        _ => pack(&[uid]),
+    }
+}
+
+fn at_rest() -> Status {
+    Status::resting("relaying")
+}

@@ -1,0 +1,120 @@
+//! Where a toy's code runs: its process, and the world that it may act on.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use drystone_runtime::{Cx, Entity, Outcome, Work, WorkId};
+
+use crate::sim::{
+    cast::Number,
+    chance::{Chance, mix},
+    chronicle::Class,
+    executor::Group,
+    world::World,
+};
+
+/// One process, as the code that runs in it sees it.
+#[derive(Clone)]
+pub struct Stage {
+    /// The whole world.
+    pub world: Arc<World>,
+    /// Which process.
+    pub process: usize,
+    /// Its tasks.
+    pub group: Group,
+}
+
+/// What becomes of one attempt of a piece of work: fixed by the seed, so that a repeat meets the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ends well, after so long.
+    Well(Duration),
+    /// It fails.
+    Fails,
+    /// It panics.
+    Panics,
+    /// It never ends by itself.
+    Hangs,
+    /// It kills its process.
+    Kills,
+}
+
+impl Stage {
+    /// What becomes of an attempt.
+    pub fn fate(&self, cx: &Cx) -> Fate {
+        let number = self.number(cx);
+        if self.world.guilty(number, cx.work.as_str()) {
+            return Fate::Kills;
+        }
+        let salt = drystone_runtime::stable_hash(&[cx.work.as_str().as_bytes()]);
+        let mut chance = Chance::new(mix(self.world.seed ^ salt) ^ u64::from(number) << 32 ^ u64::from(cx.attempt));
+        let well = Fate::Well(Duration::from_millis(chance.pick(&[0, 0, 3, 30, 120])));
+        if !self.world.swarm.traffic.failing {
+            return well;
+        }
+        match chance.below(10) {
+            0..6 => well,
+            6 | 7 => Fate::Fails,
+            8 => Fate::Panics,
+            _ => Fate::Hangs,
+        }
+    }
+
+    /// Plays an attempt to its end; `end` makes what it brings back.
+    pub async fn play(self, cx: Cx, work: Work, end: impl FnOnce() -> Outcome) -> Outcome {
+        let _running = self.world.ledger.enter(&self, &cx, &work);
+        match self.fate(&cx) {
+            Fate::Well(span) => {
+                self.pause(&cx, span).await;
+                end()
+            }
+            Fate::Fails => Outcome::Failed(Bytes::from_static(b"as drawn")),
+            Fate::Panics => panic!("as drawn"),
+            Fate::Hangs => pending().await,
+            Fate::Kills => {
+                self.kill("work");
+                pending().await
+            }
+        }
+    }
+
+    /// Kills this process.
+    pub fn kill(&self, by: &'static str) {
+        self.world.chronicle.note(|| format!("k{} is killed by its {by}", self.process));
+        let path = if by == "work" { "a process was killed by work" } else { "a process was killed by a turn" };
+        self.world.chronicle.sometimes(path);
+        self.world.executor.kill(self.group);
+    }
+
+    /// Called wherever code that could act outside begins: what it sees must be durable (E4), and its process
+    /// must own the key (R3).
+    pub fn begins(&self, entity: Option<&Entity>, work: &Work, cx: &Cx) {
+        self.world.chronicle.note(|| format!("k{} runs {} of {} #{}", self.process, work.id, cx.key, work.attempt));
+        if !work.pure {
+            self.world.witness.begins(self.process, entity, work, cx, self.world.clocks_are_honest());
+        }
+    }
+
+    /// Called wherever a piece of work ends: only what kills may end as a killer (W2).
+    pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, outcome: &Outcome) {
+        let (Some(entity), Outcome::Crashed { crashes }) = (entity, outcome) else { return };
+        let number = self.world.cast.number(&entity.key).expect("only the cast is run");
+        let guilty = self.world.guilty(number, work.as_str());
+        self.world.chronicle.check(guilty, Class::Broken, "W2", || {
+            format!("{work} of {} is given up after {crashes} crashes and never killed anyone", entity.key)
+        });
+    }
+
+    /// The entity's place in the cast.
+    pub fn number(&self, cx: &Cx) -> Number {
+        self.world.cast.number(&cx.key).expect("only the cast is run")
+    }
+
+    async fn pause(&self, cx: &Cx, span: Duration) {
+        let until = self.world.executor.monotonic() + span;
+        while self.world.executor.monotonic() < until {
+            self.world.executor.sleep(Duration::from_millis(20).min(span)).await;
+            cx.heartbeat();
+        }
+    }
+}

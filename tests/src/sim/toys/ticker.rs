@@ -1,0 +1,202 @@
+//! A ticker: runs a piece of work at every alarm, as a continuous primitive does. One commit per tick: until it
+//! is done the alarm stands as due.
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Millis, Needed, Next, Outcome, Produced, Rows, Status,
+    Ticket, Work,
+};
+
+use super::{
+    Stage, answer,
+    codec::{Reader, Record, Writer, pack, unpack},
+    malformed, not_bound, unknown_verb,
+};
+
+/// The ticker's own record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beat {
+    /// Callers' calls that it took.
+    pub asked: Vec<u64>,
+    /// The tick that is next, from 1.
+    pub tick: u64,
+    /// Which attempt of it.
+    pub attempt: u64,
+    /// How many of those did not end well.
+    pub failures: u64,
+    /// When it is due; never, if stopped or done.
+    pub due: Option<Millis>,
+    /// How long between two.
+    pub period_ms: u64,
+    /// How many are left.
+    pub left: u64,
+    /// Ends that came although nothing of the sort was running: must stay empty.
+    pub late: Vec<u64>,
+}
+
+/// What the ticks have done: the author's struct.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ticks(pub Vec<u64>);
+
+impl Record for Beat {
+    fn write(&self, out: &mut Writer) {
+        out.numbers(&self.asked);
+        let due = self.due.map_or(0, |due| due.0 as u64);
+        [self.tick, self.attempt, self.failures, due, self.period_ms, self.left]
+            .into_iter()
+            .for_each(|value| out.number(value));
+        out.numbers(&self.late);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            asked: from.numbers()?,
+            tick: from.number()?,
+            attempt: from.number()?,
+            failures: from.number()?,
+            due: Some(Millis(from.number()? as i64)).filter(|due| due.0 != 0),
+            period_ms: from.number()?,
+            left: from.number()?,
+            late: from.numbers()?,
+        })
+    }
+}
+
+impl Record for Ticks {
+    fn write(&self, out: &mut Writer) {
+        out.numbers(&self.0);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.numbers().map(Self)
+    }
+}
+
+impl Beat {
+    fn commit(&self) -> Commit {
+        let status = if self.due.is_some() { Status::live("running") } else { Status::resting("stopped") };
+        Commit {
+            head: Some(self.encode()),
+            alarm: self.due.map_or(Change::Clear, Change::Set),
+            status: Some(status),
+            ..Commit::default()
+        }
+    }
+
+    /// The tick ended well: the next one is due a period later, if there is one.
+    fn advance(&mut self, now: Millis) {
+        (self.tick, self.attempt, self.failures) = (self.tick + 1, 1, 0);
+        self.left = self.left.saturating_sub(1);
+        // One that was stopped meanwhile stays stopped; its state is kept (C3).
+        self.due = self.due.filter(|_| self.left > 0).map(|_| now.after(Duration::from_millis(self.period_ms)));
+    }
+
+    fn again(&mut self, now: Millis) {
+        (self.attempt, self.failures) = (self.attempt + 1, self.failures + 1);
+        self.due = self.due.map(|_| now.after(Duration::from_millis(40)));
+    }
+}
+
+/// The handler.
+pub(super) struct Ticker(pub(super) Stage);
+
+impl Handler for Ticker {
+    fn borrow(&self, _: &str) -> Borrow {
+        Borrow::None
+    }
+
+    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+        let Some(mut beat) = Beat::decode(entity.map_or(&[], |entity| &entity.head)) else {
+            return Next::Park("no beat".to_owned());
+        };
+        match input {
+            Input::Call { verb, body, ticket } => asked(entity, beat, verb, body, *ticket, now),
+            Input::Done { work, attempt, outcome, .. } => {
+                let expected = work.as_str() == name(beat.tick) && u64::from(*attempt) == beat.attempt;
+                if !expected || beat.due.is_none() {
+                    beat.late.push(u64::from(*attempt));
+                }
+                self.0.judges(entity, work, outcome);
+                Next::Commit(ended(beat, outcome, now))
+            }
+            _ => Next::nothing(),
+        }
+    }
+
+    fn work(&self, _: &mut Hot, entity: &Entity, _: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        let beat = Beat::decode(&entity.head).unwrap_or_default();
+        let due = beat.due.is_some_and(|due| due <= now);
+        let work = due.then(|| Work {
+            attempt: beat.attempt as u32,
+            borrow: Borrow::Exclusive,
+            timeout: Some(Duration::from_millis(300)),
+            ..Work::new(name(beat.tick))
+        });
+        Needed::Ready(work.into_iter().collect())
+    }
+
+    fn run(
+        &self,
+        _: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        self.0.begins(entity, work, &cx);
+        let entity = entity.expect("only existing entities tick");
+        self.0.world.witness.ticks(entity, &cx);
+        let mut ticks = Ticks::decode(&entity.state).unwrap_or_default();
+        let tick = Beat::decode(&entity.head).unwrap_or_default().tick;
+        let end = move || {
+            ticks.0.push(tick);
+            Outcome::Ok(Produced { state: Some(ticks.encode()), ..Produced::default() })
+        };
+        Box::pin(self.0.clone().play(cx, work.clone(), end))
+    }
+}
+
+fn name(tick: u64) -> String {
+    format!("tick/{tick}")
+}
+
+fn asked(entity: Option<&Entity>, mut beat: Beat, verb: &str, body: &Bytes, ticket: Ticket, now: Millis) -> Next {
+    match (verb, unpack(body), unpack(body)) {
+        ("begin", Some([number, period_ms, count]), _) => {
+            beat.asked.push(number);
+            if beat.due.is_none() {
+                (beat.tick, beat.attempt) = (beat.tick.max(1), beat.attempt + 1);
+                (beat.period_ms, beat.left) = (period_ms, count);
+                beat.due = Some(now.after(Duration::from_millis(period_ms)));
+            }
+        }
+        ("stop", _, Some([_])) if entity.is_none() => return not_bound(),
+        ("stop", _, Some([number])) => {
+            beat.asked.push(number);
+            beat.due = None;
+        }
+        ("begin" | "stop", _, _) => return malformed(verb),
+        _ => return unknown_verb("ticker", verb),
+    }
+    let replies = answer(Some(ticket), Ok(pack(&[beat.asked.len() as u64])));
+    Next::Commit(Commit { replies, ..beat.commit() })
+}
+
+fn ended(mut beat: Beat, outcome: &Outcome, now: Millis) -> Commit {
+    match outcome {
+        Outcome::Ok(produced) => {
+            beat.advance(now);
+            Commit { state: produced.state.clone(), ..beat.commit() }
+        }
+        // Whatever went wrong, a tick is tried until it ends well, three times at most.
+        _ if beat.failures < 2 => {
+            beat.again(now);
+            beat.commit()
+        }
+        _ => {
+            beat.advance(now);
+            beat.commit()
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is durable, kept beside the store from the writes that it applied.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use drystone_runtime::{
+    Entity, Key, MessageId, Millis, Version,
+    store::{After, Guard, Once, Write},
+};
+
+use crate::sim::{
+    cast::{Cast, Number},
+    check,
+    chronicle::{Chronicle, Class},
+};
+
+/// Everything durable, and what of the past the checks need.
+pub struct Durable {
+    chronicle: Arc<Chronicle>,
+    cast: Arc<Cast>,
+    stories: Vec<Story>,
+    inbox: BTreeMap<MessageId, Key>,
+    remembered: BTreeSet<(Key, Once)>,
+}
+
+/// The life of one key.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// The entity bound to it now.
+    pub entity: Option<Entity>,
+    /// Those that were destroyed, as they last were.
+    pub past: Vec<Entity>,
+    /// The highest version that was ever durable here.
+    pub version: Option<Version>,
+    /// The last commit's time.
+    pub now: Millis,
+}
+
+impl Durable {
+    pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
+        let stories = cast.iter().map(|_| Story::default()).collect();
+        Self { chronicle, cast, stories, inbox: BTreeMap::new(), remembered: BTreeSet::new() }
+    }
+
+    /// The life of a member.
+    pub fn story(&self, number: Number) -> &Story {
+        &self.stories[usize::from(number)]
+    }
+
+    /// Whether a version of a member is, or was, durable.
+    pub fn holds(&self, number: Number, version: Version) -> bool {
+        self.story(number).version.is_some_and(|highest| version <= highest)
+    }
+
+    /// Where messages wait.
+    pub fn inboxes(&self) -> impl Iterator<Item = &Key> {
+        self.inbox.values()
+    }
+
+    /// A write was applied.
+    pub(super) fn applied(&mut self, write: &Write, now: Millis) {
+        let Some(number) = self.cast.number(&write.key) else {
+            let message = format!("a write of {}, which nobody asked for", write.key);
+            return self.chronicle.violation(Class::Broken, "V10", message);
+        };
+        self.check_guard(number, write);
+        self.check_time(number, now);
+        self.move_messages(write);
+        self.remember(write);
+        self.become_it(number, write);
+    }
+
+    fn check_guard(&self, number: Number, write: &Write) {
+        let found = self.story(number).entity.as_ref().map(|entity| (entity.id, entity.version));
+        let holds = match write.guard {
+            Guard::Absent => found.is_none(),
+            Guard::At { id, version } => found == Some((id, version)),
+        };
+        self.chronicle.check(holds, Class::Lost, "R3", || {
+            format!("a write of {} with the guard {:?} was applied over {found:?}", write.key, write.guard)
+        });
+    }
+
+    /// Time never goes back for an entity, whoever owns it (A5).
+    fn check_time(&mut self, number: Number, now: Millis) {
+        let story = &mut self.stories[usize::from(number)];
+        self.chronicle.check(now >= story.now, Class::Broken, "A5", || {
+            format!("a commit of {} is of {now}, the one before of {}", self.cast.member(number).key, story.now)
+        });
+        story.now = story.now.max(now);
+    }
+
+    fn move_messages(&mut self, write: &Write) {
+        for taken in &write.taken {
+            let there = self.inbox.remove(taken).is_some_and(|key| key == write.key);
+            self.chronicle
+                .check(there, Class::Doubled, "M1", || format!("{} took {taken:?}, which is not there", write.key));
+        }
+        if !write.retry.is_empty() {
+            self.chronicle.sometimes("a message was tried again");
+        }
+        for sent in &write.sent {
+            let new = self.inbox.insert(sent.id, sent.to.clone()).is_none();
+            self.chronicle.check(new, Class::Doubled, "M1", || format!("{} sent {:?} twice", write.key, sent.id));
+        }
+    }
+
+    fn remember(&mut self, write: &Write) {
+        for remembered in &write.remember {
+            let new = self.remembered.insert((write.key.clone(), remembered.once.clone()));
+            self.chronicle.check(new, Class::Doubled, "E12", || {
+                format!("{} answered the idempotency key {:?} twice", write.key, remembered.once)
+            });
+        }
+    }
+
+    fn become_it(&mut self, number: Number, write: &Write) {
+        let before = self.stories[usize::from(number)].entity.take();
+        let after = match &write.after {
+            After::Entity(entity) => Some((**entity).clone()),
+            After::Destroyed | After::Unbound => None,
+        };
+        check::inspect(&self.chronicle, &self.cast, number, before.as_ref(), after.as_ref());
+        if let Some(after) = &after {
+            self.check_version(number, before.as_ref(), after);
+        }
+        let story = &mut self.stories[usize::from(number)];
+        if after.is_none() {
+            story.past.extend(before);
+        }
+        story.version = story.version.max(after.as_ref().map(|after| after.version));
+        story.entity = after;
+    }
+
+    /// Versions only grow, also over the end of an entity; an id is a first version (R3).
+    fn check_version(&self, number: Number, before: Option<&Entity>, after: &Entity) {
+        let story = self.story(number);
+        let grows = story.version.is_none_or(|version| version < after.version);
+        self.chronicle.check(grows, Class::Broken, "R3", || {
+            format!("{} became version {} after {:?}", after.key, after.version, story.version)
+        });
+        let id = before.map_or(after.version, |before| before.id);
+        // A birth may be the first of a chain of turns: its id is the first of their versions.
+        let named =
+            if before.is_some() { after.id == id } else { after.id <= after.version && !self.holds(number, after.id) };
+        self.chronicle.check(named, Class::Broken, "R3", || {
+            format!("{} has the id {} at version {}, before it {:?}", after.key, after.id, after.version, story.version)
+        });
+        if before.is_none() && !story.past.is_empty() {
+            self.chronicle.sometimes("a key was bound again");
+        }
+    }
+}

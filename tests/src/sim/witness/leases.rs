@@ -1,0 +1,99 @@
+//! Who owned which partition when, by the store's own answers (R3).
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use drystone_runtime::{
+    Epoch, Millis, Partition,
+    store::{Claimed, Lease, Want, Worker},
+};
+
+use crate::sim::chronicle::{Chronicle, Class};
+
+/// The leases that the store has given.
+pub struct Leases {
+    chronicle: Arc<Chronicle>,
+    held: BTreeMap<Partition, Held>,
+    highest: Epoch,
+}
+
+struct Held {
+    epoch: Epoch,
+    address: String,
+    until: Millis,
+    clean: bool,
+}
+
+impl Leases {
+    /// No lease yet.
+    pub(super) fn new(chronicle: Arc<Chronicle>) -> Self {
+        Self { chronicle, held: BTreeMap::new(), highest: Epoch(0) }
+    }
+
+    /// Whether this owner's lease is not over.
+    pub fn valid(&self, partition: Partition, address: &str, now: Millis) -> bool {
+        self.held.get(&partition).is_some_and(|held| held.address == address && held.until >= now)
+    }
+
+    /// Who has the partition, if its lease is not over.
+    pub fn owner(&self, partition: Partition, now: Millis) -> Option<&str> {
+        self.held.get(&partition).filter(|held| held.until >= now).map(|held| held.address.as_str())
+    }
+
+    /// Whether the present owner found the partition ended in order.
+    pub fn clean(&self, partition: Partition) -> bool {
+        self.held.get(&partition).is_none_or(|held| held.clean)
+    }
+
+    /// The store answered a claim.
+    pub(super) fn claimed(&mut self, worker: &Worker, want: &Want, claimed: &Claimed) {
+        match want {
+            Want::Take { lease, .. } => {
+                claimed.leases.iter().for_each(|taken| self.taken(worker, taken, claimed.now, *lease));
+            }
+            Want::Renew { lease, .. } => {
+                claimed.leases.iter().for_each(|renewed| self.renewed(worker, renewed, claimed.now, *lease));
+            }
+            Want::Release { held, .. } => held.iter().for_each(|(partition, epoch)| self.released(*partition, *epoch)),
+        }
+    }
+
+    /// A write was applied: by the present owner, and by nobody else.
+    pub(super) fn applied(&mut self, partition: Partition, epoch: Option<Epoch>) {
+        let owner = self.held.get(&partition).map(|held| held.epoch);
+        self.chronicle.check(epoch.is_some() && owner == epoch, Class::Broken, "R3", || {
+            format!("a write of epoch {epoch:?} was applied to partition {}, which has {owner:?}", partition.0)
+        });
+    }
+
+    fn taken(&mut self, worker: &Worker, lease: &Lease, now: Millis, span: Duration) {
+        let grows = lease.epoch > self.highest;
+        self.chronicle.check(grows, Class::Broken, "R3", || format!("{:?} was given out twice", lease.epoch));
+        self.highest = self.highest.max(lease.epoch);
+        if let Some(before) = self.held.get(&lease.partition) {
+            self.chronicle.sometimes("a partition changed owner");
+            let over = before.until <= now || before.address == worker.address;
+            self.chronicle.check(over, Class::Broken, "R3", || {
+                format!("partition {} was taken from {} too early", lease.partition.0, before.address)
+            });
+        }
+        let held =
+            Held { epoch: lease.epoch, address: worker.address.clone(), until: now.after(span), clean: lease.clean };
+        self.held.insert(lease.partition, held);
+    }
+
+    fn renewed(&mut self, worker: &Worker, lease: &Lease, now: Millis, span: Duration) {
+        match self.held.get_mut(&lease.partition).filter(|held| held.epoch == lease.epoch) {
+            Some(held) => held.until = now.after(span),
+            None => {
+                let message = format!("{} renewed partition {}, which it has not", worker.id, lease.partition.0);
+                self.chronicle.violation(Class::Broken, "R3", message);
+            }
+        }
+    }
+
+    fn released(&mut self, partition: Partition, epoch: Epoch) {
+        if self.held.get(&partition).is_some_and(|held| held.epoch == epoch) {
+            self.held.remove(&partition);
+        }
+    }
+}

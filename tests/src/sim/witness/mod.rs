@@ -1,0 +1,162 @@
+//! The witness stands between all kernels and the one store, and knows what is durable: it checks every write
+//! that is applied against the laws, whoever made it and however late it came.
+
+mod durable;
+mod leases;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use drystone_runtime::{
+    Cx, Entity, Millis, Store, Work,
+    store::{
+        Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken, Worker as Asker,
+    },
+};
+
+pub use durable::{Durable, Story};
+pub use leases::Leases;
+
+use super::{
+    cast::{Cast, Number},
+    chronicle::{Chronicle, Class, lock},
+    executor::{Executor, Group},
+};
+
+/// A store that lets everything through and checks it.
+pub struct Witness {
+    inner: Arc<dyn Store>,
+    executor: Executor,
+    store: Group,
+    chronicle: Arc<Chronicle>,
+    cast: Arc<Cast>,
+    durable: Mutex<Durable>,
+    leases: Mutex<Leases>,
+}
+
+impl Witness {
+    /// A witness of this store, whose clock is that of the group.
+    pub fn new(
+        inner: Arc<dyn Store>,
+        executor: Executor,
+        store: Group,
+        chronicle: Arc<Chronicle>,
+        cast: Arc<Cast>,
+    ) -> Self {
+        let durable = Mutex::new(Durable::new(chronicle.clone(), cast.clone()));
+        let leases = Mutex::new(Leases::new(chronicle.clone()));
+        Self { inner, executor, store, chronicle, cast, durable, leases }
+    }
+
+    /// What is durable now.
+    pub fn durable(&self) -> MutexGuard<'_, Durable> {
+        lock(&self.durable)
+    }
+
+    /// Who owns what now.
+    pub fn leases(&self) -> MutexGuard<'_, Leases> {
+        lock(&self.leases)
+    }
+
+    /// Code that could act outside begins. What it sees must be durable (E4); its process must own the key, if
+    /// the clocks tell (R3).
+    pub fn begins(&self, process: usize, entity: Option<&Entity>, work: &Work, cx: &Cx, honest: bool) {
+        let number = self.cast.number(&cx.key).expect("only the cast is run");
+        if let Some(entity) = entity {
+            let durable = self.durable().holds(number, entity.version);
+            self.chronicle.check(durable, Class::Broken, "E4", || {
+                format!("{} of {} runs on version {}, which is not durable", work.id, cx.key, entity.version)
+            });
+        }
+        if honest {
+            let partition = self.cast.member(number).partition;
+            let now = self.executor.wall(self.store);
+            let owns = self.leases().valid(partition, &format!("k{process}"), now);
+            self.chronicle.check(owns, Class::Broken, "R3", || {
+                format!("k{process} starts {} of {} without a valid lease", work.id, cx.key)
+            });
+        }
+    }
+
+    /// A tick begins: never before it is due (A2).
+    pub fn ticks(&self, entity: &Entity, cx: &Cx) {
+        let due = entity.alarm.is_some_and(|alarm| alarm <= cx.now);
+        self.chronicle.check(due, Class::Broken, "A2", || {
+            format!("{} of {} starts at {}, its alarm is {:?}", cx.work, cx.key, cx.now, entity.alarm)
+        });
+    }
+
+    /// The entity of a member, as it is durable now.
+    pub fn entity(&self, number: Number) -> Option<Entity> {
+        self.durable().story(number).entity.clone()
+    }
+
+    /// The latest that any honest kernel may believe it is: the furthest clock ever shown, carried on.
+    fn latest(&self) -> Millis {
+        self.executor.latest_wall()
+    }
+
+    fn watch(&self, batch: &Batch, verdicts: &[Verdict]) {
+        let latest = self.latest();
+        self.chronicle.check(batch.now <= latest, Class::Broken, "A5", || {
+            format!("a commit is of {}, later than any clock ever showed ({latest})", batch.now)
+        });
+        if batch.writes.len() > 1 {
+            self.chronicle.sometimes("a batch held several writes");
+        }
+        for (write, verdict) in batch.writes.iter().zip(verdicts) {
+            self.chronicle.note(|| format!("store: {} {:?} -> {verdict:?}", write.key, write.guard));
+            match verdict {
+                Verdict::Applied => {
+                    let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
+                    self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
+                    self.durable().applied(write, batch.now);
+                }
+                Verdict::Stale(_) => self.chronicle.sometimes("a commit was stale"),
+                Verdict::Fenced(_) => self.chronicle.sometimes("a commit was fenced"),
+                Verdict::Refused(why) => {
+                    let message = format!("the store refused a write of {}: {why}", write.key);
+                    self.chronicle.violation(Class::Broken, "K3", message);
+                }
+            }
+        }
+    }
+}
+
+impl Store for Witness {
+    fn claim<'a>(&'a self, worker: &'a Asker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            let claimed = self.inner.claim(worker, want.clone()).await?;
+            self.chronicle.note(|| format!("store: {} {want:?} -> {:?}", worker.id, claimed.leases));
+            self.leases().claimed(worker, &want, &claimed);
+            Ok(claimed)
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        self.inner.read(reads)
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let verdicts = self.inner.commit(batch).await?;
+            self.watch(batch, &verdicts);
+            Ok(verdicts)
+        })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        self.inner.ready(which, after, limit)
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        self.inner.list(query)
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        self.inner.sweep(now, limit)
+    }
+
+    fn hints(&self) -> Hints {
+        self.inner.hints()
+    }
+}

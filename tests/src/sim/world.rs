@@ -1,0 +1,137 @@
+//! One history: its store, its processes, its callers and its nemesis, from the first call to the last check.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use drystone_runtime::{Store, store::Memory};
+
+use super::{
+    cast::{Cast, Number, Role},
+    chance::Chance,
+    check::{Counters, Takes},
+    chronicle::{Chronicle, lock},
+    executor::{Executor, Group},
+    ledger::Ledger,
+    process::Processes,
+    swarm::{PARTITIONS, Swarm},
+    weather::Weather,
+    witness::Witness,
+};
+
+/// Everything of one history. Tasks hold it; it is let go when they are.
+pub struct World {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// What was drawn.
+    pub swarm: Swarm,
+    /// Who takes part.
+    pub cast: Arc<Cast>,
+    /// What runs it.
+    pub executor: Executor,
+    /// What happened.
+    pub chronicle: Arc<Chronicle>,
+    /// The one store, watched.
+    pub witness: Arc<Witness>,
+    /// What code runs at the moment.
+    pub ledger: Ledger,
+    /// Calls to counters.
+    pub counters: Counters,
+    /// Calls that were answered.
+    pub takes: Takes,
+    /// The processes.
+    pub processes: Processes,
+    /// What the store suffers from at the moment.
+    pub weather: Weather,
+    /// The store's own tasks and clock.
+    pub store: Group,
+    /// Callers, nemesis and director: nobody kills them.
+    pub outside: Group,
+    chance: Mutex<Chance>,
+    calm: AtomicBool,
+    clients: AtomicU32,
+    crashes_left: AtomicU32,
+}
+
+impl World {
+    /// The world of a seed, before anything happened.
+    pub fn new(seed: u64, tracing: bool) -> Arc<Self> {
+        let mut chance = Chance::new(seed);
+        let swarm = Swarm::draw(&mut chance);
+        let executor = Executor::new(chance.fork(), swarm.pace);
+        let (store, outside) = (executor.group(), executor.group());
+        let chronicle = Arc::new(Chronicle::new(executor.clone(), tracing));
+        let cast = Arc::new(Cast::new(&swarm.traffic));
+        let witness = Arc::new(witness(&executor, store, &chronicle, &cast));
+        Arc::new(Self {
+            seed,
+            cast,
+            chronicle,
+            witness,
+            ledger: Ledger::default(),
+            counters: Counters::default(),
+            takes: Takes::default(),
+            processes: Processes::default(),
+            weather: Weather::default(),
+            store,
+            outside,
+            chance: Mutex::new(chance),
+            calm: AtomicBool::new(false),
+            clients: AtomicU32::new(swarm.traffic.clients as u32),
+            crashes_left: AtomicU32::new(swarm.blows.crashes),
+            swarm,
+            executor,
+        })
+    }
+
+    /// A stream of chance for one part of the world.
+    pub fn chance(&self) -> Chance {
+        lock(&self.chance).fork()
+    }
+
+    /// Whether this piece of work kills its process: the first piece of the first worker's first job.
+    pub fn guilty(&self, number: Number, work: &str) -> bool {
+        let first = || self.cast.with(Role::Worker).first() == Some(&number);
+        self.swarm.traffic.guilty && work == "job1/0" && first()
+    }
+
+    /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.
+    pub fn clocks_are_honest(&self) -> bool {
+        self.swarm.blows.jumps == 0
+    }
+
+    /// Whether the faults have stopped.
+    pub fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    /// The faults stop.
+    pub fn calm_down(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+        self.executor.thaw();
+        self.chronicle.note(|| "calm".to_owned());
+    }
+
+    /// A caller has made its last call.
+    pub fn client_is_done(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many callers are not done.
+    pub fn clients_left(&self) -> u32 {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Takes one of the deaths that are nobody's fault, if any is left.
+    pub fn may_crash(&self) -> bool {
+        let fewer = |left: u32| left.checked_sub(1);
+        !self.is_calm() && self.crashes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
+    }
+}
+
+fn witness(executor: &Executor, store: Group, chronicle: &Arc<Chronicle>, cast: &Arc<Cast>) -> Witness {
+    let clock = executor.clone();
+    let memory: Arc<dyn Store> = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));
+    Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone())
+}

@@ -1,0 +1,12 @@
+//! A few kills of a real process in every test run; `cargo crash -- --kills 200` makes hundreds.
+
+use drystone_tests::crash::{self, Plan};
+
+/// E4, E12, M1, A2, R1, W2
+#[test]
+fn a_killed_process_loses_nothing_and_doubles_nothing() {
+    let plan = Plan { kills: 12, seed: 12, program: env!("CARGO_BIN_EXE_crash").into() };
+    let verdict = crash::campaign(&plan).unwrap();
+    assert!(verdict.is_clean(), "{verdict}");
+    assert_eq!(verdict.kills, 12);
+}
