@@ -6,7 +6,7 @@
 #[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "named where they would be, on or not"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Bug {
+pub(crate) enum Bug {
     /// State and alarm go in two commits.
     AlarmInAnotherCommit = 1,
     /// The reply is released before its commit is durable.

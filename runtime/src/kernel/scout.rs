@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{core::Core, mail::Mail, race::race, shared::Shared};
+use super::{core::Core, race::race, shared::Shared};
 use crate::{
     Partition,
     planted::Bug,
@@ -73,7 +73,7 @@ impl Shared {
         self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
         self.scan(Ready::Parked { partitions: partitions.clone() }, Core::wake).await?;
         let mut core = self.lock();
-        partitions.iter().for_each(|partition| drop(core.to_recover.remove(partition)));
+        core.to_recover.retain(|partition| !partitions.contains(partition));
         Ok(())
     }
 

@@ -14,7 +14,6 @@ use super::{
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
-    mail::Mail,
     shared::Shared,
     source::{End, Origin, Source},
     turning::{guarded, poll_guarded},

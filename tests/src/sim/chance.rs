@@ -11,8 +11,8 @@ impl Chance {
         Self(mix(seed ^ 0x5851_f42d_4c95_7f2d))
     }
 
-    /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    /// Sixty-four bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -22,7 +22,7 @@ impl Chance {
         if bound < 2 {
             return 0;
         }
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A place in a list of so many.
@@ -42,7 +42,7 @@ impl Chance {
 
     /// True half of the time.
     pub fn coin(&mut self) -> bool {
-        self.next() & 1 == 1
+        self.bits() & 1 == 1
     }
 
     /// One of these.
@@ -52,7 +52,7 @@ impl Chance {
 
     /// A stream of its own, so that one part's draws do not shift another's.
     pub fn fork(&mut self) -> Self {
-        Self(mix(self.next()))
+        Self(mix(self.bits()))
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
         let draw = |seed| {
             std::iter::repeat_with({
                 let mut chance = Chance::new(seed);
-                move || chance.next()
+                move || chance.bits()
             })
             .take(8)
             .collect::<Vec<_>>()

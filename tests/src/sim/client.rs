@@ -3,6 +3,7 @@
 
 mod ask;
 mod asking;
+mod deeds;
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,13 +26,15 @@ pub struct Client {
     chance: Chance,
     /// Where the last owner was said to be.
     guess: Option<usize>,
+    /// Who was asked last.
+    last: usize,
 }
 
 impl Client {
     /// The caller of this name, from 1.
     pub fn new(world: Arc<World>, name: u64) -> Self {
         let chance = world.chance();
-        Self { world, name, numbered: 0, chance, guess: None }
+        Self { world, name, numbered: 0, chance, guess: None, last: 0 }
     }
 
     /// Makes all its calls.
@@ -53,6 +56,7 @@ impl Client {
             Role::Counter => return self.counter(member).await,
             Role::Line => return self.line(member).await,
             Role::Caller => return self.visit(member).await,
+            Role::Relay if self.chance.permille(300) => return self.ping(member).await,
             Role::Relay => Ask::go(self, member),
             Role::Alarmist => Ask::arm(self, member),
             Role::Ticker => Ask::tick(self, member),
@@ -67,19 +71,24 @@ impl Client {
         let (ask, asked) = Ask::count(self, member);
         let number = ask.number;
         let handle = self.world.counters.asks(member, number, asked, self.world.chronicle.moment());
-        let heard = self.ask(&ask).await;
-        let answer = match heard {
+        let (answer, told) = match self.ask(&ask).await {
             Heard::Told(bytes) => match Answer::of(&bytes) {
-                Some(answer) => answer,
+                Some(answer) => (answer, Some(bytes)),
                 None => return self.misheard(&ask, &format!("{bytes:?}")),
             },
-            Heard::Refused(_) => Answer::Refused,
+            Heard::Refused(_) => (Answer::Refused, None),
+            Heard::Mismatch => return self.misheard(&ask, "another call's key"),
             Heard::Nothing => return,
         };
         if asked == Asked::Fail && answer != Answer::Refused {
             self.misheard(&ask, "it was to fail");
         }
         self.world.counters.answered(handle, answer, self.world.chronicle.moment());
+        if let Some(bytes) = told.filter(|_| ask.once && asked == Asked::Add)
+            && self.chance.permille(200)
+        {
+            self.repeat(&ask, &bytes).await;
+        }
     }
 
     /// A call whose answer says only that it was taken.
@@ -89,40 +98,6 @@ impl Client {
         {
             self.misheard(&ask, &why);
         }
-    }
-
-    async fn line(&mut self, member: Number) {
-        match self.chance.below(4) {
-            0 => {
-                let open = Ask::gate(self, member, "open");
-                self.tell(open).await;
-            }
-            1 => {
-                let wait = Ask::gate(self, member, "wait");
-                if let Heard::Told(_) = self.ask(&wait).await {
-                    self.world.chronicle.sometimes("a caller waited for a gate");
-                }
-            }
-            _ => self.enter(member).await,
-        }
-    }
-
-    /// Waits in line, is inside for a while, and leaves; also when it was never told that it was inside.
-    async fn enter(&mut self, member: Number) {
-        let enter = Ask::enter(self, member);
-        let key = self.world.cast.member(member).key.clone();
-        let heard = self.ask(&enter).await;
-        if let Heard::Told(_) = heard {
-            let other = self.world.ledger.let_in(&key, enter.number);
-            self.world.chronicle.check(other.is_none(), Class::Broken, "S5", || {
-                format!("{:x} and {:x} are both inside {key}", enter.number, other.unwrap_or_default())
-            });
-            self.pause().await;
-            self.world.ledger.left(enter.number);
-        } else {
-            self.world.chronicle.sometimes("a caller left a line");
-        }
-        self.tell(Ask::leave(member, enter.number)).await;
     }
 
     /// The doomed entity is bound, then sent what kills.

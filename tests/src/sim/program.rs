@@ -83,7 +83,6 @@ fn run_one(seed: u64, trace: bool) -> ExitCode {
     exit(told.violations.is_empty() && same)
 }
 
-#[expect(clippy::disallowed_methods, reason = "how fast the program is, not what happens in a history")]
 fn run_many(asked: &Asked) -> ExitCode {
     let count = asked.seeds.unwrap_or_default();
     let again = if asked.twice { Again::All } else { Again::First(200) };

@@ -9,7 +9,7 @@ use super::Client;
 use crate::sim::{
     cast::{Cast, Number},
     check::Asked,
-    toys::codec::pack,
+    toys::{Way, codec::pack},
 };
 
 /// One thing asked of one member.
@@ -71,6 +71,21 @@ impl Ask {
     pub(super) fn go(client: &mut Client, member: Number) -> Self {
         let hops = client.chance.below(3);
         Self::new(client, member, "go", |number| pack(&[u64::from(member), number, hops]))
+    }
+
+    pub(super) fn ping(client: &mut Client, member: Number, to: Number) -> Self {
+        Self::new(client, member, "ping", |number| pack(&[u64::from(member), number, u64::from(to)]))
+    }
+
+    pub(super) fn seen(client: &mut Client, member: Number) -> Self {
+        let ask = Self::new(client, member, "seen", |number| pack(&[u64::from(member), number, 0]));
+        Self { once: false, recorded: false, ..ask }
+    }
+
+    /// Not asked again: the code behind it may have called others already.
+    pub(super) fn visit(client: &mut Client, member: Number, way: Way) -> Self {
+        let ask = Self::new(client, member, "visit", |number| pack(&[number, way.0]));
+        Self { once: false, may_be_refused: true, ..ask }
     }
 
     pub(super) fn arm(client: &mut Client, member: Number) -> Self {

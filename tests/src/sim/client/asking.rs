@@ -22,6 +22,8 @@ pub(super) enum Heard {
     Told(Bytes),
     /// It was refused, and took no effect: why.
     Refused(String),
+    /// Its idempotency key was used for something else.
+    Mismatch,
     /// Nothing that says whether it took effect.
     Nothing,
 }
@@ -59,6 +61,7 @@ impl Client {
     async fn try_once(&mut self, ask: &Ask) -> Verdict {
         let count = self.world.processes.count();
         let process = self.guess.take().unwrap_or_else(|| self.chance.index(count));
+        self.last = process;
         let call = ask.call(&self.world.cast);
         let (world, asked) = (self.world.clone(), ask.clone());
         let told = move |bytes: &Bytes| told(&world, &asked, bytes);
@@ -83,6 +86,10 @@ impl Client {
             Error::Deadline { .. } | Error::Unknown { .. } | Error::Closing | Error::Store(_) => Verdict::Unknown,
             Error::Failed(_) | Error::Panicked { .. } | Error::NotBound { .. } | Error::Destroyed { .. } => {
                 Verdict::Heard(Heard::Refused(error.to_string()))
+            }
+            Error::IdempotencyMismatch { .. } => {
+                self.world.chronicle.sometimes("an idempotency key was used for something else");
+                Verdict::Heard(Heard::Mismatch)
             }
             Error::Parked { .. } if self.world.cast.member(ask.member).role == Role::Doomed => {
                 Verdict::Heard(Heard::Refused(error.to_string()))

@@ -220,7 +220,7 @@ impl Executor {
 
     /// Draws from the schedule's own chance.
     pub fn random(&self) -> u64 {
-        self.state().chance.next()
+        self.state().chance.bits()
     }
 
     /// The task that is being polled.

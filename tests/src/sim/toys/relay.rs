@@ -107,18 +107,25 @@ impl Handler for Relay {
 
 impl Relay {
     /// `go`: who it is itself (a handler is not told its key on an unbound one), the call's number, how often
-    /// its messages are forwarded. `doom`: the same, with one message that kills.
+    /// its messages are forwarded. `doom`: the same, with one message that kills. `ping`: one message, to whom
+    /// the last number says. `seen`: what it took, in its turn among the messages.
     fn asked(&self, mut post: Post, verb: &str, body: &Bytes, ticket: Ticket) -> Next {
         let Some([me, number, hops]) = unpack(body) else { return malformed(verb) };
         let mut chance = Chance::new(mix(number ^ self.0.world.seed));
         let count = chance.between(1, 3);
+        let told = match verb {
+            "ping" => pack(&[post.clone().next(me as Number, hops as Number).number()]),
+            "seen" => return Next::Commit(Commit::reply(ticket, Ok(pack(&post.taken)))),
+            _ => pack(&[post.asked.len() as u64 + 1]),
+        };
         let send = match verb {
+            "ping" => vec![self.plain(&mut post, me as Number, hops as Number)],
             "go" => (0..count).map(|_| self.message(&mut post, me as Number, hops, &mut chance)).collect(),
             "doom" => vec![self.doom(&mut post, me as Number)],
             _ => return unknown_verb("relay", verb),
         };
         post.asked.push(number);
-        let reply = answer(Some(ticket), Ok(pack(&[post.asked.len() as u64])));
+        let reply = answer(Some(ticket), Ok(told));
         Next::Commit(Commit {
             state: Some(post.encode()),
             status: Some(at_rest()),
@@ -145,6 +152,12 @@ impl Relay {
         };
         post.taken.push(uid);
         Next::Commit(Commit { state: Some(post.encode()), status: Some(at_rest()), send, ..Commit::default() })
+    }
+
+    fn plain(&self, post: &mut Post, me: Number, to: Number) -> Message {
+        let body = pack(&[post.next(me, to).number(), 0, Kind::Plain as u64]);
+        let key = self.0.world.cast.member(to).key.clone();
+        Message { to: key, definition: Role::Relay.definition(), verb: "pass".into(), body }
     }
 
     fn doom(&self, post: &mut Post, me: Number) -> Message {

@@ -59,17 +59,24 @@ impl Durable {
         self.inbox.values()
     }
 
-    /// A write was applied.
-    pub(super) fn applied(&mut self, write: &Write, now: Millis) {
+    /// A write was applied; whether it counts a crash.
+    pub(super) fn applied(&mut self, write: &Write, now: Millis) -> bool {
         let Some(number) = self.cast.number(&write.key) else {
             let message = format!("a write of {}, which nobody asked for", write.key);
-            return self.chronicle.violation(Class::Broken, "V10", message);
+            self.chronicle.violation(Class::Broken, "V10", message);
+            return false;
         };
+        let crashes = self.crashes(number);
         self.check_guard(number, write);
         self.check_time(number, now);
         self.move_messages(write);
         self.remember(write);
         self.become_it(number, write);
+        self.crashes(number) > crashes
+    }
+
+    fn crashes(&self, number: Number) -> u8 {
+        self.story(number).entity.as_ref().map_or(0, |entity| entity.crashes)
     }
 
     fn check_guard(&self, number: Number, write: &Write) {

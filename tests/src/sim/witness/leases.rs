@@ -34,6 +34,11 @@ impl Leases {
         self.held.get(&partition).is_some_and(|held| held.address == address && held.until >= now)
     }
 
+    /// Under which epoch this owner has the partition.
+    pub fn epoch(&self, partition: Partition, address: &str) -> Option<Epoch> {
+        self.held.get(&partition).filter(|held| held.address == address).map(|held| held.epoch)
+    }
+
     /// Who has the partition, if its lease is not over.
     pub fn owner(&self, partition: Partition, now: Millis) -> Option<&str> {
         self.held.get(&partition).filter(|held| held.until >= now).map(|held| held.address.as_str())

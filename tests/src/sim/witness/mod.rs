@@ -109,7 +109,11 @@ impl Witness {
                 Verdict::Applied => {
                     let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
                     self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
-                    self.durable().applied(write, batch.now);
+                    let crash = self.durable().applied(write, batch.now);
+                    let unclean = !crash || !self.leases().clean(write.partition);
+                    self.chronicle.check(unclean, Class::Broken, "R2", || {
+                        format!("a crash of {} is counted, and nothing crashed", write.key)
+                    });
                 }
                 Verdict::Stale(_) => self.chronicle.sometimes("a commit was stale"),
                 Verdict::Fenced(_) => self.chronicle.sometimes("a commit was fenced"),
