@@ -1,5 +1,7 @@
 //! Every store of ours passes the suite, all of it (K1).
 
+#![expect(clippy::unwrap_used, reason = "what tests share is test code, too")]
+
 use std::{future::ready, sync::Arc};
 
 use drystone_runtime::store::{Counting, Memory, Sqlite, SqliteOptions, Store};

@@ -88,3 +88,29 @@ async fn a_call_survives_the_kernel_on_sqlite() {
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(&path, SqliteOptions::default()).unwrap());
     a_call_survives_the_kernel(store, |first| first).await;
 }
+
+/// E3, R8
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_callers_of_one_key_are_all_answered_in_one_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(folder.path().join("app.db"), SqliteOptions::default()).unwrap();
+    let kernel = open(Arc::new(store)).await;
+    let callers = (0..64).map(|_| {
+        let kernel = kernel.clone();
+        tokio::spawn(async move {
+            let mut totals = Vec::new();
+            for _ in 0..200 {
+                totals.push(count(&kernel, "add").await.unwrap());
+            }
+            totals
+        })
+    });
+    let mut all = Vec::new();
+    for caller in callers.collect::<Vec<_>>() {
+        let totals = caller.await.unwrap();
+        assert!(totals.is_sorted());
+        all.extend(totals);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (1..=64 * 200).map(|call| call * 3).collect::<Vec<u64>>());
+}

@@ -22,8 +22,7 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Rows, Ticket, Work,
-    kernel::call::UNPARK,
+    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Rows, Ticket, Work, kernel::call::UNPARK,
 };
 
 pub(crate) struct Body {

@@ -117,4 +117,3 @@ impl Drop for Leaving<'_> {
         }
     }
 }
-

@@ -125,7 +125,9 @@ impl Core {
         let over = |what| Error::Overloaded { what };
         let refusal = match self.lease_of(key) {
             Err(error) => Some(error),
-            Ok(_) if self.waiting_bytes + pending.weight() > options.waiting_bytes_max => Some(over(Limit::WaitingBytes)),
+            Ok(_) if self.waiting_bytes + pending.weight() > options.waiting_bytes_max => {
+                Some(over(Limit::WaitingBytes))
+            }
             Ok(_) if self.writable.len() > options.batch_writes_max => Some(over(Limit::WaitingCommits)),
             Ok(_) => None,
         };

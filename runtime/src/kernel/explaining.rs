@@ -23,7 +23,8 @@ impl Body {
         waits.extend((!self.held.is_empty()).then_some(Wait::Callers(self.held.len())));
         waits.extend((!self.chain.is_empty() || self.flying.is_some()).then_some(Wait::Commit));
         if waits.is_empty() {
-            let stuck = self.tip.as_ref().is_some_and(crate::Entity::wants_wake) && self.ends.is_empty() && !self.relist;
+            let stuck =
+                self.tip.as_ref().is_some_and(crate::Entity::wants_wake) && self.ends.is_empty() && !self.relist;
             waits.push(if stuck && !at.is_closing() { Wait::Stuck } else { Wait::Rest });
         }
         let status = self.tip.as_ref().map(|tip| tip.status.word.to_string());

@@ -65,7 +65,8 @@ impl Core {
         let resident = self.slots.get(&woken.key).map(|slot| slot.body.as_ref().filter(|body| body.is_warm));
         match resident {
             Some(Some(body)) => {
-                let alarm = body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
+                let alarm =
+                    body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
                 self.near.set(&woken.key, alarm, None);
             }
             // What was set since is newer than the scan.

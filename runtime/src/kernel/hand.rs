@@ -37,7 +37,7 @@ impl Shared {
         while !self.is_closed() {
             match self.job_now() {
                 Some(job) => return Some(job),
-                None => self.hands.notified().await,
+                None => self.hands.acquire().await.ok()?.forget(),
             }
         }
         None

@@ -31,7 +31,7 @@ impl Shared {
     }
 
     async fn renew(&self) -> Result<(), StoreError> {
-        self.give_up_worn();
+        self.give_up_worn().await?;
         let held = self.held();
         if !held.is_empty() {
             let asked_at = self.driver.monotonic();
@@ -44,8 +44,9 @@ impl Shared {
 
     /// Takes what is free, up to this worker's share; what was taken is recovered by the scout.
     pub(crate) async fn take(&self) -> Result<Vec<Arc<Held>>, StoreError> {
-        let at_most = self.options.partitions_max.saturating_sub(self.held().len() as u32);
-        if at_most == 0 || self.is_closing() {
+        let held = self.held().len() as u32;
+        let at_most = self.options.partitions_max.saturating_sub(held);
+        if at_most == 0 || held == self.partitions() || self.is_closing() {
             return Ok(Vec::new());
         }
         let asked_at = self.driver.monotonic();
@@ -55,11 +56,15 @@ impl Shared {
         let taken: Vec<Arc<Held>> = claimed.leases.iter().map(|lease| Arc::new(Held::new(*lease, until))).collect();
         if !taken.is_empty() {
             self.took_over();
-            let mut core = self.lock();
-            core.leases.extend(taken.iter().map(|lease| (lease.partition, lease.clone())));
-            core.near.forget_horizon();
-            core.to_recover.extend(taken.iter().map(|lease| lease.partition));
-            drop(core);
+            self.with(|core, released| {
+                for lease in &taken {
+                    // Nothing of an earlier ownership may outlive it.
+                    core.lose(lease.partition, self, released);
+                    core.leases.insert(lease.partition, lease.clone());
+                    core.to_recover.insert(lease.partition);
+                }
+                core.near.forget_horizon();
+            });
             self.scout.notify_one();
             self.ringer.notify_one();
         }
@@ -99,15 +104,16 @@ impl Shared {
         self.let_go(released);
     }
 
-    /// An epoch whose versions run out is given up; taking the partition again gives a new one.
-    fn give_up_worn(&self) {
-        let mut released = Released::default();
-        let mut core = self.lock();
-        let worn: Vec<Partition> =
-            core.leases.values().filter(|lease| lease.is_worn()).map(|lease| lease.partition).collect();
-        worn.into_iter().for_each(|partition| core.lose(partition, self, &mut released));
-        drop(core);
-        self.let_go(released);
+    /// An epoch whose versions run out is given up in order; taking the partition again gives a new one.
+    async fn give_up_worn(&self) -> Result<(), StoreError> {
+        let worn: Vec<Arc<Held>> = self.lock().leases.values().filter(|lease| lease.is_worn()).cloned().collect();
+        if worn.is_empty() {
+            return Ok(());
+        }
+        self.with(|core, released| worn.iter().for_each(|lease| core.lose(lease.partition, self, released)));
+        let held = worn.iter().map(|lease| (lease.partition, lease.epoch)).collect();
+        let want = Want::Release { held, clean: true, now: self.time.now() };
+        self.store.claim(&self.worker, want).await.map(drop)
     }
 
     pub(crate) async fn release(&self, clean: bool) -> Result<(), StoreError> {

@@ -1,10 +1,10 @@
 //! Messages at their receiver: taken in order per sender, tried again, or dead letters (M1, M4).
 
 use super::{
+    backoff::backoff,
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
-    backoff::backoff,
     reading::INBOX_PAGE,
     shared::Shared,
     source::{Origin, Source},
@@ -49,9 +49,7 @@ impl Body {
             if self.knows(letter.id) {
                 continue;
             }
-            let later = |source: &Source| {
-                matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id)
-            };
+            let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
             match self.queue.iter().position(later) {
                 Some(index) => self.queue.insert(index, Source::Letter(letter)),
                 None => self.queue.push_back(Source::Letter(letter)),
@@ -129,7 +127,8 @@ impl Body {
 
     fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         let Source::Letter(letter) = &self.queue[index] else { return false };
-        let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| found.handler.borrow(&letter.verb));
+        let borrow =
+            at.registry.get(&letter.definition).map_or(Borrow::None, |found| found.handler.borrow(&letter.verb));
         let exclusive = borrow == Borrow::Exclusive;
         let now = at.time.now();
         if letter.at > now {

@@ -71,7 +71,10 @@ impl Shared {
         }
     }
 
-    pub(crate) async fn ask<T>(&self, wanted: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Wanted) -> Result<T, Error> {
+    pub(crate) async fn ask<T>(
+        &self,
+        wanted: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Wanted,
+    ) -> Result<T, Error> {
         let (asker, answer) = oneshot::channel();
         if self.is_closed() {
             return Err(Error::Closing);

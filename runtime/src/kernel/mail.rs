@@ -59,5 +59,3 @@ impl Asker {
         let _ = self.0.send(explain);
     }
 }
-
-

@@ -69,8 +69,12 @@ impl Near {
     }
 
     pub(crate) fn remove_partition(&mut self, partition: Partition, partitions: u32) {
-        let lost: Vec<Key> =
-            self.by_time.keys().filter(|(_, key)| key.partition(partitions) == partition).map(|(_, key)| key.clone()).collect();
+        let lost: Vec<Key> = self
+            .by_time
+            .keys()
+            .filter(|(_, key)| key.partition(partitions) == partition)
+            .map(|(_, key)| key.clone())
+            .collect();
         lost.iter().for_each(|key| self.remove(key));
     }
 

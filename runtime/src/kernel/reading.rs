@@ -124,7 +124,8 @@ impl Body {
 
     fn found_rows(&mut self, asked: Range, page: Vec<Row>) {
         let is_full = page.len() >= asked.limit as usize;
-        let Some(wanted) = self.wanted_rows.iter().find(|range| range.lane == asked.lane && range.from == asked.from) else {
+        let Some(wanted) = self.wanted_rows.iter().find(|range| range.lane == asked.lane && range.from == asked.from)
+        else {
             return;
         };
         let wanted = wanted.clone();

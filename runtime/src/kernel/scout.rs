@@ -101,7 +101,8 @@ impl Shared {
         loop {
             let page = self.page(&which, cursor.as_ref()).await?;
             let is_last = page.len() < PAGE;
-            let reached = page.last().and_then(|woken| woken.entity.as_ref()?.alarm).filter(|_| !is_last).unwrap_or(until);
+            let reached =
+                page.last().and_then(|woken| woken.entity.as_ref()?.alarm).filter(|_| !is_last).unwrap_or(until);
             cursor = page.last().map(|woken| woken.cursor.clone());
             let goes_on = self.with(|core, _| core.extend_near(page, reached, PAGE));
             if is_last || !goes_on {
@@ -136,7 +137,9 @@ impl Shared {
     }
 
     pub(crate) async fn wait_for_room(&self) {
-        while !self.is_closed() && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace) {
+        while !self.is_closed()
+            && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace)
+        {
             let soon = self.driver.monotonic() + Duration::from_millis(5);
             race(self.scout.notified(), self.driver.sleep_until(soon)).await;
         }

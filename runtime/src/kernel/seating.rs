@@ -67,7 +67,8 @@ impl Body {
 
     /// A commit is durable: a count lets the entity go on, a record without crashes frees its place.
     pub(crate) fn seat_settled(&mut self, at: &Shared, out: &mut Effects) {
-        let crashes = self.committed.as_ref().filter(|entity| entity.parked.is_none()).map_or(0, |entity| entity.crashes);
+        let crashes =
+            self.committed.as_ref().filter(|entity| entity.parked.is_none()).map_or(0, |entity| entity.crashes);
         match self.seat {
             Seat::Counting if crashes > at.options.crashes_max => {
                 self.seat = Seat::Watched;

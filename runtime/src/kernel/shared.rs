@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast};
 
 use super::{
     Call, Options,
@@ -36,8 +36,8 @@ pub(crate) struct Shared {
     pub(crate) time: Time,
     pub(crate) window: Window,
     core: Mutex<Core>,
-    /// Hands wait here for a job.
-    pub(crate) hands: Notify,
+    /// Hands wait here for a job. It counts, so that two hands called at once are two, even if neither waits yet.
+    pub(crate) hands: Semaphore,
     /// The ringer waits here for an earlier alarm.
     pub(crate) ringer: Notify,
     /// The scout waits here for something to look for.
@@ -56,7 +56,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(store: Arc<dyn Store>, registry: Registry, driver: Arc<dyn Driver>, options: Options) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        registry: Registry,
+        driver: Arc<dyn Driver>,
+        options: Options,
+    ) -> Arc<Self> {
         let id = match options.worker.as_str() {
             "" => format!("worker-{:016x}", driver.random()),
             named => format!("{named}-{:016x}", driver.random()),
@@ -66,7 +71,7 @@ impl Shared {
             core: Mutex::new(Core::new(&options, driver.random())),
             time: Time::new(driver.clone()),
             window: Window::default(),
-            hands: Notify::new(),
+            hands: Semaphore::new(0),
             ringer: Notify::new(),
             scout: Notify::new(),
             closed: Notify::new(),
@@ -74,7 +79,7 @@ impl Shared {
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
             numbers: AtomicU64::new(0),
-            partitions: AtomicU64::new(1),
+            partitions: AtomicU64::new(u64::MAX),
             takeovers: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -111,8 +116,8 @@ impl Shared {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
             let _ = self.events.send(event);
         }
-        for _ in 0..released.hands {
-            self.hands.notify_one();
+        if released.hands > 0 {
+            self.hands.add_permits(released.hands);
         }
         if released.ring {
             self.ringer.notify_one();
@@ -169,7 +174,8 @@ impl Shared {
     pub(crate) fn close(&self) {
         self.close_door();
         self.is_closed.store(true, Ordering::Relaxed);
-        for bell in [&self.hands, &self.ringer, &self.scout, &self.closed] {
+        self.hands.close();
+        for bell in [&self.ringer, &self.scout, &self.closed] {
             bell.notify_waiters();
             bell.notify_one();
         }

@@ -1,10 +1,6 @@
 //! Where a turn's input came from, whole, so that the turn can be taken again.
 
-use crate::{
-    Cause, Input, MessageId, Millis, Outcome, Ticket, Work,
-    kernel::pending::Pending,
-    store::Letter,
-};
+use crate::{Cause, Input, MessageId, Millis, Outcome, Ticket, Work, kernel::pending::Pending, store::Letter};
 
 /// What a turn answers to. It is kept with the turn's commit until that is durable.
 #[derive(Debug)]

@@ -292,10 +292,16 @@ impl Body {
     /// The limits of K3, and the rule that only who borrows the struct may change it.
     fn check(&self, commit: &Commit, source: &Source, at: &Shared) -> Result<(), Error> {
         let limits = &at.options;
-        let within = |what, found, limit| if found > limit { Err(Error::TooLarge { what, found, limit }) } else { Ok(()) };
+        let within =
+            |what, found, limit| if found > limit { Err(Error::TooLarge { what, found, limit }) } else { Ok(()) };
         let payload = |bytes: &Bytes| within(Limit::PayloadBytes, bytes.len(), limits.payload_bytes_max);
         commit.head.iter().chain(&commit.state).try_for_each(payload)?;
-        commit.put.iter().map(|row| &row.body).chain(commit.send.iter().map(|message| &message.body)).try_for_each(payload)?;
+        commit
+            .put
+            .iter()
+            .map(|row| &row.body)
+            .chain(commit.send.iter().map(|message| &message.body))
+            .try_for_each(payload)?;
         commit.replies.iter().filter_map(|(_, reply)| reply.as_ref().ok()).try_for_each(payload)?;
         commit.put.iter().try_for_each(|row| within(Limit::KeyBytes, row.key.len(), crate::key_bytes_max()))?;
         within(Limit::CommitBytes, commit.weight(), limits.commit_bytes_max)?;

@@ -69,7 +69,8 @@ pub(crate) struct Place(Arc<AtomicUsize>);
 
 impl Place {
     pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let taken = places.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1));
+        let taken =
+            places.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1));
         taken.ok().map(|_| Self(places.clone()))
     }
 
@@ -108,7 +109,8 @@ impl Body {
         if self.listed.is_empty() || !self.may_start_work(at) {
             return;
         }
-        let Some(definition) = self.committed.as_ref().and_then(|entity| at.registry.get(&entity.definition).ok()) else {
+        let Some(definition) = self.committed.as_ref().and_then(|entity| at.registry.get(&entity.definition).ok())
+        else {
             return;
         };
         let definition = definition.clone();
@@ -121,13 +123,18 @@ impl Body {
 
     fn may_start_work(&self, at: &Shared) -> bool {
         let parked = self.tip.as_ref().is_none_or(|entity| entity.parked.is_some());
-        self.is_warm && !parked && self.seat.is_taken() && !at.is_closing() && self.lease.is_valid(at.driver.monotonic())
+        self.is_warm
+            && !parked
+            && self.seat.is_taken()
+            && !at.is_closing()
+            && self.lease.is_valid(at.driver.monotonic())
     }
 
     /// Running, or ended and its end not settled yet: (work, attempt) ends once.
     fn is_under_way(&self, work: &Work) -> bool {
         let same = |other: &Work| other.id == work.id && other.attempt == work.attempt;
-        let ended = |source: &Source| matches!(source, Source::End(End { work, origin: Origin::Listed, .. }) if same(work));
+        let ended =
+            |source: &Source| matches!(source, Source::End(End { work, origin: Origin::Listed, .. }) if same(work));
         self.running.iter().any(|running| matches!(running.origin, Origin::Listed) && same(&running.work))
             || self.ends.iter().any(|end| matches!(end.origin, Origin::Listed) && same(&end.work))
             || self.later.iter().any(|(_, source)| ended(source))
@@ -202,7 +209,9 @@ impl Body {
         let (mut fresh, entity) = (Hot::default(), self.committed.as_ref());
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
-            Ok(future) => self.launch(work, origin, Watched { future, pulse, driver: at.driver.clone() }, place, at, out),
+            Ok(future) => {
+                self.launch(work, origin, Watched { future, pulse, driver: at.driver.clone() }, place, at, out)
+            }
             Err(message) => {
                 let end = End { work, outcome: Outcome::Panicked(message), origin, attempts: 0 };
                 self.ends.push_back(end);

@@ -74,7 +74,8 @@ impl Shared {
             match self.write(&mut flight).await {
                 Ok(verdicts) => {
                     self.store_recovered();
-                    let settled = verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
+                    let settled =
+                        verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
                     let settled: Vec<_> = settled.collect();
                     self.settle_all(&flight, settled);
                     break;
@@ -131,7 +132,8 @@ impl Shared {
                 }
             }
         };
-        let rulings: Vec<_> = flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
+        let rulings: Vec<_> =
+            flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
         mutants::doubled_delivery(self, flight, &rulings).await;
         let keep: Vec<bool> = rulings.iter().map(Option::is_none).collect();
         self.settle_all(flight, rulings);

@@ -1,9 +1,6 @@
 //! A store that counts what is asked of it, for tests that assert what an operation costs.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
     After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, Verdict, Want, Woken, Worker,
@@ -14,7 +11,7 @@ use crate::Millis;
 #[derive(Debug)]
 pub struct Counting<S> {
     inner: S,
-    counters: Arc<Counters>,
+    counters: Counters,
 }
 
 /// What was asked of a store so far. Subtract two to get what lies between them.
@@ -65,7 +62,7 @@ struct Counters {
 impl<S: Store> Counting<S> {
     /// Counts what is asked of `inner` from now on.
     pub fn new(inner: S) -> Self {
-        Self { inner, counters: Arc::default() }
+        Self { inner, counters: Counters::default() }
     }
 
     /// The store behind it.
@@ -174,5 +171,24 @@ impl<S: Store> Store for Counting<S> {
 
     fn hints(&self) -> Hints {
         self.inner.hints()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{driver::block_on, store::Memory};
+
+    #[test]
+    fn calls_are_counted_and_a_span_is_the_difference() {
+        let store = Counting::new(Memory::new(|| Millis(0), 1));
+        block_on(store.commit(&Batch::default())).unwrap();
+        let before = store.counts();
+        block_on(store.read(&[])).unwrap();
+        block_on(store.sweep(Millis(0), 1)).unwrap();
+        block_on(store.list(&Query::default())).unwrap();
+        assert_eq!((before.commits, before.read_calls), (1, 0));
+        let expected = StoreCounts { read_calls: 1, sweeps: 1, lists: 1, ..StoreCounts::default() };
+        assert_eq!(store.counts().since(before), expected);
     }
 }

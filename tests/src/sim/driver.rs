@@ -49,7 +49,7 @@ impl Driver for VirtualDriver {
     }
 
     fn monotonic(&self) -> Duration {
-        self.executor.monotonic() - self.start
+        self.executor.monotonic_of_process() - self.start
     }
 
     fn random(&self) -> u64 {

@@ -155,6 +155,7 @@ impl FaultyStore {
             // A process that was killed inside a poll makes no more calls.
             pending::<()>().await;
         }
+        self.yield_sometimes().await;
         if self.world.is_calm() {
             return Ok(());
         }
@@ -164,6 +165,15 @@ impl FaultyStore {
             self.world.chronicle.sometimes(if full { "a store was full" } else { "a store was away" });
         }
         met
+    }
+
+    /// The store in memory answers within the poll; a real one lets everybody else go on meanwhile.
+    async fn yield_sometimes(&self) {
+        let yields = lock(&self.chance).permille(self.world.swarm.faults.yields);
+        if yields {
+            let now = self.world.executor.monotonic();
+            self.world.executor.sleep_until(now + Duration::from_nanos(1)).await;
+        }
     }
 
     async fn crash(&self) {

@@ -2,10 +2,13 @@
 //! come to its end.
 
 use std::{
+    future::poll_fn,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -125,20 +128,20 @@ fn at_rest(world: &World) -> bool {
     all_open && world.clients_left() == 0 && check::unfinished(world).is_empty()
 }
 
+/// Says what does not end, and what the kernels think of it.
 async fn stuck(world: &Arc<World>) {
-    let clients = world.clients_left();
-    if clients > 0 {
-        world.chronicle.violation(Class::Stuck, "R4", format!("{clients} callers wait for an answer"));
-    }
-    for why in check::unfinished(world) {
-        world.chronicle.violation(Class::Stuck, "R7", why);
-    }
+    let explained = explain(world).await;
+    let mut why = check::unfinished(world);
+    why.extend(world.ledger.waiting().map(|asked| format!("a caller waits for an answer to {asked}")));
     for number in 0..world.processes.count() {
         if world.processes.kernel(number).is_none() {
-            world.chronicle.violation(Class::Stuck, "R1", format!("k{number} does not open"));
+            why.push(format!("k{number} does not open"));
         }
     }
-    explain(world).await;
+    why.extend(explained);
+    for why in why {
+        world.chronicle.violation(Class::Stuck, "R7", why);
+    }
 }
 
 /// A caller who gave up may be let in later, and knows nothing of it; a real line has leases for that.
@@ -159,8 +162,12 @@ async fn empty_lines(world: &Arc<World>) {
 }
 
 async fn finish(world: &Arc<World>) {
+    let explained = explain(world).await;
     check::finish(world);
-    explain(world).await;
+    for why in explained {
+        let stuck = why.ends_with(&Wait::Stuck.to_string());
+        world.chronicle.check(!stuck, Class::Stuck, "R7", || why);
+    }
     for number in 0..world.processes.count() {
         if let Some(kernel) = world.processes.kernel(number) {
             let stuck = kernel.counts().stuck;
@@ -171,15 +178,26 @@ async fn finish(world: &Arc<World>) {
     }
 }
 
-/// Asks every kernel what each key waits for: nothing may be stuck (R7).
-async fn explain(world: &Arc<World>) {
+/// Asks every owner what each key waits for (R7).
+async fn explain(world: &Arc<World>) -> Vec<String> {
+    let mut all = Vec::new();
     for (_, member) in world.cast.iter() {
         for number in 0..world.processes.count() {
             let Some(kernel) = world.processes.kernel(number) else { continue };
-            let Ok(explained) = kernel.explain(&member.key).await else { continue };
-            world.chronicle.note(|| format!("k{number}: {explained}"));
-            let stuck = explained.waits.contains(&Wait::Stuck);
-            world.chronicle.check(!stuck, Class::Stuck, "R7", || format!("k{number}: {explained}"));
+            let asking = kernel.explain(&member.key);
+            let Some(Ok(explained)) = within(world, Duration::from_secs(1), asking).await else { continue };
+            all.push(format!("k{number}: {explained}"));
         }
     }
+    all
+}
+
+/// What comes out in time, if it does.
+async fn within<T>(world: &World, span: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut late) = (pin!(future), pin!(world.executor.sleep(span)));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => late.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }

@@ -1,6 +1,9 @@
 //! Who is doing what at this moment, as the code itself reports it.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use drystone_runtime::{Borrow, Cx, Key, Work};
 
@@ -16,6 +19,7 @@ pub struct Ledger {
     running: Arc<Mutex<Vec<Running>>>,
     numbered: Mutex<u64>,
     inside: Mutex<Vec<(Key, u64)>>,
+    asking: Mutex<BTreeMap<u64, (Key, &'static str)>>,
 }
 
 struct Running {
@@ -71,6 +75,22 @@ impl Ledger {
     /// A caller leaves.
     pub fn left(&self, number: u64) {
         lock(&self.inside).retain(|(_, inside)| *inside != number);
+    }
+
+    /// A caller asks, under this number.
+    pub fn asks(&self, number: u64, key: &Key, verb: &'static str) {
+        lock(&self.asking).insert(number, (key.clone(), verb));
+    }
+
+    /// It was answered, or gave up.
+    pub fn asked(&self, number: u64) {
+        lock(&self.asking).remove(&number);
+    }
+
+    /// What callers wait for.
+    pub fn waiting(&self) -> impl Iterator<Item = String> {
+        let asking: Vec<_> = lock(&self.asking).values().map(|(key, verb)| format!("`{verb}` of {key}")).collect();
+        asking.into_iter()
     }
 
     fn number(&self) -> u64 {

@@ -1,12 +1,19 @@
 //! Panics are part of the game: toys panic on purpose, and a kernel that panics is a finding. None is printed.
 
-use std::{cell::RefCell, panic, sync::Once};
+use std::{
+    backtrace::{Backtrace, BacktraceStatus},
+    cell::RefCell,
+    fmt::Write,
+    panic,
+    sync::Once,
+};
 
 thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From now on panics are kept, not printed: thousands of histories panic on purpose.
+/// From now on panics are kept, not printed: thousands of histories panic on purpose. With `RUST_BACKTRACE`
+/// they are kept with where they came from.
 pub fn quiet() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -15,7 +22,11 @@ pub fn quiet() {
                 let mut last = last.borrow_mut();
                 last.clear();
                 // Writing to a string does not fail.
-                let _ = std::fmt::Write::write_fmt(&mut *last, format_args!("{info}"));
+                let _ = write!(last, "{info}");
+                let trace = Backtrace::capture();
+                if trace.status() == BacktraceStatus::Captured {
+                    let _ = write!(last, "\n{trace}");
+                }
             });
         }));
     });

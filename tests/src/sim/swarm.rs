@@ -89,6 +89,8 @@ pub struct Traffic {
 /// What the store does to its callers, each in so many of a thousand calls.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
+    /// Others go on while it answers.
+    pub yields: u32,
     /// It takes a while.
     pub slow: u32,
     /// How long a while, at most.
@@ -220,11 +222,13 @@ impl Traffic {
 
 impl Faults {
     fn draw(chance: &mut Chance) -> Self {
+        let yields = chance.pick(&[0, 200, 1000]);
         if chance.permille(200) {
-            return Self::default();
+            return Self { yields, ..Self::default() };
         }
         let mut share = |most: &[u32]| if chance.permille(350) { chance.pick(most) } else { 0 };
         Self {
+            yields,
             slow: share(&[50, 300, 900]),
             slow_ms: u64::from(share(&[5, 50, 400])) + 1,
             error_before: share(&[10, 50, 200]),

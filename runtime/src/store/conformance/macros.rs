@@ -15,6 +15,7 @@
 ///     let store: Arc<dyn Store> = Arc::new(Memory::new(move || clock.now(), partitions));
 ///     move || ready(store.clone())
 /// });
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! conformance {
@@ -24,8 +25,9 @@ macro_rules! conformance {
 
             #[allow(dead_code, reason = "every test uses it; outside of tests there are none")]
             fn make(clock: $crate::store::conformance::Clock, partitions: u32) -> $crate::store::conformance::Opener {
-                fn typed<F>(make: impl FnOnce($crate::store::conformance::Clock, u32) -> F)
-                -> impl FnOnce($crate::store::conformance::Clock, u32) -> F {
+                fn typed<F>(
+                    make: impl FnOnce($crate::store::conformance::Clock, u32) -> F,
+                ) -> impl FnOnce($crate::store::conformance::Clock, u32) -> F {
                     make
                 }
                 $crate::store::conformance::Opener::new(typed($make)(clock, partitions))
@@ -86,8 +88,8 @@ macro_rules! conformance {
                     a_released_partition_given_up_uncleanly_is_not_clean
                     what_is_released_is_free_at_once
                     who_does_not_hold_a_partition_cannot_release_it
-                    a_worker_can_take_its_own_again_under_a_new_epoch
-                    what_nobody_holds_is_taken_before_ones_own
+                    a_worker_that_released_its_own_takes_it_again_under_a_new_epoch
+                    who_takes_more_keeps_what_it_has
                     the_owners_of_the_others_are_named
                     owners_whose_leases_are_over_are_not_named
                     a_lease_without_end_does_not_overflow

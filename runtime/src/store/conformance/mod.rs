@@ -48,8 +48,10 @@ mod tests {
             include_str!("sweeps.rs"),
             include_str!("times.rs"),
         ];
-        let listed: Vec<&str> = include_str!("macros.rs").split(|end: char| end.is_whitespace() || end == ';').collect();
-        let cases = sources.iter().flat_map(|source| source.lines().filter_map(|line| line.strip_prefix("pub async fn ")));
+        let listed: Vec<&str> =
+            include_str!("macros.rs").split(|end: char| end.is_whitespace() || end == ';').collect();
+        let cases =
+            sources.iter().flat_map(|source| source.lines().filter_map(|line| line.strip_prefix("pub async fn ")));
         let names: Vec<&str> = cases.filter_map(|case| case.split('(').next()).collect();
         assert!(names.len() >= 80, "only {} cases", names.len());
         for name in names {

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
-use super::fixture::{LEASE, PARTITIONS, START, World, birth, destroy, drop_lane, key, key_in, message, put, reply, worker};
+use super::fixture::{
+    LEASE, PARTITIONS, START, World, birth, destroy, drop_lane, key, key_in, message, put, reply, worker,
+};
 use crate::{
     Fingerprint, Millis, Partition,
     store::{Config, Found, Read, Verdict, Write},

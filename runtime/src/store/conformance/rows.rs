@@ -33,8 +33,7 @@ pub async fn rows_are_born_with_their_entity(world: &mut World) {
 
 /// Q1
 pub async fn rows_are_in_bytewise_order(world: &mut World) {
-    let all: [&'static [u8]; 9] =
-        [b"", b"\0", b"\0\0", b"A", b"a", b"a\0", b"aa", "\u{1f600}".as_bytes(), b"\xff\xff"];
+    let all: [&'static [u8]; 9] = [b"", b"\0", b"\0\0", b"A", b"a", b"a\0", b"aa", "\u{1f600}".as_bytes(), b"\xff\xff"];
     let mut shuffled = all;
     shuffled.reverse();
     let entity = with_rows(world, &shuffled).await;
@@ -87,7 +86,10 @@ pub async fn rows_of_two_entities_do_not_mix(world: &mut World) {
     let (one, two) = (world.born(&key_in(0, 0)), world.born(&key_in(0, 1)));
     let rows = |entity: &Entity, row| Write { rows: put("lane", [row]), ..birth(entity) };
     world.commit(vec![rows(&one, "1"), rows(&two, "2")]).await;
-    assert_eq!((world.lane(one.id, "lane").await, world.lane(two.id, "lane").await), (vec!["1".into()], vec!["2".into()]));
+    assert_eq!(
+        (world.lane(one.id, "lane").await, world.lane(two.id, "lane").await),
+        (vec!["1".into()], vec!["2".into()])
+    );
 }
 
 /// E4

@@ -131,9 +131,7 @@ pub async fn the_last_moment_and_moments_before_1970_are_due_in_order(world: &mu
 /// R3
 pub async fn only_the_partitions_asked_for_are_scanned(world: &mut World) {
     for number in 0..4 {
-        world
-            .bind_with(&key_in(number, 0), |entity| (entity.alarm, entity.active) = (Some(Millis(1)), true))
-            .await;
+        world.bind_with(&key_in(number, 0), |entity| (entity.alarm, entity.active) = (Some(Millis(1)), true)).await;
         world.bind_with(&key_in(number, 1), |entity| entity.parked = Some(Parked::Unregistered)).await;
         let from = world.born(&key_in(0, 2 + number as usize));
         world.applied(Write { sent: vec![message(from.version, 0, &key_in(number, 0))], ..birth(&from) }).await;
@@ -173,8 +171,7 @@ pub async fn active_entities_are_found_by_id(world: &mut World) {
 /// R1
 pub async fn an_entity_at_rest_or_parked_is_not_active(world: &mut World) {
     let entity = world.bind_with(&key("a"), |entity| entity.active = true).await;
-    let poisoned =
-        |entity: &mut Entity| (entity.active, entity.parked) = (true, Some(Parked::Poisoned("why".into())));
+    let poisoned = |entity: &mut Entity| (entity.active, entity.parked) = (true, Some(Parked::Poisoned("why".into())));
     world.bind_with(&key("b"), poisoned).await;
     assert_eq!(world.woken(&active()).await, [key("a")]);
     let rested = Entity { active: false, ..world.next(&entity) };

@@ -60,17 +60,9 @@ impl Tables {
         Some(owner)
     }
 
-    fn take(
-        &mut self,
-        now: Millis,
-        worker: &Worker,
-        at_most: u32,
-        until: Millis,
-    ) -> Result<Vec<Lease>, StoreError> {
+    fn take(&mut self, now: Millis, worker: &Worker, at_most: u32, until: Millis) -> Result<Vec<Lease>, StoreError> {
         let mut open: Vec<usize> = (0..self.owners.len()).collect();
-        open.retain(|&index| self.owners[index].holder(now).is_none_or(|holder| holder.id == worker.id));
-        // What nobody holds first: who asks for more does not want its own again.
-        open.sort_by_key(|&index| self.owners[index].holder(now).is_some());
+        open.retain(|&index| self.owners[index].holder(now).is_none());
         open.truncate(at_most as usize);
         let mut leases = Vec::new();
         for index in open {

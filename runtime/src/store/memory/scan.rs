@@ -50,8 +50,10 @@ impl Tables {
         // No name lies between a lane and the same with a NUL behind it.
         let end = Bound::Excluded((entity, Lane::from(format!("{}\0", range.lane)), RowKey::new()));
         let from = range.from.clone().map(|key| Bound::Included(place(key)));
-        let row = |((_, lane, key), body): (&(Version, Lane, RowKey), &Bytes)| {
-            Row { lane: lane.clone(), key: key.clone(), body: body.clone() }
+        let row = |((_, lane, key), body): (&(Version, Lane, RowKey), &Bytes)| Row {
+            lane: lane.clone(),
+            key: key.clone(),
+            body: body.clone(),
         };
         let limit = range.limit as usize;
         if range.backwards {

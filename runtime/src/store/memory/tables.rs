@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::lease::Owner;
 use crate::{
-    Entity, Fingerprint, Key, Lane, MessageId, Name, Partition, RowKey, Version,
+    Entity, Fingerprint, Key, Lane, MessageId, Millis, Name, Partition, RowKey, Version,
     planted::Bug,
     store::{After, Batch, Guard, Letter, Once, Remembered, Touched, Verdict, Write},
 };
@@ -22,7 +22,7 @@ pub(super) struct Tables {
     pub(super) bound: BTreeMap<Key, Version>,
     pub(super) entities: BTreeMap<Version, Entity>,
     /// Of entities with an alarm: the order in which they ring.
-    pub(super) alarms: BTreeSet<(crate::Millis, Version)>,
+    pub(super) alarms: BTreeSet<(Millis, Version)>,
     pub(super) rows: BTreeMap<(Version, Lane, RowKey), Bytes>,
     /// Dropped lanes that are not swept yet, and whether they are held.
     pub(super) dropped: BTreeMap<(Version, Lane), bool>,
@@ -72,13 +72,12 @@ impl Tables {
 
     fn check_epoch(&self, batch: &Batch, write: &Write) -> Result<(), Verdict> {
         let named = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
-        let (Some(&(partition, epoch)), Some(owner)) = (named, self.owners.get(write.partition.0 as usize)) else {
+        let (Some(&(_, epoch)), Some(owner)) = (named, self.owners.get(write.partition.0 as usize)) else {
             return Err(Verdict::Refused(format!("the batch names no epoch of partition {}", write.partition.0)));
         };
         if owner.epoch == epoch || Bug::NoEpochCheck.planted() {
             return Ok(());
         }
-        tracing::debug!(partition = partition.0, "a batch of an owner that was replaced is fenced");
         Err(Verdict::Fenced(owner.epoch))
     }
 

@@ -160,8 +160,10 @@ impl<'a> Applier<'a> {
 
     fn lanes(&self, write: &Write) -> Result<(), Fault> {
         let drop = "INSERT INTO gone VALUES (?1, 0, ?2, ?3) ON CONFLICT DO UPDATE SET held = excluded.held";
-        for (dropped, id) in write.drop.iter().zip(std::iter::repeat(write.entity())) {
-            self.execute(drop, params![id.map(Signed), dropped.lane.as_str(), dropped.held])?;
+        if let Some(id) = write.entity() {
+            for dropped in &write.drop {
+                self.execute(drop, params![Signed(id), dropped.lane.as_str(), dropped.held])?;
+            }
         }
         let release = "UPDATE gone SET held = 0 WHERE entity = ?1 AND whole = 0 AND lane = ?2 AND held = 1";
         for (id, lane) in &write.release {
@@ -199,12 +201,11 @@ impl<'a> Applier<'a> {
 
     fn inbox(&self, write: &Write) -> Result<(), Fault> {
         let (partition, space, key) = (write.partition.0, write.key.space.as_str(), &write.key.key[..]);
-        let take =
-            "DELETE FROM inbox WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
+        let take = "DELETE FROM inbox WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
         for id in &write.taken {
             let taken = self.execute(take, params![partition, space, key, Signed(id.version), id.index])?;
             if taken == 0 {
-                return Err(self.stale(write)?);
+                return Err(stale(write));
             }
         }
         let retry = "UPDATE inbox SET attempts = ?6, at = ?7 \
@@ -245,23 +246,22 @@ impl<'a> Applier<'a> {
         let (space, key, once) = (write.key.space.as_str(), &write.key.key[..], &reply.once[..]);
         let (hash, until, body) = (bits(reply.hash), reply.expires_at.0, Payload(&reply.reply));
         if self.execute(sql, params![space, key, once, hash, until, body, self.batch.now.0])? == 0 {
-            return Err(self.stale(write)?);
+            return Err(stale(write));
         }
         Ok(())
-    }
-
-    /// The guard held, but something else did not: the version found is the one that was guarded.
-    fn stale(&self, write: &Write) -> Result<Fault, Error> {
-        let found = match write.guard {
-            Guard::At { version, .. } => Some(version),
-            Guard::Absent => None,
-        };
-        Ok(Fault::Verdict(Verdict::Stale(found)))
     }
 
     fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Error> {
         self.connection.prepare_cached(sql)?.execute(parameters)
     }
+}
+
+/// The guard held, but something else did not: the version found is the one that was guarded.
+fn stale(write: &Write) -> Fault {
+    Fault::Verdict(Verdict::Stale(match write.guard {
+        Guard::At { version, .. } => Some(version),
+        Guard::Absent => None,
+    }))
 }
 
 /// Whether the guard statement is all there is to it.

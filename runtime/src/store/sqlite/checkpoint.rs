@@ -1,8 +1,8 @@
 //! Moving the write-ahead log into the file, beside the writer.
 //!
-//! SQLite would do it in whichever commit comes next, which then takes long. Here a thread does what can be
-//! done while others write, from a quarter of the limit on, and cuts the log to nothing when nobody writes.
-//! Only beyond the limit does the writer itself stop for it, and then most is done (fB10).
+//! SQLite would do it in whichever commit comes next, which then takes long. Here a thread does nearly all of
+//! it while others write, from a quarter of the limit on, and cuts the log to nothing when nobody writes. Only
+//! beyond the limit, when readers were in the way, does the writer itself stop for it (fB10).
 
 use std::{
     sync::{Arc, PoisonError},
@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::{
     failure::failure,
-    writer::{Log, Writer, empty_log},
+    writer::{Log, Writer},
 };
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -64,7 +64,7 @@ fn run(writer: &Writer, connection: &Connection) {
             Todo::Empty => {
                 // Nobody writes; whoever begins now waits for the lock, and not for a busy file.
                 let _pause = writer.pause();
-                empty_log(connection);
+                writer.opening().empty_log(connection);
             }
             Todo::End => return,
         }
@@ -97,13 +97,22 @@ fn wait(log: &Log, emptied_at: &mut u64) -> Todo {
     }
 }
 
-/// Copies what no reader needs, while others go on.
+/// Copies the log into the file: nearly all of it while others write, then the rest while they wait a moment.
+///
+/// A log that is copied whole is written over from its beginning by whoever comes next, in place; one that is
+/// not grows, and to sync a file that grows costs more.
 fn copy(writer: &Writer, connection: &Connection) {
+    passive(connection);
+    let _pause = writer.pause();
+    passive(connection);
+    let mut state = writer.log.lock();
+    // If a reader is in the way it grows all the same; then not again at every commit.
+    state.checkpoint_above = state.bytes + writer.checkpoint_above() / 4;
+}
+
+fn passive(connection: &Connection) {
     let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     if let Err(error) = copied.map_err(failure) {
         tracing::warn!(%error, "the write-ahead log could not be copied into the file");
     }
-    let mut state = writer.log.lock();
-    // The log begins anew only when a writer finds it copied whole; until then not again at every commit.
-    state.checkpoint_above = state.bytes + writer.checkpoint_above() / 4;
 }

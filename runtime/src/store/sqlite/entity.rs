@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Error, Row, named_params, types::Type};
 
 use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
-use crate::{Entity, Fingerprint, Key, Partition, Parked, Phase, Status, Version, WorkId};
+use crate::{Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
 
 /// What [`entity`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, space, key, kind, definition, config, version, status, phase, alarm_at, active, \
@@ -72,11 +72,7 @@ fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<&str>) {
 }
 
 /// The birth of an entity; changes nothing if its key is bound or its id was given out.
-pub(super) fn insert(
-    connection: &Connection,
-    partition: Partition,
-    entity: &Entity,
-) -> Result<usize, Error> {
+pub(super) fn insert(connection: &Connection, partition: Partition, entity: &Entity) -> Result<usize, Error> {
     let (parked, parked_why) = parked_columns(entity.parked.as_ref());
     let sql = "INSERT INTO entity (id, partition, space, key, kind, definition, config, version, status, phase, \
          alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
@@ -108,11 +104,7 @@ pub(super) fn insert(
 }
 
 /// Every column of an entity that can change, guarded by the version it had.
-pub(super) fn update_all(
-    connection: &Connection,
-    entity: &Entity,
-    before: Version,
-) -> Result<usize, Error> {
+pub(super) fn update_all(connection: &Connection, entity: &Entity, before: Version) -> Result<usize, Error> {
     let (parked, parked_why) = parked_columns(entity.parked.as_ref());
     let sql = "UPDATE entity SET kind = :kind, definition = :definition, config = :config, version = :version, \
          status = :status, phase = :phase, alarm_at = :alarm_at, active = :active, crashes = :crashes, \

@@ -33,12 +33,10 @@ impl From<Error> for Fault {
 
 fn kind(error: &Error) -> StoreErrorKind {
     match error {
-        // What we read is what we wrote, or the file is damaged.
-        Error::FromSqlConversionFailure(..) | Error::InvalidColumnType(..) | Error::IntegralValueOutOfRange(..) => {
-            StoreErrorKind::Corrupt
-        }
-        Error::QueryReturnedNoRows => StoreErrorKind::Corrupt,
-        _ => error.sqlite_error_code().map_or(StoreErrorKind::Misused, kind_of_code),
+        Error::ToSqlConversionFailure(_) => StoreErrorKind::Misused,
+        // The statements are ours and fit the tables that we made; what we read is what we wrote. Or the file
+        // is damaged.
+        _ => error.sqlite_error_code().map_or(StoreErrorKind::Corrupt, kind_of_code),
     }
 }
 

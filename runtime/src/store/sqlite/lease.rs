@@ -8,12 +8,7 @@ use crate::{
     store::{Claimed, Lease, Want, Worker},
 };
 
-pub(super) fn claim(
-    connection: &Connection,
-    now: Millis,
-    worker: &Worker,
-    want: &Want,
-) -> Result<Claimed, Error> {
+pub(super) fn claim(connection: &Connection, now: Millis, worker: &Worker, want: &Want) -> Result<Claimed, Error> {
     let leases = match want {
         Want::Take { at_most, lease } => take(connection, now, worker, *at_most, now.after(*lease))?,
         Want::Renew { held, lease, now: told } => renew(connection, held, now.after(*lease), *told)?,
@@ -34,7 +29,7 @@ fn take(
     at_most: u32,
     until: Millis,
 ) -> Result<Vec<Lease>, Error> {
-    let mut leases = open(connection, now, worker, at_most)?;
+    let mut leases = open(connection, now, at_most)?;
     for lease in &mut leases {
         lease.epoch = next_epoch(connection)?;
         let sql = "UPDATE partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0 \
@@ -45,14 +40,18 @@ fn take(
     Ok(leases)
 }
 
-/// Partitions that can be taken, as they are before. What nobody holds comes first: who asks for more does not
-/// want its own again.
-fn open(connection: &Connection, now: Millis, worker: &Worker, at_most: u32) -> Result<Vec<Lease>, Error> {
+/// Partitions that can be taken, as they are before.
+fn open(connection: &Connection, now: Millis, at_most: u32) -> Result<Vec<Lease>, Error> {
     let sql = "SELECT id, epoch, clean, highest FROM partition \
-         WHERE owner IS NULL OR lease_until <= ?1 OR owner = ?2 \
-         ORDER BY owner IS NOT NULL AND lease_until > ?1, id LIMIT ?3";
+         WHERE owner IS NULL OR lease_until <= ?1 ORDER BY id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    statement.query_map(params![now.0, worker.id.as_str(), at_most], lease)?.collect()
+    statement.query_map(params![now.0, at_most], lease)?.collect()
+}
+
+/// Ends every lease. Whoever holds the lock beside the file is the only engine: what a dead one held need not be
+/// waited for. How it ended stays as it is.
+pub(super) fn end_all(connection: &Connection) -> Result<(), Error> {
+    connection.execute("UPDATE partition SET owner = NULL, address = NULL, lease_until = 0", []).map(drop)
 }
 
 fn renew(

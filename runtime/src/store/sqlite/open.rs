@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags, types::Value};
 use super::{failure::failure, options::SqliteOptions, schema};
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How long a connection waits for another one. Ours never wait for each other: it is for other processes.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// How long the writer waits for readers when the log must be emptied; ours are done by then.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Statements kept prepared per connection: more than there are.
 const STATEMENTS: usize = 64;
@@ -29,6 +29,8 @@ struct Inner {
     partitions: u32,
     max_pages: Option<u32>,
     log_bytes: u64,
+    /// Ours never wait for each other: it is for other processes.
+    busy_wait: Duration,
     check: bool,
 }
 
@@ -48,6 +50,7 @@ impl Opening {
             partitions: options.partitions,
             max_pages: options.max_pages,
             log_bytes: options.wal_bytes_max / 4,
+            busy_wait: options.busy_wait,
             check: options.check,
         };
         Ok((lock, Self(Arc::new(inner))))
@@ -55,6 +58,7 @@ impl Opening {
 
     /// The first connection: checks whose file it is, and brings it up to date.
     pub(super) fn first(&self) -> Result<Connection, StoreError> {
+        self.refuse_stump()?;
         let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         schema::check(&connection)?;
         if self.0.check {
@@ -62,7 +66,19 @@ impl Opening {
         }
         self.set_up(&connection)?;
         schema::migrate(&mut connection, self.0.partitions).map_err(failure)?;
+        super::lease::end_all(&connection).map_err(failure)?;
         Ok(connection)
+    }
+
+    /// SQLite takes a file shorter than its least page for an empty one, and would begin anew over what is
+    /// left of a store.
+    fn refuse_stump(&self) -> Result<(), StoreError> {
+        let found = std::fs::metadata(&self.0.path).map_err(|error| unopened(&self.0.path, error))?;
+        if found.is_file() && (1..512).contains(&found.len()) {
+            let message = format!("{} was cut short, or is no store; restore it", self.0.path.display());
+            return Err(StoreError::new(StoreErrorKind::Corrupt, message));
+        }
+        Ok(())
     }
 
     /// A connection that may write.
@@ -81,6 +97,15 @@ impl Opening {
         Ok(connection)
     }
 
+    /// Copies the log into the file and cuts it to nothing, if no reader is in the way.
+    pub(super) fn empty_log(&self, connection: &Connection) {
+        let empty = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let emptied = connection.busy_timeout(PATIENCE).and_then(|()| empty());
+        if let Err(error) = emptied.and_then(|()| connection.busy_timeout(self.0.busy_wait)) {
+            tracing::warn!(%error, "the write-ahead log could not be emptied");
+        }
+    }
+
     /// How long the write-ahead log is. It is asked for by name, never opened (fB12).
     pub(super) fn log_bytes(&self) -> u64 {
         let mut log = self.0.path.clone().into_os_string();
@@ -92,7 +117,7 @@ impl Opening {
         // Every connection is behind a lock of ours; SQLite's own would be a second one.
         let connection =
             Connection::open_with_flags(&self.0.path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failure)?;
-        connection.busy_timeout(BUSY).map_err(failure)?;
+        connection.busy_timeout(self.0.busy_wait).map_err(failure)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(connection)
     }
@@ -150,8 +175,7 @@ fn no_answer(error: rusqlite::Error) -> Result<(), rusqlite::Error> {
 }
 
 fn check_integrity(connection: &Connection) -> Result<(), StoreError> {
-    let found: String =
-        connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(failure)?;
+    let found: String = connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(failure)?;
     if found == "ok" {
         return Ok(());
     }
@@ -200,4 +224,36 @@ fn unopened(path: &Path, error: io::Error) -> StoreError {
         _ => StoreErrorKind::Unavailable,
     };
     StoreError::new(kind, format!("{} cannot be opened: {error}", path.display())).because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K4
+    #[test]
+    fn every_connection_is_set_up_as_promised() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
+        let first = opening.first().unwrap();
+        for connection in [first, opening.writing().unwrap()] {
+            let found = |name| connection.pragma_query_value(None, name, |row| row.get::<_, Value>(0)).unwrap();
+            assert_eq!(found("journal_mode"), Value::Text("wal".into()));
+            assert_eq!(found("synchronous"), Value::Integer(2));
+            assert_eq!(found("wal_autocheckpoint"), Value::Integer(0));
+            assert_eq!(found("mmap_size"), Value::Integer(0));
+            assert_eq!(found("journal_size_limit"), Value::Integer(16 << 20));
+            assert_eq!(found("busy_timeout"), Value::Integer(5000));
+        }
+        let reader = opening.reading().unwrap();
+        assert!(reader.execute("DELETE FROM entity", []).is_err());
+    }
+
+    /// K4
+    #[test]
+    fn a_setting_that_is_not_taken_is_refused() {
+        let connection = Connection::open_in_memory().unwrap();
+        let error = set(&connection, "journal_mode", "wal".to_owned()).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported);
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use crate::Millis;
@@ -25,6 +25,9 @@ pub struct SqliteOptions {
     /// on a thread empties it beside the writer. A reader in another process that stays in one transaction
     /// can make it longer. Default 64 MiB.
     pub wal_bytes_max: u64,
+    /// How long a call waits for another process that writes to the file, before it is refused with
+    /// [`Busy`](crate::store::StoreErrorKind::Busy). Default 5 seconds.
+    pub busy_wait: Duration,
     /// How many reads can be under way at once. Default 3.
     pub readers: usize,
     /// Whether the whole file is checked for damage when it is opened, which takes about a second per
@@ -39,6 +42,7 @@ impl Default for SqliteOptions {
             clock: Arc::new(wall_clock),
             max_pages: None,
             wal_bytes_max: 64 << 20,
+            busy_wait: Duration::from_secs(5),
             readers: 3,
             check: false,
         }
@@ -51,6 +55,7 @@ impl fmt::Debug for SqliteOptions {
             .field("partitions", &self.partitions)
             .field("max_pages", &self.max_pages)
             .field("wal_bytes_max", &self.wal_bytes_max)
+            .field("busy_wait", &self.busy_wait)
             .field("readers", &self.readers)
             .field("check", &self.check)
             .finish_non_exhaustive()

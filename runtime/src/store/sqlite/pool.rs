@@ -24,10 +24,7 @@ impl Pool {
     }
 
     /// Runs `body` on one snapshot.
-    pub(super) fn snapshot<T>(
-        &self,
-        body: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<T, StoreError> {
+    pub(super) fn snapshot<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         let mut place = self.borrow();
         let answer = self.usable(&mut place).and_then(|connection| snapshot(connection, body).map_err(failure));
         if answer.as_ref().is_err_and(poisons) {
@@ -56,10 +53,7 @@ impl Pool {
     }
 }
 
-fn snapshot<T>(
-    connection: &Connection,
-    body: impl FnOnce(&Connection) -> Result<T, Error>,
-) -> Result<T, Error> {
+fn snapshot<T>(connection: &Connection, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = body(connection);
     // A snapshot that stays open would hold back the log.

@@ -20,9 +20,7 @@ pub(super) fn ready(
 ) -> Result<Vec<Woken>, Error> {
     match which {
         Ready::Due { partitions, until } => due(connection, partitions, *until, after, limit),
-        Ready::Active { partitions } => {
-            by_id(connection, "active = 1 AND parked IS NULL", partitions, after, limit)
-        }
+        Ready::Active { partitions } => by_id(connection, "active = 1 AND parked IS NULL", partitions, after, limit),
         Ready::Inbox { partitions } => receivers(connection, partitions, after, limit),
         Ready::Parked { partitions } => by_id(connection, "parked IS NOT NULL", partitions, after, limit),
     }
@@ -59,7 +57,8 @@ fn by_id(
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Vec<Woken>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM entity WHERE partition = ?1 AND {wanted} AND id > ?2 ORDER BY id LIMIT ?3");
+    let sql =
+        format!("SELECT {COLUMNS} FROM entity WHERE partition = ?1 AND {wanted} AND id > ?2 ORDER BY id LIMIT ?3");
     let id = match after {
         Some(Cursor::Id(id)) => at_most(*id),
         _ => -1,
@@ -100,11 +99,7 @@ fn receivers(
 }
 
 /// From one key straight to the next, however many messages lie between.
-fn next_receiver(
-    connection: &Connection,
-    partition: Partition,
-    after: Option<&Key>,
-) -> Result<Option<Key>, Error> {
+fn next_receiver(connection: &Connection, partition: Partition, after: Option<&Key>) -> Result<Option<Key>, Error> {
     let sql = "SELECT space, key FROM inbox WHERE partition = ?1 AND (space, key) > (?2, ?3) \
          ORDER BY space, key LIMIT 1";
     // The least text and the least blob: every key is above them.

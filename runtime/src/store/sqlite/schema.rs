@@ -1,6 +1,6 @@
 //! The tables, and how an older file is brought up to date.
 
-use rusqlite::{Connection, Error, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Error, Transaction, TransactionBehavior};
 
 use super::failure::failure;
 use crate::store::{StoreError, StoreErrorKind};
@@ -116,14 +116,13 @@ pub(super) fn migrate(connection: &mut Connection, partitions: u32) -> Result<()
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
     }
-    make_partitions(&transaction, partitions.max(1))?;
+    if version == 0 {
+        make_partitions(&transaction, partitions.max(1))?;
+    }
     transaction.commit()
 }
 
 fn make_partitions(transaction: &Transaction<'_>, partitions: u32) -> Result<(), Error> {
-    if stored_partitions(transaction)?.is_some() {
-        return Ok(());
-    }
     transaction.execute("INSERT INTO meta VALUES ('partitions', ?1)", [partitions])?;
     for id in 0..partitions {
         transaction.execute("INSERT INTO partition (id) VALUES (?1)", [id])?;
@@ -133,11 +132,7 @@ fn make_partitions(transaction: &Transaction<'_>, partitions: u32) -> Result<(),
 
 /// How many partitions the file was made with.
 pub(super) fn partitions(connection: &Connection) -> Result<u32, Error> {
-    stored_partitions(connection)?.ok_or(Error::QueryReturnedNoRows)
-}
-
-fn stored_partitions(connection: &Connection) -> Result<Option<u32>, Error> {
-    connection.query_row("SELECT value FROM meta WHERE name = 'partitions'", [], |row| row.get(0)).optional()
+    connection.query_row("SELECT value FROM meta WHERE name = 'partitions'", [], |row| row.get(0))
 }
 
 fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T, Error> {

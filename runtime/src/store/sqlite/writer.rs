@@ -1,9 +1,6 @@
 //! The one connection that writes, and what happens to it when something fails.
 
-use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Error};
 
@@ -12,9 +9,6 @@ use super::{
     open::Opening,
 };
 use crate::store::{StoreError, StoreErrorKind};
-
-/// How long the writer waits for readers when the log must be emptied; ours are done by then.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 pub(super) struct Writer {
     opening: Opening,
@@ -70,19 +64,15 @@ impl Writer {
     }
 
     /// Runs `body` in one transaction; when this answers, the transaction is synced.
-    pub(super) fn transaction<T>(
-        &self,
-        body: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<T, StoreError> {
+    pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         let mut held = self.lock();
         let connection = self.usable(&mut held)?;
-        execute(connection, "BEGIN IMMEDIATE").map_err(failure)?;
-        match body(connection) {
+        match execute(connection, "BEGIN IMMEDIATE").and_then(|()| body(connection)) {
             Ok(answer) => {
                 self.commit(&mut held)?;
                 Ok(answer)
             }
-            Err(error) => Err(self.roll_back(&mut held, failure(error))),
+            Err(error) => Err(roll_back(&mut held, failure(error))),
         }
     }
 
@@ -106,7 +96,8 @@ impl Writer {
     /// A new connection. It first writes over what a commit of unknown outcome may have left at the end of the
     /// log, so that whoever reads back reads what will stay (fB3).
     fn reopen(&self) -> Result<Connection, StoreError> {
-        tracing::warn!("a connection to the store failed; it is opened again");
+        // Whoever asked gets the error and logs it, once a minute; this may come with every try.
+        tracing::debug!("a connection to the store failed; it is opened again");
         let connection = self.opening.writing()?;
         connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'reopened'", []).map_err(failure)?;
         Ok(connection)
@@ -124,16 +115,6 @@ impl Writer {
         Ok(())
     }
 
-    fn roll_back(&self, held: &mut Held, error: StoreError) -> StoreError {
-        let Some(connection) = &held.connection else { return error };
-        // A full disk ends the transaction by itself; then there is nothing to roll back.
-        let is_over = connection.is_autocommit() || execute(connection, "ROLLBACK").is_ok();
-        if poisons(&error) || !is_over {
-            held.connection = None;
-        }
-        error
-    }
-
     fn watch_log(&self, held: &mut Held) {
         let bytes = self.opening.log_bytes();
         if bytes <= self.log_bytes_max {
@@ -144,7 +125,7 @@ impl Writer {
             // If a reader is in the way, not again at every commit.
             held.empty_above = bytes + self.checkpoint_above();
             if let Some(connection) = &held.connection {
-                empty_log(connection);
+                self.opening.empty_log(connection);
             }
         }
     }
@@ -168,13 +149,14 @@ impl Log {
     }
 }
 
-/// Copies the log into the file and cuts it to nothing, if no reader is in the way.
-pub(super) fn empty_log(connection: &Connection) {
-    let patience = connection.busy_timeout(PATIENCE);
-    let emptied = patience.and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
-    if let Err(error) = emptied.and_then(|()| connection.busy_timeout(super::open::BUSY)) {
-        tracing::warn!(%error, "the write-ahead log could not be emptied");
+fn roll_back(held: &mut Held, error: StoreError) -> StoreError {
+    let Some(connection) = &held.connection else { return error };
+    // A full disk ends the transaction by itself; then there is nothing to roll back.
+    let is_over = connection.is_autocommit() || execute(connection, "ROLLBACK").is_ok();
+    if poisons(&error) || !is_over {
+        held.connection = None;
     }
+    error
 }
 
 fn execute(connection: &Connection, sql: &str) -> Result<(), Error> {

@@ -40,6 +40,14 @@ enum Verdict {
 impl Client {
     /// Asks until there is an answer, or until it may not ask again.
     pub(super) async fn ask(&mut self, ask: &Ask) -> Heard {
+        let world = self.world.clone();
+        world.ledger.asks(self.name, &world.cast.member(ask.member).key, ask.verb);
+        let heard = self.ask_until_heard(ask).await;
+        world.ledger.asked(self.name);
+        heard
+    }
+
+    async fn ask_until_heard(&mut self, ask: &Ask) -> Heard {
         let mut again = false;
         loop {
             match self.try_once(ask).await {

@@ -44,7 +44,6 @@ impl Client {
         self.tell(Ask::leave(member, enter.number)).await;
     }
 
-
     /// Sends somebody through other callers; the way may come back on itself, which is refused (M3).
     pub(super) async fn visit(&mut self, member: Number) {
         let callers = self.world.cast.with(Role::Caller);

@@ -45,7 +45,12 @@ struct State {
     graveyard: Vec<Task>,
     steps: u64,
     hash: u64,
+    /// How often the clock was read in this poll.
+    reads: u32,
 }
+
+/// No loop reads the clock this often without waiting for anything.
+const READS_MAX: u32 = 100_000;
 
 /// How time passes while tasks are runnable, and what becomes of stopped ones.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +88,7 @@ impl Executor {
             graveyard: Vec::new(),
             steps: 0,
             hash: 0,
+            reads: 0,
         };
         Self(Arc::new(Shared { state: Mutex::new(state), ready: Mutex::default() }))
     }
@@ -208,6 +214,16 @@ impl Executor {
         self.state().clock.monotonic
     }
 
+    /// The same, for a process. One that asks without end in one poll would hang the simulator: it panics.
+    pub fn monotonic_of_process(&self) -> Duration {
+        let mut state = self.state();
+        state.reads += 1;
+        let (spins, now) = (state.reads > READS_MAX, state.clock.monotonic);
+        drop(state);
+        assert!(!spins, "it spins: it read the clock {READS_MAX} times in one poll");
+        now
+    }
+
     /// Ready when [`monotonic`](Self::monotonic) has reached `at`.
     pub fn sleep_until(&self, at: Duration) -> Sleep {
         Sleep::new(self.clone(), at)
@@ -317,6 +333,7 @@ impl Executor {
         let taken = tasks.take(id, graveyard)?;
         state.current = Some(id);
         state.steps += 1;
+        state.reads = 0;
         state.hash = mix(state.hash ^ id.mark() ^ state.clock.monotonic.as_micros() as u64);
         Some(taken)
     }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use drystone_runtime::{
     Cx, Entity, Millis, Store, Work,
     store::{
-        Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken, Worker as Asker,
+        After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken,
+        Worker as Asker, Write,
     },
 };
 
@@ -104,7 +105,7 @@ impl Witness {
             self.chronicle.sometimes("a batch held several writes");
         }
         for (write, verdict) in batch.writes.iter().zip(verdicts) {
-            self.chronicle.note(|| format!("store: {} {:?} -> {verdict:?}", write.key, write.guard));
+            self.chronicle.note(|| format!("store: {}", shown(write, verdict)));
             match verdict {
                 Verdict::Applied => {
                     let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
@@ -124,6 +125,18 @@ impl Witness {
             }
         }
     }
+}
+
+fn shown(write: &Write, verdict: &Verdict) -> String {
+    let after = match &write.after {
+        After::Entity(entity) => {
+            let (version, status, alarm) = (entity.version, &entity.status.word, entity.alarm);
+            format!("{version} {status} {alarm:?} active {} crashes {}", entity.active, entity.crashes)
+        }
+        other => format!("{other:?}"),
+    };
+    let (taken, sent, kept) = (write.taken.len(), write.sent.len(), write.remember.len());
+    format!("{} {:?} -> {after}, {taken} taken, {sent} sent, {kept} remembered: {verdict:?}", write.key, write.guard)
 }
 
 impl Store for Witness {

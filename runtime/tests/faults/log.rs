@@ -1,0 +1,65 @@
+//! The write-ahead log stays short, whoever reads (fB10).
+
+use std::{fs, path::Path};
+
+use bytes::Bytes;
+use drystone_runtime::store::SqliteOptions;
+
+use super::engine::{Engine, beside, place};
+
+const MAX: u64 = 1 << 20;
+
+fn options() -> SqliteOptions {
+    SqliteOptions { wal_bytes_max: MAX, ..SqliteOptions::default() }
+}
+
+fn log_bytes(path: &Path) -> u64 {
+    fs::metadata(beside(path, "-wal")).map_or(0, |found| found.len())
+}
+
+/// Writes about 12 MiB of log; the longest it was.
+fn write_steadily(engine: &mut Engine, path: &Path) -> u64 {
+    let mut longest = 0;
+    for number in 0..600 {
+        engine.put(number % 50, Bytes::from(vec![b'x'; 16_000])).unwrap();
+        longest = longest.max(log_bytes(path));
+    }
+    longest
+}
+
+fn is_sound(path: &Path) -> bool {
+    let reader = rusqlite::Connection::open(path).unwrap();
+    reader.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap() == "ok"
+}
+
+/// fB10, fB6
+#[test]
+fn the_log_is_bounded_under_steady_writes() {
+    let (_folder, path) = place();
+    let mut engine = Engine::open(&path, options()).unwrap();
+    let longest = write_steadily(&mut engine, &path);
+    assert!(longest > MAX / 8, "the log was hardly used: {longest}");
+    assert!(longest < MAX + (256 << 10), "the log grew to {longest}");
+    engine.assert_all_there();
+    assert!(is_sound(&path));
+}
+
+/// fB10
+#[test]
+fn a_reader_that_stays_stops_no_writer_and_the_log_is_cut_when_it_leaves() {
+    let (_folder, path) = place();
+    let mut engine = Engine::open(&path, options()).unwrap();
+    engine.put_many(50, b"before");
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let count =
+        || reader.query_row("SELECT count(*) FROM entity WHERE head = 'before'", [], |row| row.get::<_, i64>(0));
+    assert_eq!(count().unwrap(), 50);
+    write_steadily(&mut engine, &path);
+    assert!(log_bytes(&path) > MAX, "the reader holds the log back");
+    assert_eq!(count().unwrap(), 50, "its snapshot stays");
+    reader.execute_batch("COMMIT").unwrap();
+    write_steadily(&mut engine, &path);
+    assert!(log_bytes(&path) <= MAX + (256 << 10), "still {}", log_bytes(&path));
+    engine.assert_all_there();
+}

@@ -1,0 +1,26 @@
+//! The simulator, in `cargo test`: a few hundred histories, and that a seed is all that decides.
+
+use drystone_tests::sim::{Again, tell, tell_all};
+
+/// E3 E4 E5 E7 E12 M1 M2 M3 M4 A2 A5 R2 R3 R7 W1 W2
+#[test]
+fn three_hundred_histories_lose_double_and_hang_nothing() {
+    let tally = tell_all(0..300, Again::First(0), 1, || {});
+    if let Some(failed) = &tally.failed {
+        panic!("seed {}: {}; cargo sim -- --seed {} --trace", failed.seed, failed.violations[0], failed.seed);
+    }
+}
+
+/// X1
+#[test]
+fn a_seed_is_all_that_decides() {
+    let tally = tell_all(1_000_000..1_000_040, Again::All, 1, || {});
+    assert_eq!(tally.differing, Vec::<u64>::new());
+    assert_ne!(tell(1, false).hash, tell(2, false).hash);
+}
+
+/// X1
+#[test]
+fn a_trace_changes_nothing() {
+    assert_eq!(tell(3, true).hash, tell(3, false).hash);
+}
