@@ -3,10 +3,13 @@
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 
 /// A bug that can be planted.
-#[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "named where they would be, on or not"))]
+#[cfg_attr(
+    not(feature = "planted"),
+    expect(dead_code, unreachable_pub, reason = "named where they would be, and exported, only if they can be")
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Bug {
+pub enum Bug {
     /// State and alarm go in two commits.
     AlarmInAnotherCommit = 1,
     /// The reply is released before its commit is durable.

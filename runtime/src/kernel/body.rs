@@ -151,7 +151,7 @@ impl Body {
         if self.serve_read(at, out) {
             return true;
         }
-        if self.chain.closed || !self.wanted_rows.is_empty() {
+        if !self.may_turn() {
             return false;
         }
         match self.next_source(at, out) {
@@ -161,6 +161,15 @@ impl Body {
             }
             None => self.relist && self.list_again(at, out),
         }
+    }
+
+    /// Whether a turn can be taken at all before something else has come.
+    pub(crate) fn may_turn(&self) -> bool {
+        self.is_warm
+            && self.seat.is_taken()
+            && !self.is_parked()
+            && !self.chain.closed
+            && self.wanted_rows.is_empty()
     }
 
     fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {

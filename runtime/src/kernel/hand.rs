@@ -70,7 +70,7 @@ impl Shared {
         body.tend_work(self, &mut out);
         body.ask_for_rows(&mut out);
         body.answer_askers(self);
-        more |= !body.ends.is_empty() && !body.chain.closed && body.seat.is_taken();
+        more |= !body.ends.is_empty() && body.may_turn();
         station.end();
         let mut released = Released::default();
         self.lock().put_back(key, body, out, more, self, &mut released);

@@ -44,11 +44,12 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Se
 pub trait Store: Send + Sync + 'static {
     /// Takes, renews or releases leases on partitions, and tells the time by the store's clock (R3).
     ///
-    /// A partition can be taken if nobody owns it, its lease is over by the store's clock, or its owner is
-    /// this worker; those that nobody holds are taken first. Taking gives it the next epoch of the store's one
-    /// sequence, marks it as not ended cleanly and says how the previous owner ended. Renewing a lease that was
-    /// taken by another leaves it out of the answer. Releasing gives it an epoch that nobody holds, so a late
-    /// batch of who gave it up is fenced. The highest time ever told to the store is kept and returned.
+    /// A partition can be taken if nobody owns it, or its lease is over by the store's clock; who takes more keeps
+    /// what it has. Taking gives it the next epoch of the store's one sequence, marks it as not ended cleanly and
+    /// says how the previous owner ended. Renewing a lease that was taken by another leaves it out of the answer.
+    /// Releasing gives it an epoch that nobody holds, so a late batch of who gave it up is fenced. A store that
+    /// only one engine can have open ends all leases when it is opened. The highest time ever told to the store
+    /// is kept and returned.
     ///
     /// - Postgres: one transaction, `SELECT … FROM partition ORDER BY id FOR UPDATE SKIP LOCKED`, then
     ///   `UPDATE … SET epoch = nextval('epoch')`; `clock_timestamp()` is the clock.

@@ -3,7 +3,10 @@
 use std::{io::Read as _, path::Path, sync::mpsc, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::store::{Applied, Sqlite, SqliteOptions, StoreErrorKind};
+use drystone_runtime::{
+    driver::block_on,
+    store::{Applied, Sqlite, SqliteOptions, Store, StoreErrorKind, Want, Worker},
+};
 
 use super::{
     child,
@@ -56,6 +59,9 @@ fn what_a_killed_process_acknowledged_is_there_and_its_lock_is_not() {
     let store = Sqlite::open(&path, SqliteOptions::default()).unwrap();
     let entities = list(&store).unwrap();
     assert!(entities.len() == 10 && entities.iter().all(|entity| entity.head == "held"));
+    let worker = Worker { id: "two".into(), address: String::new() };
+    let claimed = block_on(store.claim(&worker, Want::Take { at_most: 1, lease: Duration::from_secs(60) })).unwrap();
+    assert!(!claimed.leases[0].clean, "its lease is not waited for, and is known not to have ended cleanly");
 }
 
 /// K4, fB9

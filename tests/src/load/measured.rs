@@ -34,7 +34,7 @@ impl Measured {
     }
 }
 
-/// The middle one: a round that a neighbour on the machine disturbed does not count.
+/// The middle one: rounds that a neighbour on the machine disturbed do not count.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -232,7 +232,8 @@ macro_rules! conformance {
                 run_owned reopening:
                     everything_is_there_after_reopening
                     epochs_go_on_after_reopening
-                    a_lease_and_its_epoch_outlive_reopening
+                    an_owner_that_nobody_replaced_goes_on_after_reopening
+                    an_owner_that_was_replaced_stays_so_after_reopening
                     a_clean_end_is_known_after_reopening
                     the_highest_time_outlives_reopening
                     what_was_dropped_or_held_stays_so_after_reopening;

@@ -43,11 +43,21 @@ pub async fn epochs_go_on_after_reopening(world: &mut World) {
 }
 
 /// R3
-pub async fn a_lease_and_its_epoch_outlive_reopening(world: &mut World) {
+pub async fn an_owner_that_nobody_replaced_goes_on_after_reopening(world: &mut World) {
+    let before = world.bind(&key("a")).await;
     world.reopen().await;
-    let claimed = world.take(&worker("two"), 4).await;
-    assert_eq!((claimed.leases.len(), claimed.others.len()), (0, 4));
-    world.bind(&key("a")).await;
+    let (after, write) = world.touch(&before);
+    world.applied(write).await;
+    assert_eq!(world.entity(&key("a")).await, Some(after));
+}
+
+/// R3
+pub async fn an_owner_that_was_replaced_stays_so_after_reopening(world: &mut World) {
+    let entity = world.born(&key_in(0, 0));
+    world.clock.set(START.after(LEASE));
+    let taken = world.take(&worker("two"), 4).await.leases[0];
+    world.reopen().await;
+    assert_eq!(world.write(birth(&entity)).await, Verdict::Fenced(taken.epoch));
 }
 
 /// R2

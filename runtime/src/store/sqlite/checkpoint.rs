@@ -27,6 +27,7 @@ pub(super) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Todo {
     Copy,
     Empty,
@@ -59,7 +60,7 @@ impl Drop for Checkpointer {
 fn run(writer: &Writer, connection: &Connection) {
     let mut emptied_at = 0;
     loop {
-        match wait(&writer.log, &mut emptied_at) {
+        match wait(&writer.log, &mut emptied_at, IDLE) {
             Todo::Copy => copy(writer, connection),
             Todo::Empty => {
                 // Nobody writes; whoever begins now waits for the lock, and not for a busy file.
@@ -72,7 +73,7 @@ fn run(writer: &Writer, connection: &Connection) {
 }
 
 /// Waits for the next thing to do. `emptied_at` counts the commits that were there when the log was emptied.
-fn wait(log: &Log, emptied_at: &mut u64) -> Todo {
+fn wait(log: &Log, emptied_at: &mut u64, idle: Duration) -> Todo {
     let mut state = log.lock();
     loop {
         if state.closed {
@@ -88,7 +89,7 @@ fn wait(log: &Log, emptied_at: &mut u64) -> Todo {
             state.asleep = false;
             continue;
         }
-        let (after, waited) = log.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+        let (after, waited) = log.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
         state = after;
         if waited.timed_out() && state.commits == before {
             *emptied_at = before;
@@ -114,5 +115,44 @@ fn passive(connection: &Connection) {
     let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     if let Err(error) = copied.map_err(failure) {
         tracing::warn!(%error, "the write-ahead log could not be copied into the file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::open::Opening, *};
+    use crate::store::SqliteOptions;
+
+    /// fB10
+    #[test]
+    fn the_log_is_copied_when_it_is_long_emptied_when_nobody_writes_and_left_at_the_end() {
+        let (log, mut emptied_at) = (Log::default(), 0);
+        log.lock().commits = 5;
+        log.lock().bytes = 9;
+        log.lock().checkpoint_above = 8;
+        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::Copy);
+        log.lock().checkpoint_above = 9;
+        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::Empty);
+        assert_eq!(emptied_at, 5, "once emptied it sleeps until something is written");
+        log.lock().closed = true;
+        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::End);
+    }
+
+    /// fB10
+    #[test]
+    fn a_copied_log_is_written_over_and_an_emptied_one_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
+        let connection = opening.first().unwrap();
+        let writer = Writer::new(opening.clone(), connection, 1 << 20);
+        let beside = opening.writing().unwrap();
+        let write = || writer.transaction(|connection| connection.execute("UPDATE meta SET value = value + 1", []));
+        write().unwrap();
+        let length = opening.log_bytes();
+        copy(&writer, &beside);
+        write().unwrap();
+        assert_eq!(opening.log_bytes(), length, "the second began where the first had");
+        opening.empty_log(&beside);
+        assert_eq!(opening.log_bytes(), 0);
     }
 }

@@ -108,9 +108,6 @@ impl Inspection<'_> {
         let beat = Beat::decode(&self.after.head).unwrap_or_default();
         self.alarm_is(beat.due);
         self.unique("E12", &beat.asked);
-        self.check(beat.late.is_empty(), Class::Doubled, "W1", || {
-            format!("an end of dropped work was taken: {beat:?}")
-        });
         let (was, is) = (decode::<Ticks>(self.before).0, state::<Ticks>(self.after).0);
         self.check(is.starts_with(&was), Class::Lost, "E3", || format!("had the ticks {was:?} and has {is:?}"));
         let grows = is.windows(2).all(|pair| pair[0] < pair[1]);
@@ -121,9 +118,6 @@ impl Inspection<'_> {
         let was = self.before.and_then(|before| Job::decode(&before.head)).unwrap_or_default();
         let is = Job::decode(&self.after.head).unwrap_or_default();
         self.unique("E12", &is.asked);
-        self.check(is.late.is_empty(), Class::Doubled, "W1", || {
-            format!("an end of dropped work was taken: {:?}", is.late)
-        });
         self.check(is.ended.starts_with(&was.ended), Class::Lost, "W1", || format!("was {was:?} and became {is:?}"));
         for (place, ended) in is.ended.iter().enumerate().skip(was.ended.len()) {
             let same = |other: &&crate::sim::toys::Ended| {

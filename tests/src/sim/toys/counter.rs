@@ -5,8 +5,8 @@ use std::{future::ready, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced, Rows,
-    Status, Ticket, Work,
+    Borrow, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Outcome,
+    Produced, Rows, Status, Ticket, Work,
 };
 
 use super::{
@@ -40,6 +40,9 @@ impl List {
         self.0.first().map_or_else(Bytes::new, |first| pack(&[*first, self.0.len() as u64]))
     }
 }
+
+/// The verb of the message that a destroyed counter leaves: its whole list.
+pub const OBITUARY: Name = Name::new("obituary");
 
 /// The handler.
 pub(super) struct Counter(pub(super) Stage);
@@ -92,10 +95,17 @@ impl Counter {
                 Next::Commit(Commit { replies: answer(ticket, Ok(Bytes::new())), ..Commit::default() })
             }
             "destroy" => {
-                Next::Commit(Commit { destroy: true, replies: answer(ticket, Ok(list.told())), ..Commit::default() })
+                let (replies, send) = (answer(ticket, Ok(list.told())), vec![self.obituary(&list)]);
+                Next::Commit(Commit { destroy: true, replies, send, ..Commit::default() })
             }
             _ => unknown_verb("counter", verb),
         }
+    }
+
+    /// What is added and destroyed in one write leaves no trace but this, which the witness reads.
+    fn obituary(&self, list: &List) -> Message {
+        let to = self.0.world.cast.letters().clone();
+        Message { to, definition: "letters".into(), verb: OBITUARY, body: list.encode() }
     }
 }
 

@@ -7,6 +7,7 @@ use drystone_runtime::{
 };
 
 use super::{
+    OBITUARY,
     codec::{Reader, Record, Writer},
     malformed, unknown_verb,
 };
@@ -38,6 +39,10 @@ impl Handler for Letters {
             return Next::Park("not a pile".to_owned());
         };
         let Input::Message { verb, body, .. } = input else { return Next::nothing() };
+        if *verb == OBITUARY {
+            // Taken, and that is all: nothing is written but that it was.
+            return Next::nothing();
+        }
         if verb != "letter" {
             return unknown_verb("letters", verb);
         }

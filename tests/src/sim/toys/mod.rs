@@ -20,7 +20,7 @@ use drystone_runtime::{Definition, Error, Handler, Key, Next, Registry, Reply, T
 
 pub use alarmist::Alarms;
 pub use caller::{Visit, Way};
-pub use counter::List;
+pub use counter::{List, OBITUARY};
 pub use letters::Pile;
 pub use line::Queue;
 pub use relay::{Kind, Post};

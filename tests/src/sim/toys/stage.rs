@@ -105,6 +105,17 @@ impl Stage {
         });
     }
 
+    /// An end came that the record no longer expects. That is right only while what took the work off the list
+    /// is not durable, and so the work not dropped: `expected` says whether the durable head still expects it.
+    pub fn late_end(&self, entity: Option<&Entity>, work: &WorkId, expected: impl FnOnce(&[u8]) -> bool) {
+        let number = entity.and_then(|entity| self.world.cast.number(&entity.key)).expect("only the cast is run");
+        let durable = self.world.witness.entity(number);
+        let in_time = durable.is_some_and(|durable| expected(&durable.head));
+        self.world.chronicle.check(in_time, Class::Doubled, "W1", || {
+            format!("an end of {work} of {} was taken after it was dropped", self.world.cast.member(number).key)
+        });
+    }
+
     /// The entity's place in the cast.
     pub fn number(&self, cx: &Cx) -> Number {
         self.world.cast.number(&cx.key).expect("only the cast is run")

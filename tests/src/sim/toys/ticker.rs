@@ -32,8 +32,6 @@ pub struct Beat {
     pub period_ms: u64,
     /// How many are left.
     pub left: u64,
-    /// Ends that came although nothing of the sort was running: must stay empty.
-    pub late: Vec<u64>,
 }
 
 /// What the ticks have done: the author's struct.
@@ -47,7 +45,6 @@ impl Record for Beat {
         [self.tick, self.attempt, self.failures, due, self.period_ms, self.left]
             .into_iter()
             .for_each(|value| out.number(value));
-        out.numbers(&self.late);
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
@@ -59,7 +56,6 @@ impl Record for Beat {
             due: Some(Millis(from.number()? as i64)).filter(|due| due.0 != 0),
             period_ms: from.number()?,
             left: from.number()?,
-            late: from.numbers()?,
         })
     }
 }
@@ -85,6 +81,11 @@ impl Beat {
         }
     }
 
+    /// Whether this attempt of this tick is what should be running.
+    fn expects(&self, (tick, attempt): (u64, u64)) -> bool {
+        self.due.is_some() && (tick, attempt) == (self.tick, self.attempt)
+    }
+
     /// The tick ended well: the next one is due a period later, if there is one.
     fn advance(&mut self, now: Millis) {
         (self.tick, self.attempt, self.failures) = (self.tick + 1, 1, 0);
@@ -108,18 +109,20 @@ impl Handler for Ticker {
     }
 
     fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
-        let Some(mut beat) = Beat::decode(entity.map_or(&[], |entity| &entity.head)) else {
+        let Some(beat) = Beat::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no beat".to_owned());
         };
         match input {
             Input::Call { verb, body, ticket } => asked(entity, beat, verb, body, *ticket, now),
             Input::Done { work, attempt, outcome, .. } => {
-                let expected = work.as_str() == name(beat.tick) && u64::from(*attempt) == beat.attempt;
-                if !expected || beat.due.is_none() {
-                    beat.late.push(u64::from(*attempt));
-                }
+                let tick = work.as_str().trim_start_matches("tick/").parse().expect("ticks are numbered");
+                let late = (tick, u64::from(*attempt));
                 self.0.judges(entity, work, outcome);
-                Next::Commit(ended(beat, outcome, now))
+                if beat.expects(late) {
+                    return Next::Commit(ended(beat, outcome, now));
+                }
+                self.0.late_end(entity, work, |head| Beat::decode(head).is_some_and(|durable| durable.expects(late)));
+                Next::nothing()
             }
             _ => Next::nothing(),
         }

@@ -29,8 +29,6 @@ pub struct Job {
     pub pieces: Vec<(u64, Option<Millis>)>,
     /// How attempts ended, in order.
     pub ended: Vec<Ended>,
-    /// Ends that came although nothing of the sort was running: must stay empty.
-    pub late: Vec<Ended>,
 }
 
 /// One attempt that ended.
@@ -102,7 +100,6 @@ impl Record for Job {
             out.number(from.map_or(0, |from| from.0 as u64));
         });
         out.list(&self.ended, |out, ended| ended.write(out));
-        out.list(&self.late, |out, ended| ended.write(out));
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
@@ -114,7 +111,6 @@ impl Record for Job {
             pieces: from
                 .list(|from| Some((from.number()?, Some(from.number()? as i64).filter(|at| *at != 0).map(Millis))))?,
             ended: from.list(Ended::read)?,
-            late: from.list(Ended::read)?,
         })
     }
 }
@@ -137,11 +133,7 @@ impl Job {
         self.pieces = vec![(1, Some(now)); pieces as usize];
     }
 
-    /// Takes an end. It is taken whatever the record says: that no late one comes is the kernel's promise.
     fn take(&mut self, ended: Ended, now: Millis) {
-        if !self.expects(&ended) {
-            self.late.push(ended);
-        }
         self.ended.push(ended);
         let Some(piece) = self.pieces.get_mut(ended.piece as usize) else { return };
         let final_end = matches!(ended.end, End::Well | End::Crashed) || ended.attempt >= 3;
@@ -183,8 +175,13 @@ impl Handler for Worker {
             Input::Alarm { .. } => Next::Commit(job.commit(now)),
             Input::Done { work, attempt, outcome, .. } => {
                 let (number, piece) = parse(work.as_str());
+                let ended = Ended { job: number, piece, attempt: u64::from(*attempt), end: outcome.into() };
                 self.0.judges(entity, work, outcome);
-                job.take(Ended { job: number, piece, attempt: u64::from(*attempt), end: outcome.into() }, now);
+                if !job.expects(&ended) {
+                    self.0.late_end(entity, work, |head| Job::decode(head).is_some_and(|job| job.expects(&ended)));
+                    return Next::nothing();
+                }
+                job.take(ended, now);
                 let state = if let Outcome::Ok(produced) = outcome { produced.state.clone() } else { None };
                 Next::Commit(Commit { state, ..job.commit(now) })
             }

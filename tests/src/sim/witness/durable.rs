@@ -14,6 +14,7 @@ use crate::sim::{
     cast::{Cast, Number},
     check,
     chronicle::{Chronicle, Class},
+    toys::OBITUARY,
 };
 
 /// Everything durable, and what of the past the checks need.
@@ -135,7 +136,7 @@ impl Durable {
         }
         let story = &mut self.stories[usize::from(number)];
         if after.is_none() {
-            story.past.extend(before);
+            story.past.extend(before.map(|before| as_it_ended(before, write)));
         }
         story.version = story.version.max(after.as_ref().map(|after| after.version));
         story.entity = after;
@@ -159,4 +160,11 @@ impl Durable {
             self.chronicle.sometimes("a key was bound again");
         }
     }
+}
+
+/// What was added in the very write that destroyed it is only in the obituary.
+fn as_it_ended(before: Entity, write: &Write) -> Entity {
+    let obituary = write.sent.iter().find(|sent| sent.verb == OBITUARY);
+    let state = obituary.map_or_else(|| before.state.clone(), |sent| sent.body.clone());
+    Entity { state, ..before }
 }
