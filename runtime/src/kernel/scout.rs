@@ -19,7 +19,8 @@ impl Shared {
     pub(crate) async fn scout_for_ever(self: Arc<Self>) {
         let mut failures = 0;
         let mut next_rescan = self.driver.monotonic() + self.options.rescan_every;
-        while !self.is_closed() {
+        // A kernel that is closing takes nothing new.
+        while !self.is_closing() {
             match self.scout_once(&mut next_rescan).await {
                 Ok(()) => failures = 0,
                 Err(error) => {
@@ -35,9 +36,6 @@ impl Shared {
     }
 
     async fn scout_once(&self, next_rescan: &mut Duration) -> Result<(), StoreError> {
-        if self.is_closing() {
-            return Ok(());
-        }
         self.recover_taken().await?;
         if self.driver.monotonic() >= *next_rescan {
             *next_rescan = self.driver.monotonic() + self.options.rescan_every;
