@@ -165,11 +165,7 @@ impl Body {
 
     /// Whether a turn can be taken at all before something else has come.
     pub(crate) fn may_turn(&self) -> bool {
-        self.is_warm
-            && self.seat.is_taken()
-            && !self.is_parked()
-            && !self.chain.closed
-            && self.wanted_rows.is_empty()
+        self.is_warm && self.seat.is_taken() && !self.is_parked() && !self.chain.closed && self.wanted_rows.is_empty()
     }
 
     fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {

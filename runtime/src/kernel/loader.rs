@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::{core::Released, mail::Mail, shared::Shared};
 use crate::{
     Error, Key,
-    store::{Found, Page, Query, Read, StoreError},
+    store::{Found, Page, Query, Read},
 };
 
 /// Something to read, and for whom.
@@ -57,18 +57,12 @@ impl Shared {
                 Ok(found) => return Some(found),
                 Err(error) => {
                     failures += 1;
-                    self.read_trouble(&error);
+                    self.store_trouble(&error);
                     self.pause(failures).await;
                 }
             }
         }
         None
-    }
-
-    fn read_trouble(&self, error: &StoreError) {
-        if self.watch.may_log(self.driver.monotonic()) {
-            tracing::warn!(%error, "the store cannot be read; trying again");
-        }
     }
 
     pub(crate) async fn ask<T>(

@@ -84,7 +84,7 @@ mod split {
         if std::mem::replace(&mut flight.is_prepared, true) {
             return Ok(());
         }
-        let mut first = Batch { writes: Vec::new(), ..flight.batch.clone() };
+        let mut first = Batch { writes: Vec::new(), number: at.next_number(), ..flight.batch.clone() };
         for (write, before) in flight.batch.writes.iter_mut().zip(&flight.before) {
             let split = match before {
                 Some(before) if Bug::AlarmClearedBefore.planted() => clear_the_alarm(at, write, before),
@@ -157,7 +157,7 @@ mod split {
             for (index, sent) in again.sent.iter_mut().enumerate() {
                 sent.id = MessageId { version, index: index as u32 };
             }
-            let batch = Batch { writes: vec![again], ..flight.batch.clone() };
+            let batch = Batch { writes: vec![again], number: at.next_number(), ..flight.batch.clone() };
             let _ = at.store.commit(&batch).await;
         }
     }

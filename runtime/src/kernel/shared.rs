@@ -202,14 +202,15 @@ impl Shared {
 
     /// The store answers with errors: said once a minute, however often it happens (fB1).
     pub(crate) fn store_trouble(&self, error: &StoreError) {
-        self.lock().trouble = Some(error.clone());
         if self.watch.may_log(self.driver.monotonic()) {
             tracing::warn!(%error, "the store does not answer; trying again");
         }
     }
 
-    pub(crate) fn store_recovered(&self) {
-        self.lock().trouble = None;
+    /// Whether a batch cannot be written at the moment, and why. Only the writer says so: it is the one that
+    /// keeps trying, and so the one that learns when it is over.
+    pub(crate) fn set_trouble(&self, trouble: Option<StoreError>) {
+        self.lock().trouble = trouble;
     }
 
     pub(crate) fn trouble(&self) -> Option<StoreError> {

@@ -73,7 +73,6 @@ impl Shared {
         while !flight.is_empty() && !self.is_closed() {
             match self.write(&mut flight).await {
                 Ok(verdicts) => {
-                    self.store_recovered();
                     let settled =
                         verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
                     let settled: Vec<_> = settled.collect();
@@ -83,16 +82,22 @@ impl Shared {
                 Err(error) => {
                     failures += 1;
                     self.store_trouble(&error);
+                    self.set_trouble(Some(error.clone()));
                     self.pause(failures).await;
                     self.take_in(error, &mut flight).await;
                 }
             }
+        }
+        if failures > 0 {
+            self.set_trouble(None);
         }
         self.with(|core, _| core.written());
     }
 
     async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
         mutants::before_the_batch(self, flight).await?;
+        // Numbered anew at every try: whatever is still on its way of an earlier one comes too late.
+        flight.batch.number = self.next_number();
         self.store.commit(&flight.batch).await
     }
 

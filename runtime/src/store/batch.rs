@@ -11,6 +11,10 @@ use crate::{DropLane, Entity, Epoch, Fingerprint, Key, Lane, MessageId, Millis, 
 pub struct Batch {
     /// The worker's time; the store keeps the highest it was ever told (A5).
     pub now: Millis,
+    /// Grows from batch to batch of one worker. A batch that comes to a partition after a later one of the same
+    /// epoch was lost on its way and given up: it is fenced. Else a birth that was retried could happen again
+    /// after its entity has ended.
+    pub number: u64,
     /// The ownership that the writes rely on: one entry per partition they touch.
     pub epochs: Vec<(Partition, Epoch)>,
     /// One write per entity at most.

@@ -64,9 +64,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Applies a batch in one transaction and says of each write what became of it, in order.
     ///
-    /// First the epochs: a partition whose epoch differs fences all its writes, and only those; a write whose
-    /// partition is not named is refused. Then each
-    /// write alone: its [guard](Guard) first; if it does not hold, or a message it takes is not there, the
+    /// First the epochs: a partition whose epoch differs, or that has seen a batch of this epoch with this
+    /// [number](Batch::number) or a higher one, fences all its writes, and only those; a write whose partition is
+    /// not named is refused. Then each write alone: its [guard](Guard) first; if it does not hold, or a message it takes is not there, the
     /// write is [`Stale`](Verdict::Stale) and changes nothing; the others go on. A write that breaks a rule
     /// of the contract is [`Refused`](Verdict::Refused) alone, too. An error means that the whole batch was
     /// not applied, or that this is not known: [`Applied`] says which.

@@ -68,7 +68,8 @@ impl Engine {
             remember: Vec::new(),
         };
         let epochs = vec![(Partition(0), self.epoch)];
-        Batch { now: Millis(1), epochs, writes: vec![write], configs: Vec::new() }
+        let number = (entity.version.0 & 0xffff_ffff) + 1;
+        Batch { now: Millis(1), number, epochs, writes: vec![write], configs: Vec::new() }
     }
 
     /// Everything acknowledged is there, as it was.

@@ -36,7 +36,13 @@ impl Births<'_> {
         for first in (0..self.count).step_by(BATCH as usize) {
             let writes = (first..self.count.min(first + BATCH)).map(|nth| self.write(nth, &claimed));
             let writes = writes.collect::<Result<_>>()?;
-            let batch = Batch { now: claimed.now, epochs: held.clone(), writes, configs: Vec::new() };
+            let batch = Batch {
+                now: claimed.now,
+                number: u64::from(first) + 1,
+                epochs: held.clone(),
+                writes,
+                configs: Vec::new(),
+            };
             let verdicts = store.commit(&batch).await?;
             ensure!(verdicts.iter().all(|verdict| *verdict == Verdict::Applied), "a birth was not applied");
         }

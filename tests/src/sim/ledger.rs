@@ -19,6 +19,7 @@ pub struct Ledger {
     running: Arc<Mutex<Vec<Running>>>,
     numbered: Mutex<u64>,
     inside: Mutex<Vec<(Key, u64)>>,
+    dropped: Mutex<Vec<(Key, String, u32)>>,
     asking: Mutex<BTreeMap<u64, (Key, &'static str)>>,
 }
 
@@ -62,6 +63,20 @@ impl Ledger {
         let (process, key, work) = (stage.process, cx.key.clone(), cx.work.to_string());
         running.push(Running { number, process, key, work, exclusive, task: executor.current() });
         Entered { number, running: self.running.clone() }
+    }
+
+    /// Code ended: after it was dropped, if its task was stopped before its last poll.
+    pub fn ends(&self, stage: &Stage, cx: &Cx) {
+        let executor = &stage.world.executor;
+        if executor.current().is_some_and(|task| !executor.running(task)) {
+            stage.world.chronicle.sometimes("a piece of work ended after it was dropped");
+            lock(&self.dropped).push((cx.key.clone(), cx.work.to_string(), cx.attempt));
+        }
+    }
+
+    /// Whether this attempt was dropped before it ended.
+    pub fn was_dropped(&self, key: &Key, work: &str, attempt: u32) -> bool {
+        lock(&self.dropped).iter().any(|(of, dropped, tried)| of == key && dropped == work && *tried == attempt)
     }
 
     /// A caller was let in; who else is inside, which nobody may be.

@@ -87,9 +87,7 @@ impl Processes {
 
     /// Ends a process in order, then starts it again.
     pub async fn restart_in_order(world: &Arc<World>, number: usize) {
-        let Some(kernel) = world.processes.kernel(number) else { return };
-        let group = world.processes.group(number);
-        lock(&world.processes.0)[number].closing = true;
+        let Some((kernel, group)) = world.processes.close(number) else { return };
         world.chronicle.note(|| format!("k{number} is shut down"));
         let (ended, end) = oneshot::channel();
         let task = async move {
@@ -102,6 +100,15 @@ impl Processes {
         world.executor.kill(group);
         lock(&world.processes.0)[number].closing = false;
         restart(world, number);
+    }
+
+    /// The kernel and the group of a process that is to end in order, unless it does already.
+    fn close(&self, number: usize) -> Option<(Kernel, Group)> {
+        let mut processes = lock(&self.0);
+        let process = processes.get_mut(number).filter(|process| !process.closing)?;
+        let kernel = process.kernel.clone()?;
+        process.closing = true;
+        Some((kernel, process.group))
     }
 
     /// Makes a call in a process; `told` sees a success in the very poll in which it comes out.

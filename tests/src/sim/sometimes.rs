@@ -30,6 +30,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a piece of work timed out",
     "a piece of work panicked",
     "a piece of work was stopped",
+    "a piece of work ended after it was dropped",
     "a piece of work was exhausted",
     "a crash was counted",
     "a suspect was named",
@@ -44,7 +45,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a message was there before its sender's answer",
 ];
 
-const PATH_COUNT: usize = 40;
+const PATH_COUNT: usize = 41;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,6 +28,21 @@ pub async fn an_epoch_fits_the_upper_half_of_a_signed_version(world: &mut World)
     assert!(leases.iter().all(|lease| lease.epoch.0 > 0 && lease.epoch.0 < 1 << 31));
 }
 
+/// R3, E4
+pub async fn a_batch_that_was_overtaken_is_fenced_and_changes_nothing(world: &mut World) {
+    world.own(&worker("one")).await;
+    let entity = world.born(&key_in(0, 0));
+    let late = world.batch(vec![birth(&entity)]);
+    let retried = world.batch(vec![birth(&entity)]);
+    assert_eq!(world.store.commit(&retried).await.expect("a batch is answered"), [Verdict::Applied]);
+    let (_, mut end) = world.touch(&entity);
+    end.after = crate::store::After::Destroyed;
+    assert_eq!(world.write(end).await, Verdict::Applied);
+    let epoch = world.epochs[&Partition(0)];
+    assert_eq!(world.store.commit(&late).await.expect("a batch is answered"), [Verdict::Fenced(epoch)]);
+    assert_eq!(world.entity(&entity.key).await, None);
+}
+
 /// R3, C6
 pub async fn a_write_of_a_replaced_owner_is_fenced_and_changes_nothing(world: &mut World) {
     world.own(&worker("one")).await;

@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -179,7 +179,7 @@ impl World {
 
     pub(super) fn batch(&self, writes: Vec<Write>) -> Batch {
         let epochs = self.epochs.iter().map(|(partition, epoch)| (*partition, *epoch)).collect();
-        Batch { now: self.now, epochs, writes, configs: Vec::new() }
+        Batch { now: self.now, number: next_number(), epochs, writes, configs: Vec::new() }
     }
 
     pub(super) async fn commit(&self, writes: Vec<Write>) -> Vec<Verdict> {
@@ -381,4 +381,10 @@ pub(super) fn reply(once: &'static [u8], expires_at: Millis) -> Remembered {
         reply: Bytes::from_static(b"answer"),
         expires_at,
     }
+}
+
+/// Batches are numbered as they are made.
+fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }

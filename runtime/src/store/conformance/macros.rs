@@ -66,6 +66,7 @@ macro_rules! conformance {
                 run epochs:
                     epochs_only_grow_and_none_is_given_twice
                     an_epoch_fits_the_upper_half_of_a_signed_version
+                    a_batch_that_was_overtaken_is_fenced_and_changes_nothing
                     a_write_of_a_replaced_owner_is_fenced_and_changes_nothing
                     a_lost_partition_fences_its_own_writes_only
                     who_released_a_partition_writes_there_no_more

@@ -14,12 +14,14 @@ pub(super) struct Owner {
     until: Millis,
     clean: bool,
     highest: Millis,
+    /// The number of the last batch of this epoch.
+    batch: u64,
 }
 
 impl Default for Owner {
     fn default() -> Self {
         // A partition never owned is clean.
-        Self { epoch: Epoch(0), worker: None, until: Millis(0), clean: true, highest: Millis(0) }
+        Self { epoch: Epoch(0), worker: None, until: Millis(0), clean: true, highest: Millis(0), batch: 0 }
     }
 }
 
@@ -60,6 +62,18 @@ impl Tables {
         Some(owner)
     }
 
+    /// Whether a batch comes in its order; then it is the last one from here on.
+    pub(super) fn is_next(&mut self, partition: Partition, epoch: Epoch, number: u64) -> bool {
+        let owner = self.owners.get_mut(partition.0 as usize).filter(|owner| owner.epoch == epoch);
+        match owner.filter(|owner| owner.batch < number) {
+            Some(owner) => {
+                owner.batch = number;
+                true
+            }
+            None => false,
+        }
+    }
+
     fn take(&mut self, now: Millis, worker: &Worker, at_most: u32, until: Millis) -> Result<Vec<Lease>, StoreError> {
         let mut open: Vec<usize> = (0..self.owners.len()).collect();
         open.retain(|&index| self.owners[index].holder(now).is_none());
@@ -69,7 +83,7 @@ impl Tables {
             let epoch = self.next_epoch()?;
             let owner = &mut self.owners[index];
             let clean = std::mem::replace(&mut owner.clean, false);
-            (owner.epoch, owner.until, owner.worker) = (epoch, until, Some(worker.clone()));
+            (owner.epoch, owner.until, owner.worker, owner.batch) = (epoch, until, Some(worker.clone()), 0);
             leases.push(owner.lease(Partition(index as u32), clean));
         }
         Ok(leases)

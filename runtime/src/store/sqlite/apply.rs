@@ -51,8 +51,9 @@ impl<'a> Applier<'a> {
     }
 
     fn tell(&mut self, partition: Partition, epoch: Epoch) -> Result<(), Error> {
-        let sql = "UPDATE partition SET highest = max(highest, ?1) WHERE id = ?2 AND epoch = ?3";
-        if self.execute(sql, params![self.batch.now.0, partition.0, epoch.0])? == 1 {
+        let sql =
+            "UPDATE partition SET highest = max(highest, ?1), batch = ?2 WHERE id = ?3 AND epoch = ?4 AND batch < ?2";
+        if self.execute(sql, params![self.batch.now.0, bits(self.batch.number), partition.0, epoch.0])? == 1 {
             return Ok(());
         }
         let sql = "SELECT epoch FROM partition WHERE id = ?1";

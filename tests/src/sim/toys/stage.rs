@@ -66,6 +66,7 @@ impl Stage {
         match self.fate(&cx) {
             Fate::Well(span) => {
                 self.pause(&cx, span).await;
+                self.world.ledger.ends(&self, &cx);
                 end()
             }
             Fate::Fails => Outcome::Failed(Bytes::from_static(b"as drawn")),
@@ -105,14 +106,13 @@ impl Stage {
         });
     }
 
-    /// An end came that the record no longer expects. That is right only while what took the work off the list
-    /// is not durable, and so the work not dropped: `expected` says whether the durable head still expects it.
-    pub fn late_end(&self, entity: Option<&Entity>, work: &WorkId, expected: impl FnOnce(&[u8]) -> bool) {
-        let number = entity.and_then(|entity| self.world.cast.number(&entity.key)).expect("only the cast is run");
-        let durable = self.world.witness.entity(number);
-        let in_time = durable.is_some_and(|durable| expected(&durable.head));
-        self.world.chronicle.check(in_time, Class::Doubled, "W1", || {
-            format!("an end of {work} of {} was taken after it was dropped", self.world.cast.member(number).key)
+    /// An end came that the record no longer expects. That is right while what took the work off the list is not
+    /// known to be durable; it is wrong if the code was dropped before it ended.
+    pub fn late_end(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32) {
+        let key = &entity.expect("only existing entities have work").key;
+        let dropped = self.world.ledger.was_dropped(key, work.as_str(), attempt);
+        self.world.chronicle.check(!dropped, Class::Doubled, "W1", || {
+            format!("an end of {work} of {key} was taken after it was dropped")
         });
     }
 

@@ -121,7 +121,7 @@ impl Handler for Ticker {
                 if beat.expects(late) {
                     return Next::Commit(ended(beat, outcome, now));
                 }
-                self.0.late_end(entity, work, |head| Beat::decode(head).is_some_and(|durable| durable.expects(late)));
+                self.0.late_end(entity, work, *attempt);
                 Next::nothing()
             }
             _ => Next::nothing(),

@@ -178,7 +178,7 @@ impl Handler for Worker {
                 let ended = Ended { job: number, piece, attempt: u64::from(*attempt), end: outcome.into() };
                 self.0.judges(entity, work, outcome);
                 if !job.expects(&ended) {
-                    self.0.late_end(entity, work, |head| Job::decode(head).is_some_and(|job| job.expects(&ended)));
+                    self.0.late_end(entity, work, *attempt);
                     return Next::nothing();
                 }
                 job.take(ended, now);
