@@ -79,6 +79,10 @@ impl Shared {
 
     /// Says whether there is more to do at once.
     fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+        // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
+        if !body.lease.is_valid(began) {
+            return false;
+        }
         for turn in 0..self.options.turns_per_visit {
             if !body.step(self, out) {
                 return false;

@@ -71,7 +71,7 @@ impl Body {
         if work.pure {
             return self.run_pure(source, work, definition, at, out);
         }
-        if self.state_is_durable() && self.lease.is_valid(at.driver.monotonic()) {
+        if self.state_is_durable() {
             return self.start(work, origin_of(source), definition, at, out);
         }
         self.hot.clear();
