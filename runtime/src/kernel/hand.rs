@@ -66,23 +66,24 @@ impl Shared {
             body.forget();
         }
         body.receive(mail, self, &mut out);
-        let mut more = self.take_turns(&mut body, began, &mut out);
-        body.tend_work(self, &mut out);
-        body.ask_for_rows(&mut out);
+        // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
+        let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
         body.answer_askers(self);
-        more |= !body.ends.is_empty() && body.may_turn();
         station.end();
         let mut released = Released::default();
         self.lock().put_back(key, body, out, more, self, &mut released);
         self.let_go(released);
     }
 
-    /// Says whether there is more to do at once.
+    /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.
+    fn tend(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+        let more = self.take_turns(body, began, out);
+        body.tend_work(self, out);
+        body.ask_for_rows(out);
+        more || !body.ends.is_empty() && body.may_turn()
+    }
+
     fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
-        // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
-        if !body.lease.is_valid(began) {
-            return false;
-        }
         for turn in 0..self.options.turns_per_visit {
             if !body.step(self, out) {
                 return false;

@@ -122,6 +122,15 @@ mod split {
         Some(first)
     }
 
+    /// A key of the same partition that nobody has.
+    fn key_beside(key: &Key, partitions: u32) -> Key {
+        let named = |number| Key { key: format!("again-{number}").into(), ..key.clone() };
+        (0..)
+            .map(named)
+            .find(|other| other.partition(partitions) == key.partition(partitions))
+            .unwrap_or_else(|| key.clone())
+    }
+
     fn bare(write: &Write, guard: Guard, after: Entity) -> Write {
         Write {
             partition: write.partition,
@@ -151,7 +160,7 @@ mod split {
         for (write, _) in applied.filter(|(write, _)| !write.sent.is_empty()) {
             let Some(version) = fresh_version(at, &write.key) else { continue };
             let mut again = Write { guard: Guard::Absent, after: After::Unbound, ..write.clone() };
-            again.key.key = [&write.key.key[..], b"-again"].concat().into();
+            again.key = key_beside(&write.key, at.partitions());
             (again.rows, again.drop, again.release) = Default::default();
             (again.taken, again.retry, again.remember) = Default::default();
             for (index, sent) in again.sent.iter_mut().enumerate() {

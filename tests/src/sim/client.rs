@@ -115,8 +115,11 @@ impl Client {
     }
 
     async fn pause(&mut self) {
-        let span = self.chance.between(0, self.world.swarm.traffic.pause_ms * 1_000);
-        self.world.executor.sleep(Duration::from_micros(span)).await;
+        let traffic = &self.world.swarm.traffic;
+        let micros = self.chance.between(0, traffic.pause_ms * 1_000);
+        let until = self.world.executor.monotonic() + Duration::from_micros(micros);
+        let until = if traffic.in_step { Duration::from_millis(until.as_millis() as u64 / 30 * 30 + 30) } else { until };
+        self.world.executor.sleep_until(until).await;
     }
 
     fn number(&mut self) -> u64 {

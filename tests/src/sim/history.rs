@@ -169,13 +169,29 @@ async fn finish(world: &Arc<World>) {
         world.chronicle.check(!stuck, Class::Stuck, "R7", || why);
     }
     for number in 0..world.processes.count() {
-        if let Some(kernel) = world.processes.kernel(number) {
-            let stuck = kernel.counts().stuck;
-            world
-                .chronicle
-                .check(stuck == 0, Class::Stuck, "R7", || format!("k{number} counts {stuck} stuck entities"));
-        }
+        let stuck = world.processes.kernel(number).map_or(0, |kernel| kernel.counts().stuck);
+        world.chronicle.check(stuck == 0, Class::Stuck, "R7", || format!("k{number} counts {stuck} stuck entities"));
     }
+    if world.chance().permille(250) {
+        close_and_open(world).await;
+    }
+}
+
+/// All processes end in order; the next one finds nothing that ended otherwise (R1, R2).
+async fn close_and_open(world: &Arc<World>) {
+    for number in 0..world.processes.count() {
+        let limit = Duration::from_secs(1);
+        let end = Processes::ask(world, number, move |kernel| async move { kernel.shutdown(limit).await }).await;
+        let ended = matches!(end, Ok(Ok(())));
+        world.chronicle.check(ended, Class::Broken, "R2", || format!("k{number} ended with {end:?}"));
+    }
+    let report = match Processes::open_again(world).await {
+        Ok(report) => report,
+        Err(error) => return world.chronicle.violation(Class::Broken, "R1", format!("it does not open again: {error}")),
+    };
+    let parked = world.cast.with(Role::Doomed).len();
+    let clean = report.unclean + report.overdue + report.unfinished == 0 && report.parked <= parked;
+    world.chronicle.check(clean, Class::Broken, "R2", || format!("opened again, it found {report:?}"));
 }
 
 /// Asks every owner what each key waits for (R7).

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Call, Error, Kernel};
+use drystone_runtime::{Call, Error, Kernel, kernel::Report};
 use tokio::sync::oneshot;
 
 use super::{
@@ -87,14 +87,11 @@ impl Processes {
 
     /// Ends a process in order, then starts it again.
     pub async fn restart_in_order(world: &Arc<World>, number: usize) {
-        let Some((kernel, group)) = world.processes.close(number) else { return };
+        let Some(group) = world.processes.close(number) else { return };
         world.chronicle.note(|| format!("k{number} is shut down"));
-        let (ended, end) = oneshot::channel();
-        let task = async move {
-            let _ = ended.send(kernel.shutdown(Duration::from_millis(500)).await.is_ok());
-        };
-        world.executor.spawn(group, "shutdown", Box::pin(task));
-        if end.await == Ok(true) {
+        let limit = Duration::from_millis(500);
+        let end = Self::ask(world, number, move |kernel| async move { kernel.shutdown(limit).await }).await;
+        if let Ok(Ok(())) = end {
             world.chronicle.sometimes("a process ended in order");
         }
         world.executor.kill(group);
@@ -102,13 +99,12 @@ impl Processes {
         restart(world, number);
     }
 
-    /// The kernel and the group of a process that is to end in order, unless it does already.
-    fn close(&self, number: usize) -> Option<(Kernel, Group)> {
+    /// The group of a process that is to end in order, unless it does already.
+    fn close(&self, number: usize) -> Option<Group> {
         let mut processes = lock(&self.0);
-        let process = processes.get_mut(number).filter(|process| !process.closing)?;
-        let kernel = process.kernel.clone()?;
+        let process = processes.get_mut(number).filter(|process| !process.closing && process.kernel.is_some())?;
         process.closing = true;
-        Some((kernel, process.group))
+        Some(process.group)
     }
 
     /// Makes a call in a process; `told` sees a success in the very poll in which it comes out.
@@ -118,20 +114,35 @@ impl Processes {
         call: Call,
         told: impl FnOnce(&Bytes) + Send + 'static,
     ) -> Result<Bytes, NoAnswer> {
-        let Some(kernel) = world.processes.kernel(number) else { return Err(NoAnswer::Down) };
-        let (answered, answer) = oneshot::channel();
-        let task = async move {
+        let ask = async move |kernel: Kernel| {
             let reply = kernel.call(call).await;
             if let Ok(bytes) = &reply {
                 told(bytes);
             }
-            let _ = answered.send(reply);
+            reply
+        };
+        Self::ask(world, number, ask).await?.map_err(NoAnswer::Error)
+    }
+
+    /// Asks a kernel something, inside its process: if that dies, there is no answer.
+    pub async fn ask<T, F>(world: &World, number: usize, ask: impl FnOnce(Kernel) -> F) -> Result<T, NoAnswer>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let asking = ask(world.processes.kernel(number).ok_or(NoAnswer::Down)?);
+        let (answered, answer) = oneshot::channel();
+        let task = async move {
+            let _ = answered.send(asking.await);
         };
         world.executor.spawn(world.processes.group(number), "call", Box::pin(task)).ok_or(NoAnswer::Down)?;
-        match answer.await {
-            Ok(reply) => reply.map_err(NoAnswer::Error),
-            Err(_) => Err(NoAnswer::Died),
-        }
+        answer.await.map_err(|_| NoAnswer::Died)
+    }
+
+    /// Opens one more kernel, when all others have ended, and says what it found.
+    pub async fn open_again(world: &Arc<World>) -> Result<Report, Error> {
+        let group = world.executor.group();
+        open_once(world, 0, group, u32::MAX).await.map(|(_, report)| report)
     }
 
     /// Drops every kernel.
@@ -166,7 +177,7 @@ fn open(world: &Arc<World>, number: usize) {
     let task = async move {
         loop {
             match open_once(&opener, number, group, opening).await {
-                Ok(kernel) => {
+                Ok((kernel, _)) => {
                     opener.chronicle.note(|| format!("k{number} is open"));
                     lock(&opener.processes.0)[number].kernel = Some(kernel);
                     return;
@@ -181,10 +192,10 @@ fn open(world: &Arc<World>, number: usize) {
     world.executor.spawn(group, "open", Box::pin(task));
 }
 
-async fn open_once(world: &Arc<World>, number: usize, group: Group, opening: u32) -> Result<Kernel, Error> {
+async fn open_once(world: &Arc<World>, number: usize, group: Group, opening: u32) -> Result<(Kernel, Report), Error> {
     let stage = Stage { world: world.clone(), process: number, group };
     let driver = Arc::new(VirtualDriver::new(world.executor.clone(), group));
     let store = Arc::new(FaultyStore::new(world.clone(), number, group));
     let options = world.swarm.options(number, opening);
-    Kernel::open(store, registry(&stage), driver, options).await.map(|(kernel, _)| kernel)
+    Kernel::open(store, registry(&stage), driver, options).await
 }

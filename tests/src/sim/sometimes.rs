@@ -8,7 +8,6 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a process ended in order",
     "a partition changed owner",
     "a commit was fenced",
-    "a commit was stale",
     "a commit was applied and answered with an error",
     "a commit was applied after its error",
     "a commit of a dead process was applied",
@@ -45,7 +44,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a message was there before its sender's answer",
 ];
 
-const PATH_COUNT: usize = 41;
+const PATH_COUNT: usize = 40;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -60,6 +60,8 @@ pub struct Traffic {
     pub once_permille: u32,
     /// Longest pause between two calls of a caller.
     pub pause_ms: u64,
+    /// Callers act, and code ends, at the same moments: what could race does.
+    pub in_step: bool,
     /// Counters.
     pub counters: usize,
     /// Relays.
@@ -146,7 +148,7 @@ impl Swarm {
         let blows = Blows::draw(chance, &processes, &traffic);
         let pace = Pace {
             tick_permille: if chance.coin() { chance.pick(&[1, 10, 50]) } else { 0 },
-            late_stop_permille: if chance.coin() { 300 } else { 0 },
+            late_stop_permille: if chance.coin() { 700 } else { 0 },
         };
         let chaos = Duration::from_millis(chance.between(500, 6_000));
         Self { processes, traffic, faults, blows, pace, chaos }
@@ -204,6 +206,7 @@ impl Traffic {
             calls: chance.between(4, 16) as usize,
             once_permille: chance.pick(&[0, 500, 1000]),
             pause_ms: chance.pick(&[0, 5, 50, 300]),
+            in_step: chance.permille(300),
             counters: chance.between(1, 4) as usize,
             relays: some(chance, 4),
             alarmists: some(chance, 2),
@@ -221,6 +224,13 @@ impl Traffic {
 }
 
 impl Faults {
+    /// Whether the store does nothing but its work.
+    pub fn are_none(&self) -> bool {
+        let errors = self.error_before + self.error_after + self.applied_late + self.crash;
+        let delays = self.slow + self.stall + self.full + self.outages;
+        errors + delays + self.hint_lost + self.hint_late == 0
+    }
+
     fn draw(chance: &mut Chance) -> Self {
         let yields = chance.pick(&[0, 200, 1000]);
         if chance.permille(200) {

@@ -101,6 +101,19 @@ impl World {
         self.swarm.blows.jumps == 0
     }
 
+    /// Whether threads may stand still, or polls take time: then code that ends well may end too late.
+    pub fn time_is_lost(&self) -> bool {
+        let blows = &self.swarm.blows;
+        blows.freezes + blows.thread_freezes + self.swarm.pace.tick_permille > 0
+    }
+
+    /// Whether nothing at all goes wrong in this history.
+    pub fn is_healthy(&self) -> bool {
+        let (blows, faults, traffic) = (&self.swarm.blows, &self.swarm.faults, &self.swarm.traffic);
+        let struck = blows.crashes + blows.shutdowns + blows.jumps > 0 || self.time_is_lost();
+        !struck && !traffic.guilty && !traffic.doom && faults.are_none()
+    }
+
     /// Whether the faults have stopped.
     pub fn is_calm(&self) -> bool {
         self.calm.load(Ordering::Relaxed)

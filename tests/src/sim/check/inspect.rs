@@ -5,7 +5,7 @@ use drystone_runtime::{Entity, Parked};
 use crate::sim::{
     cast::{Cast, Number, Role},
     chronicle::{Chronicle, Class},
-    toys::{Alarms, Beat, End, Job, List, Pile, Post, Ticks, Uid, codec::Record},
+    toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
 };
 
 /// Compares a member before and after a write.
@@ -26,7 +26,8 @@ pub fn inspect(chronicle: &Chronicle, cast: &Cast, number: Number, before: Optio
         Role::Ticker => inspection.ticker(),
         Role::Worker => inspection.worker(),
         Role::Letters => inspection.letters(),
-        Role::Line | Role::Nobody => {}
+        Role::Line => inspection.line(),
+        Role::Nobody => {}
     }
 }
 
@@ -129,6 +130,14 @@ impl Inspection<'_> {
         }
         if was.open() && !is.open() && is.asked.len() > was.asked.len() {
             self.chronicle.sometimes("a piece of work was stopped");
+        }
+    }
+
+    fn line(&self) {
+        let inside = |entity: &Entity| Queue::decode(&entity.head).and_then(|queue| queue.inside);
+        let (was, is) = (self.before.and_then(inside), inside(self.after));
+        if was.is_some() && is.is_some() && was != is {
+            self.chronicle.sometimes("a caller was let in from a line");
         }
     }
 

@@ -48,7 +48,7 @@ impl Client {
     }
 
     async fn ask_until_heard(&mut self, ask: &Ask) -> Heard {
-        let mut again = false;
+        let (mut again, mut longest_ms) = (false, 20);
         loop {
             match self.try_once(ask).await {
                 Verdict::Heard(heard) => {
@@ -61,7 +61,8 @@ impl Client {
                 Verdict::Unknown if ask.once || ask.harmless => (again, self.guess) = (true, None),
                 Verdict::Unknown => return Heard::Nothing,
             }
-            let span = self.chance.between(1, 40);
+            longest_ms = (longest_ms * 2).min(640);
+            let span = self.chance.between(1, longest_ms);
             self.world.executor.sleep(Duration::from_millis(span)).await;
         }
     }

@@ -3,7 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::{Cx, Entity, Outcome, Work, WorkId};
+use drystone_runtime::{Cx, Entity, Outcome, Work, WorkId, stable_hash};
 
 use crate::sim::{
     cast::Number,
@@ -41,13 +41,12 @@ pub enum Fate {
 
 impl Stage {
     /// What becomes of an attempt.
-    pub fn fate(&self, cx: &Cx) -> Fate {
-        let number = self.number(cx);
-        if self.world.guilty(number, cx.work.as_str()) {
+    pub fn fate(&self, number: Number, work: &WorkId, attempt: u32) -> Fate {
+        if self.world.guilty(number, work.as_str()) {
             return Fate::Kills;
         }
-        let salt = drystone_runtime::stable_hash(&[cx.work.as_str().as_bytes()]);
-        let mut chance = Chance::new(mix(self.world.seed ^ salt) ^ u64::from(number) << 32 ^ u64::from(cx.attempt));
+        let salt = stable_hash(&[work.as_str().as_bytes()]);
+        let mut chance = Chance::new(mix(self.world.seed ^ salt) ^ u64::from(number) << 32 ^ u64::from(attempt));
         let well = Fate::Well(Duration::from_millis(chance.pick(&[0, 0, 3, 30, 120])));
         if !self.world.swarm.traffic.failing {
             return well;
@@ -63,7 +62,7 @@ impl Stage {
     /// Plays an attempt to its end; `end` makes what it brings back.
     pub async fn play(self, cx: Cx, work: Work, end: impl FnOnce() -> Outcome) -> Outcome {
         let _running = self.world.ledger.enter(&self, &cx, &work);
-        match self.fate(&cx) {
+        match self.fate(self.number(&cx), &cx.work, cx.attempt) {
             Fate::Well(span) => {
                 self.pause(&cx, span).await;
                 self.world.ledger.ends(&self, &cx);
@@ -96,13 +95,19 @@ impl Stage {
         }
     }
 
-    /// Called wherever a piece of work ends: only what kills may end as a killer (W2).
-    pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, outcome: &Outcome) {
-        let (Some(entity), Outcome::Crashed { crashes }) = (entity, outcome) else { return };
-        let number = self.world.cast.number(&entity.key).expect("only the cast is run");
-        let guilty = self.world.guilty(number, work.as_str());
-        self.world.chronicle.check(guilty, Class::Broken, "W2", || {
-            format!("{work} of {} is given up after {crashes} crashes and never killed anyone", entity.key)
+    /// Called wherever a piece of work ends: only what kills may end as a killer (W2), and the time that a store
+    /// takes never counts against code that ends well (W3, fB22).
+    pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32, outcome: &Outcome) {
+        let key = &entity.expect("only existing entities have work").key;
+        let number = self.world.cast.number(key).expect("only the cast is run");
+        let fate = self.fate(number, work, attempt);
+        let just = match outcome {
+            Outcome::Crashed { .. } => fate == Fate::Kills,
+            Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || self.world.time_is_lost(),
+            _ => true,
+        };
+        self.world.chronicle.check(just, Class::Broken, "W2 W3", || {
+            format!("{work} of {key}, attempt {attempt}, ended with {outcome:?}, and was to be {fate:?}")
         });
     }
 

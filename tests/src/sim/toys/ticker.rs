@@ -117,7 +117,7 @@ impl Handler for Ticker {
             Input::Done { work, attempt, outcome, .. } => {
                 let tick = work.as_str().trim_start_matches("tick/").parse().expect("ticks are numbered");
                 let late = (tick, u64::from(*attempt));
-                self.0.judges(entity, work, outcome);
+                self.0.judges(entity, work, *attempt, outcome);
                 if beat.expects(late) {
                     return Next::Commit(ended(beat, outcome, now));
                 }

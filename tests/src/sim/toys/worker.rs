@@ -176,7 +176,7 @@ impl Handler for Worker {
             Input::Done { work, attempt, outcome, .. } => {
                 let (number, piece) = parse(work.as_str());
                 let ended = Ended { job: number, piece, attempt: u64::from(*attempt), end: outcome.into() };
-                self.0.judges(entity, work, outcome);
+                self.0.judges(entity, work, *attempt, outcome);
                 if !job.expects(&ended) {
                     self.0.late_end(entity, work, *attempt);
                     return Next::nothing();

@@ -116,7 +116,7 @@ impl Witness {
                         format!("a crash of {} is counted, and nothing crashed", write.key)
                     });
                 }
-                Verdict::Stale(_) => self.chronicle.sometimes("a commit was stale"),
+                Verdict::Stale(_) => {}
                 Verdict::Fenced(_) => self.chronicle.sometimes("a commit was fenced"),
                 Verdict::Refused(why) => {
                     let message = format!("the store refused a write of {}: {why}", write.key);
