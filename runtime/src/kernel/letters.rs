@@ -50,10 +50,10 @@ impl Body {
                 continue;
             }
             let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
-            match self.queue.iter().position(later) {
-                Some(index) => self.queue.insert(index, Source::Letter(letter)),
-                None => self.queue.push_back(Source::Letter(letter)),
-            }
+            // What lies in the inbox was there before the calls that wait here asked.
+            let after_letters = self.queue.iter().rposition(|source| matches!(source, Source::Letter(_)));
+            let place = self.queue.iter().position(later).or(after_letters.map(|last| last + 1)).unwrap_or(0);
+            self.queue.insert(place, Source::Letter(letter));
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) async fn before_the_batch(_: &Shared, _: &mut Flight) -> Result<(), S
 
 /// A planted bug: what was sent by a batch that answered with an error is sent again.
 #[cfg(not(feature = "planted"))]
-pub(crate) async fn doubled_delivery(_: &Shared, _: &Flight, _: &[Option<Ruling>]) {}
+pub(crate) fn doubled_delivery(_: &Shared, _: &Flight, _: &[Option<Ruling>]) {}
 
 #[cfg(feature = "planted")]
 pub(crate) use split::{before_the_batch, doubled_delivery};
@@ -77,7 +77,12 @@ mod split {
     use super::{Bug, Flight, Ruling, Shared, StoreError};
     use crate::{
         Entity, Key, MessageId, Version,
-        store::{After, Batch, Guard, Touched, Write},
+        kernel::{
+            chain::Link,
+            core::{Core, Released},
+            effects::Effects,
+        },
+        store::{After, Batch, Guard, Outgoing, Touched, Write},
     };
 
     pub(crate) async fn before_the_batch(at: &Shared, flight: &mut Flight) -> Result<(), StoreError> {
@@ -122,15 +127,6 @@ mod split {
         Some(first)
     }
 
-    /// A key of the same partition that nobody has.
-    fn key_beside(key: &Key, partitions: u32) -> Key {
-        let named = |number| Key { key: format!("again-{number}").into(), ..key.clone() };
-        (0..)
-            .map(named)
-            .find(|other| other.partition(partitions) == key.partition(partitions))
-            .unwrap_or_else(|| key.clone())
-    }
-
     fn bare(write: &Write, guard: Guard, after: Entity) -> Write {
         Write {
             partition: write.partition,
@@ -152,22 +148,28 @@ mod split {
         at.lock().lease_of(key).ok().map(|lease| lease.next_version())
     }
 
-    pub(crate) async fn doubled_delivery(at: &Shared, flight: &Flight, rulings: &[Option<Ruling>]) {
+    pub(crate) fn doubled_delivery(at: &Shared, flight: &Flight, rulings: &[Option<Ruling>]) {
         if !Bug::DoubledDelivery.planted() {
             return;
         }
         let applied = flight.batch.writes.iter().zip(rulings).filter(|(_, ruling)| ruling.is_some());
-        for (write, _) in applied.filter(|(write, _)| !write.sent.is_empty()) {
-            let Some(version) = fresh_version(at, &write.key) else { continue };
-            let mut again = Write { guard: Guard::Absent, after: After::Unbound, ..write.clone() };
-            again.key = key_beside(&write.key, at.partitions());
-            (again.rows, again.drop, again.release) = Default::default();
-            (again.taken, again.retry, again.remember) = Default::default();
-            for (index, sent) in again.sent.iter_mut().enumerate() {
-                sent.id = MessageId { version, index: index as u32 };
+        let again = applied.filter(|(write, _)| !write.sent.is_empty()).map(|(write, _)| write);
+        at.with(|core, released| {
+            for write in again {
+                core.send_again(write, at, released);
             }
-            let batch = Batch { writes: vec![again], number: at.next_number(), ..flight.batch.clone() };
-            let _ = at.store.commit(&batch).await;
+        });
+    }
+
+    impl Core {
+        fn send_again(&mut self, write: &Write, at: &Shared, released: &mut Released) {
+            let Some(mut body) = self.slots.get_mut(&write.key).and_then(|slot| slot.body.take()) else { return };
+            let version = body.open_own(at, Link::kernel());
+            for sent in &write.sent {
+                let id = MessageId { version, index: body.chain.sent.len() as u32 };
+                body.chain.sent.push(Outgoing { id, ..sent.clone() });
+            }
+            self.put_back(&write.key, body, Effects::default(), false, at, released);
         }
     }
 }

@@ -139,9 +139,9 @@ impl Shared {
         };
         let rulings: Vec<_> =
             flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
-        mutants::doubled_delivery(self, flight, &rulings).await;
         let keep: Vec<bool> = rulings.iter().map(Option::is_none).collect();
-        self.settle_all(flight, rulings);
+        self.settle_all(flight, rulings.clone());
+        mutants::doubled_delivery(self, flight, &rulings);
         flight.retain(&keep);
     }
 

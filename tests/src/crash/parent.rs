@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::{
     heard::Heard,
@@ -32,6 +32,8 @@ pub(super) struct Campaign {
     pub(super) kills: u32,
     /// Children that the guilty piece killed.
     pub(super) aborts: u32,
+    /// Why it was broken off, if it was: what was begun then is not all done.
+    pub(super) failure: Option<String>,
 }
 
 /// How a child ended.
@@ -40,26 +42,29 @@ enum End {
     Killed,
     Aborted,
     Finished,
+    Failed(ExitStatus),
 }
 
 impl Campaign {
     /// Kills as often as planned, then lets one child finish in peace.
     pub(super) fn fight(plan: &Plan, file: &Path) -> Result<Self> {
         let mut campaign = Self::default();
-        while campaign.kills < plan.kills {
-            let after = plan.kill_after(campaign.kills + campaign.aborts);
-            let errand = campaign.heard.errand(file, false);
-            let end = campaign.child(plan, &errand, after)?;
-            ensure!(end != End::Finished, "a child ended that should have gone on");
+        while !campaign.is_over() {
+            let finish = campaign.kills >= plan.kills;
+            let after = if finish { FINISH_MAX } else { plan.kill_after(campaign.kills + campaign.aborts) };
+            let errand = campaign.heard.errand(file, finish);
+            campaign.failure = match campaign.child(plan, &errand, after)? {
+                End::Killed if finish => Some(format!("the last child did not end within {FINISH_MAX:?}")),
+                End::Failed(status) => Some(format!("a child failed: {status}")),
+                End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty piece is never given up".into()),
+                End::Killed | End::Aborted | End::Finished => None,
+            };
         }
-        loop {
-            let errand = campaign.heard.errand(file, true);
-            match campaign.child(plan, &errand, FINISH_MAX)? {
-                End::Finished => return Ok(campaign),
-                End::Aborted => {}
-                End::Killed => anyhow::bail!("the last child did not come to rest within {FINISH_MAX:?}"),
-            }
-        }
+        Ok(campaign)
+    }
+
+    fn is_over(&self) -> bool {
+        self.heard.finished || self.failure.is_some()
     }
 
     /// One child, from its start to its end.
@@ -91,22 +96,16 @@ impl Campaign {
 
     /// A child that died of itself in the moment of its kill counts as what it died of.
     fn ended(&mut self, child: &mut Child, killed: bool) -> Result<End> {
-        let status: ExitStatus = child.wait()?;
-        match status.signal() {
-            Some(SIGABRT) => {
-                self.aborts += 1;
-                ensure!(self.aborts < ABORTS_MAX, "the guilty piece killed {} processes and goes on", self.aborts);
-                Ok(End::Aborted)
-            }
-            Some(_) if killed => {
-                self.kills += 1;
-                Ok(End::Killed)
-            }
-            _ => {
-                ensure!(status.success() && self.heard.finished, "a child failed: {status}");
-                Ok(End::Finished)
-            }
-        }
+        let status = child.wait()?;
+        let end = match status.signal() {
+            Some(SIGABRT) => End::Aborted,
+            Some(_) if killed => End::Killed,
+            _ if status.success() && self.heard.finished => End::Finished,
+            _ => End::Failed(status),
+        };
+        self.aborts += u32::from(end == End::Aborted);
+        self.kills += u32::from(end == End::Killed);
+        Ok(end)
     }
 }
 

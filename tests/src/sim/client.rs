@@ -118,7 +118,8 @@ impl Client {
         let traffic = &self.world.swarm.traffic;
         let micros = self.chance.between(0, traffic.pause_ms * 1_000);
         let until = self.world.executor.monotonic() + Duration::from_micros(micros);
-        let until = if traffic.in_step { Duration::from_millis(until.as_millis() as u64 / 30 * 30 + 30) } else { until };
+        let until =
+            if traffic.in_step { Duration::from_millis(until.as_millis() as u64 / 30 * 30 + 30) } else { until };
         self.world.executor.sleep_until(until).await;
     }
 

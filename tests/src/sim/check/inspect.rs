@@ -1,6 +1,8 @@
 //! What must hold of every single write, seen when it is applied.
 
-use drystone_runtime::{Entity, Parked};
+use std::collections::BTreeMap;
+
+use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
     cast::{Cast, Number, Role},
@@ -77,11 +79,12 @@ impl Inspection<'_> {
 
     /// First in, first out, per sender (M1).
     fn in_order(&self, taken: &[u64]) {
-        let last = taken.last().and_then(|number| Uid::of(*number));
-        let Some(last) = last else { return };
-        let earlier = taken.iter().filter_map(|number| Uid::of(*number)).filter(|uid| uid.from == last.from);
-        let ordered = earlier.into_iter().all(|uid| uid.sequence <= last.sequence);
-        self.check(ordered, Class::Broken, "M1", || format!("took {last:?} after a later one of its sender"));
+        let mut last = BTreeMap::new();
+        for uid in taken.iter().filter_map(|number| Uid::of(*number)) {
+            let earlier = last.insert(uid.from, uid.sequence).unwrap_or(0);
+            let ordered = earlier < uid.sequence;
+            self.check(ordered, Class::Broken, "M1", || format!("took {uid:?} after {earlier} of the same sender"));
+        }
     }
 
     fn alarmist(&self) {
@@ -90,7 +93,7 @@ impl Inspection<'_> {
         self.unique("E12", &is.asked);
         let rung: Vec<_> = is.rung.iter().map(|(number, ..)| *number).collect();
         self.unique("A2", &[rung, is.replaced.clone(), is.due.map(|_| is.armed).into_iter().collect()].concat());
-        if let Some((number, due, at)) = is.rung.last() {
+        for (number, due, at) in is.rung.iter().skip(decode::<Alarms>(self.before).rung.len()) {
             self.check(at >= due, Class::Broken, "A2", || format!("alarm {number}, due {due}, rang at {at}"));
             if at.since(*due).as_millis() > 500 {
                 self.chronicle.sometimes("an alarm rang late");
@@ -99,7 +102,7 @@ impl Inspection<'_> {
     }
 
     /// E7: state and alarm are committed together, and an alarm is never recomputed (A5).
-    fn alarm_is(&self, due: Option<drystone_runtime::Millis>) {
+    fn alarm_is(&self, due: Option<Millis>) {
         self.check(self.after.alarm == due, Class::Lost, "E7", || {
             format!("its alarm is {:?}, and it counts on {due:?}", self.after.alarm)
         });

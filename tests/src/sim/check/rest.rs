@@ -41,6 +41,7 @@ pub(super) fn finish(world: &World) {
         let left = match member.role {
             Role::Alarmist => {
                 let alarms = Alarms::decode(&entity.state).unwrap_or_default();
+                on_time(world, member, &alarms);
                 let ends = (alarms.rung.len() + alarms.replaced.len()) as u64;
                 (ends != alarms.armed).then(|| format!("armed {} times, ended {ends}", alarms.armed))
             }
@@ -57,5 +58,18 @@ pub(super) fn finish(world: &World) {
         if let Some(left) = left {
             world.chronicle.violation(Class::Stuck, "R7", format!("{}: {left}", member.key));
         }
+    }
+}
+
+/// A2: within 100 ms of due, when nothing goes wrong.
+fn on_time(world: &World, member: &Member, alarms: &Alarms) {
+    if !world.is_healthy() {
+        return;
+    }
+    for (number, due, at) in &alarms.rung {
+        let late = at.since(*due);
+        world.chronicle.check(late.as_millis() <= 100, Class::Broken, "A2", || {
+            format!("alarm {number} of {} rang {late:?} late, and nothing was wrong", member.key)
+        });
     }
 }
