@@ -3,3 +3,4 @@
 pub mod crash;
 pub mod load;
 pub mod sim;
+pub mod world;

@@ -328,14 +328,13 @@ impl Body {
         }
     }
 
-    /// The partition is lost: whoever has not begun may ask the new owner, of the others nothing is known.
-    pub(crate) fn abandon(&mut self, out: &mut Effects) {
-        let error = Error::NotOwner { partition: self.lease.partition, owner: None };
+    /// It leaves memory at once: whoever has not begun gets `error`, of the others nothing is known.
+    pub(crate) fn abandon(&mut self, error: &Error, out: &mut Effects) {
         let queued = self.queue.drain(..).filter_map(Source::into_pending).chain(self.reads.drain(..));
         out.answers.extend(queued.map(|pending| (pending, Err(error.clone()))));
         self.keep_half_of_the_chain(out);
         // Callers who are dropped unanswered learn that the outcome is unknown.
-        self.running.clear();
+        out.dropped.append(&mut self.running);
         self.held.clear();
         self.ends.clear();
         self.chain = Chain::default();

@@ -9,6 +9,7 @@ use super::{
     pending::{Asked, Caller, Pending},
     race::{First, race},
     shared::Shared,
+    turning::borrow_of,
 };
 use crate::{
     Borrow, Error, Key, Limit, Ticket, key_bytes_max, stable_hash,
@@ -63,7 +64,7 @@ impl Shared {
     fn admit(&self, key: &Key, call: Call, caller: Caller) -> Result<Ticket, Error> {
         let borrow = match call.verb.as_str() {
             UNPARK => Borrow::None,
-            verb => self.registry.get(&call.definition)?.handler.borrow(verb),
+            verb => borrow_of(self.registry.get(&call.definition)?, verb),
         };
         let number = self.next_number();
         self.with(|core, _| {

@@ -20,6 +20,7 @@ use super::{
     shared::Shared,
     slot::Slot,
     source::Source,
+    working::Running,
     writer::Flight,
 };
 use crate::{
@@ -77,6 +78,8 @@ pub(crate) struct Core {
 pub(crate) struct Released {
     pub(crate) answers: Vec<(Pending, Reply)>,
     pub(crate) events: Vec<Event>,
+    /// Work whose code goes now.
+    pub(crate) dropped: Vec<Running>,
     /// How many hands there is something to do for.
     pub(crate) hands: usize,
     /// A timer is earlier than the ringer knows.
@@ -302,7 +305,8 @@ impl Core {
     ) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if slot.is_lost {
-            body.abandon(&mut out);
+            let error = Error::NotOwner { partition: body.lease.partition, owner: None };
+            body.abandon(&error, &mut out);
             self.remove(key);
             return self.carry_out(key, out, at, released);
         }
@@ -353,6 +357,7 @@ impl Core {
         self.counts.dead_letters += out.dead_letters;
         released.answers.extend(out.answers);
         released.events.extend(out.events);
+        released.dropped.extend(out.dropped);
         released.hands += self.hands_wanted(&at.options);
         released.ring |= self.may_ring(&at.options);
     }
@@ -418,15 +423,16 @@ impl Core {
         let keys: Vec<Key> =
             self.slots.keys().filter(|key| key.partition(self.partitions) == partition).cloned().collect();
         for key in keys {
-            self.drop_slot(&key, at, released);
+            let error = Error::NotOwner { partition, owner: None };
+            self.drop_slot(&key, &error, at, released);
         }
     }
 
-    fn drop_slot(&mut self, key: &Key, at: &Shared, released: &mut Released) {
+    /// A key leaves memory: whoever has not begun gets `error`, of the others nothing is known.
+    fn drop_slot(&mut self, key: &Key, error: &Error, at: &Shared, released: &mut Released) {
         let mut out = Effects::default();
         out.wake.extend(at.window.leave(key));
         let Some(slot) = self.slots.get_mut(key) else { return };
-        let error = Error::NotOwner { partition: key.partition(self.partitions), owner: None };
         for mail in slot.mail.drain(..) {
             if let Mail::Call(pending) = mail {
                 out.answers.push((pending, Err(error.clone())));
@@ -434,7 +440,7 @@ impl Core {
         }
         match slot.body.take() {
             Some(mut body) => {
-                body.abandon(&mut out);
+                body.abandon(error, &mut out);
                 self.remove(key);
             }
             None => slot.is_lost = true,
@@ -454,15 +460,29 @@ impl Core {
     }
 
     /// Drops every piece of work that runs; what it would have done is done again later.
-    pub(crate) fn drop_work(&mut self) {
+    pub(crate) fn drop_work(&mut self, released: &mut Released) {
         for body in self.slots.values_mut().filter_map(|slot| slot.body.as_mut()) {
-            body.running.clear();
+            released.dropped.append(&mut body.running);
         }
+    }
+
+    /// Everything leaves memory: the kernel has ended.
+    pub(crate) fn empty(&mut self, at: &Shared, released: &mut Released) {
+        let keys: Vec<Key> = self.slots.keys().cloned().collect();
+        for key in keys {
+            self.drop_slot(&key, &Error::Closing, at, released);
+        }
+        self.wanted.clear();
     }
 
     pub(crate) fn written_one_batch(&mut self, writes: usize) {
         self.counts.batches += 1;
         self.counts.writes += writes as u64;
+    }
+
+    /// The body of a key was lost: whoever waits for it learns that nothing is known.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.remove(key);
     }
 
     pub(crate) fn run_queue(&self) -> usize {

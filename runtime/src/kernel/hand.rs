@@ -11,6 +11,7 @@ use super::{
     effects::Effects,
     mail::Mail,
     shared::Shared,
+    turning::guarded,
     watchdog::Station,
 };
 use crate::Key;
@@ -23,7 +24,7 @@ impl Shared {
     pub(crate) async fn hand(self: Arc<Self>, station: Arc<Station>) {
         while let Some(job) = self.next_job().await {
             match job {
-                Job::Visit(key, body, mail) => self.visit(&key, body, mail, &station),
+                Job::Visit(key, body, mail) => self.visit_guarded(&key, body, mail, &station),
                 Job::Write(flight) => self.fly(flight).await,
                 Job::Load(wanted) => self.load(wanted).await,
             }
@@ -55,6 +56,15 @@ impl Shared {
         drop(core);
         self.let_go(released);
         job
+    }
+
+    /// A panic here would be a bug of ours: the key leaves memory and is read again, the others do not notice.
+    fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) {
+        if let Err(message) = guarded(|| self.visit(key, body, mail, station)) {
+            tracing::error!(%key, message, "the kernel panicked; please report this as a bug of Drystone");
+            station.end();
+            self.with(|core, _| core.forget(key));
+        }
     }
 
     /// Opens a key's mail and takes its turns, up to a bound, so that one hot key does not starve the others.

@@ -8,6 +8,7 @@ use super::{
     reading::INBOX_PAGE,
     shared::Shared,
     source::{Origin, Source},
+    turning::borrow_of,
 };
 use crate::{
     Borrow, DeadLetter, Error, Key, MessageId, Millis, Version,
@@ -127,8 +128,7 @@ impl Body {
 
     fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         let Source::Letter(letter) = &self.queue[index] else { return false };
-        let borrow =
-            at.registry.get(&letter.definition).map_or(Borrow::None, |found| found.handler.borrow(&letter.verb));
+        let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| borrow_of(found, &letter.verb));
         let exclusive = borrow == Borrow::Exclusive;
         let now = at.time.now();
         if letter.at > now {
@@ -179,10 +179,29 @@ impl Body {
         self.queue.push_front(Source::Letter(Letter { attempts, at: retry.at, ..letter }));
     }
 
+    /// Each letter that is queued was perhaps being handled when the process died.
+    pub(crate) fn count_letters_as_tried(&mut self, at: &Shared, out: &mut Effects) {
+        for source in std::mem::take(&mut self.queue) {
+            let Source::Letter(letter) = source else {
+                self.queue.push_back(source);
+                continue;
+            };
+            let attempts = letter.attempts + 1;
+            if attempts > u32::from(at.options.crashes_max) {
+                self.bury(letter, attempts, "the process died whenever it was handled", at, out);
+                continue;
+            }
+            let retry = Retry { id: letter.id, attempts, at: letter.at };
+            self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+            self.queue.push_back(Source::Letter(Letter { attempts, ..letter }));
+        }
+    }
+
     fn bury(&mut self, letter: Letter, attempts: u32, reason: &str, at: &Shared, out: &mut Effects) {
         tracing::warn!(key = %self.key, from = %letter.from, reason, "a message is a dead letter");
-        let Some((definition, to)) = at.registry.letter_box() else {
-            // Nobody takes dead letters: it stays in the inbox for ever, seen by `explain`.
+        let Some((definition, to)) = at.registry.letter_box().filter(|(_, to)| *to != self.key) else {
+            // Nobody takes dead letters, or whoever does cannot take this one: it stays in the inbox, seen by
+            // `explain`.
             let retry = Retry { id: letter.id, attempts, at: Millis::MAX };
             return self.stack_inbox(at, |chain, _| chain.retry.push(retry));
         };

@@ -40,6 +40,9 @@ impl Body {
     }
 
     fn ask_for_seat(&mut self, at: &Shared, out: &mut Effects) {
+        if self.tip.is_none() && self.letters_queued() > 0 && !self.lease.clean && !Bug::CrashNotCounted.planted() {
+            return self.count_letters(at, out);
+        }
         let Some(crashes) = self.tip.as_ref().filter(|_| self.may_have_been_running()).map(|tip| tip.crashes) else {
             out.wake.extend(at.window.leave(&self.key));
             self.seat = Seat::Free;
@@ -51,6 +54,17 @@ impl Body {
         }
         self.seat = Seat::Counting;
         self.stack_own(at, Link::kernel(), |entity| entity.crashes = entity.crashes.saturating_add(1));
+    }
+
+    /// Nothing is bound, and messages wait: a turn of theirs may be what killed the process. They are counted as
+    /// tried, so that one that kills is a dead letter in the end.
+    fn count_letters(&mut self, at: &Shared, out: &mut Effects) {
+        if !at.window.admit(&self.key, Class::Fresh) {
+            self.seat = Seat::InLine;
+            return;
+        }
+        self.seat = Seat::Counting;
+        self.count_letters_as_tried(at, out);
     }
 
     /// Active, with messages, or with an alarm that the previous owner may have seen ring; and not yet written

@@ -8,7 +8,7 @@ use super::{
     effects::{Effects, Event},
     mail::Settled,
     shared::Shared,
-    source::{Origin, Source},
+    source::Source,
     stacking::again,
 };
 use crate::{
@@ -122,11 +122,10 @@ impl Body {
     fn entity_ended(&mut self, out: &mut Effects) {
         let error = || Err(Error::Destroyed { key: self.key.clone() });
         let held = self.held.drain(..).map(|(_, pending)| pending);
-        let running = self.running.drain(..).filter_map(|running| match running.origin {
-            Origin::Call(pending) | Origin::Read(pending) => Some(pending),
-            Origin::Listed | Origin::Letter(_) => None,
-        });
-        out.answers.extend(held.chain(running).map(|pending| (pending, error())));
+        let mut running = std::mem::take(&mut self.running);
+        let callers = running.iter_mut().filter_map(|running| running.take_caller());
+        out.answers.extend(held.chain(callers).map(|pending| (pending, error())));
+        out.dropped.append(&mut running);
         self.ends.clear();
         self.gone.clear();
         self.later.clear();
@@ -148,7 +147,7 @@ impl Body {
                 None => self.take_link_again(link.source),
             }
         }
-        self.cool_down();
+        self.cool_down(out);
     }
 
     fn take_link_again(&mut self, source: Source) {
@@ -173,12 +172,12 @@ impl Body {
     }
 
     /// Forgets all that was read or made here; the next visit reads it again.
-    pub(crate) fn cool_down(&mut self) {
+    fn cool_down(&mut self, out: &mut Effects) {
         self.is_warm = false;
         self.committed = None;
         self.tip = None;
         self.hot = Hot::default();
-        self.running.clear();
+        out.dropped.append(&mut self.running);
         self.ends.clear();
         self.listed.clear();
         self.later.clear();

@@ -116,6 +116,7 @@ impl Shared {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
             let _ = self.events.send(event);
         }
+        drop(released.dropped);
         if released.hands > 0 {
             self.hands.add_permits(released.hands);
         }
@@ -175,6 +176,7 @@ impl Shared {
         self.close_door();
         self.is_closed.store(true, Ordering::Relaxed);
         self.hands.close();
+        self.with(|core, released| core.empty(self, released));
         for bell in [&self.ringer, &self.scout, &self.closed] {
             bell.notify_waiters();
             bell.notify_one();

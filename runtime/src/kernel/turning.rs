@@ -15,7 +15,7 @@ use super::{
     source::{End, Origin, Source},
     working::{Place, Watched},
 };
-use crate::{Definition, Error, Next, Outcome, Parked, Work};
+use crate::{Borrow, Definition, Error, Next, Outcome, Parked, Work};
 
 impl Body {
     pub(crate) fn turn(&mut self, source: Source, at: &Shared, out: &mut Effects) {
@@ -36,9 +36,14 @@ impl Body {
             Ok(Next::Run(work)) => self.run_own(source, work, &definition, at, out),
             Ok(Next::Read(ranges)) => self.read_rows_for(source, ranges),
             Ok(Next::Refuse(error)) => self.refused(source, error, at, out),
-            Ok(Next::Park(reason)) => {
+            Ok(Next::Park(reason)) if self.tip.is_some() => {
                 self.put_back(source);
                 self.park(Parked::Undecodable(reason), at);
+            }
+            // There is no record to park: it can only be the input.
+            Ok(Next::Park(reason)) => {
+                let verb = input.name().to_string();
+                self.refused(source, Error::Malformed { verb, reason }, at, out);
             }
             Err(message) => self.panicked(source, message, at, out),
         }
@@ -172,6 +177,11 @@ impl Body {
             Source::Changed | Source::Kernel => {}
         }
     }
+}
+
+/// What a verb needs of the struct; a kind that panics over the question is asked in its turn, and panics there.
+pub(crate) fn borrow_of(definition: &Definition, verb: &str) -> Borrow {
+    guarded(|| definition.handler.borrow(verb)).unwrap_or(Borrow::None)
 }
 
 /// Runs code of a kind's or an author's; a panic becomes its message (E6).

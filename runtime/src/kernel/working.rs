@@ -14,6 +14,7 @@ use super::{
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
+    pending::Pending,
     shared::Shared,
     source::{End, Origin, Source},
     turning::{guarded, poll_guarded},
@@ -31,6 +32,22 @@ pub(crate) struct Running {
     pulse: Arc<Pulse>,
     _task: Handle,
     _place: Place,
+}
+
+impl Running {
+    /// The caller who waits for it.
+    pub(crate) fn take_caller(&mut self) -> Option<Pending> {
+        match std::mem::replace(&mut self.origin, Origin::Listed) {
+            Origin::Call(pending) | Origin::Read(pending) => Some(pending),
+            Origin::Listed | Origin::Letter(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Running").field("run", &self.run).field("work", &self.work.id).finish_non_exhaustive()
+    }
 }
 
 /// Signs of life of a run, seen by the watchdog.

@@ -87,6 +87,7 @@ impl FaultyStore {
 
     /// A call that only reads.
     async fn reading<T>(&self, call: Answer<'_, T>) -> Result<T, StoreError> {
+        let _under_way = self.world.weather.begin();
         self.meet(false).await?;
         let plan = self.plan(false);
         self.wait(plan.before).await;
@@ -139,7 +140,9 @@ impl FaultyStore {
             Some(Fault::Late) => Duration::from_millis(lock(&self.chance).between(0, 700)),
             _ => Duration::ZERO,
         };
+        let under_way = self.world.weather.begin();
         let task = async move {
+            let _under_way = under_way;
             world.executor.sleep(plan.before + late).await;
             let result = call.await;
             note_path(&world, &plan, world.executor.alive(caller));
@@ -208,6 +211,7 @@ fn note_path(world: &World, plan: &Plan, caller_lives: bool) {
 impl Store for FaultyStore {
     fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
         Box::pin(async move {
+            let _under_way = self.world.weather.begin();
             self.meet(true).await?;
             let plan = self.plan(true);
             if plan == Plan::default() {
@@ -224,6 +228,7 @@ impl Store for FaultyStore {
 
     fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
         Box::pin(async move {
+            let _under_way = self.world.weather.begin();
             self.meet(true).await?;
             let plan = self.plan(true);
             self.world.chronicle.note(|| format!("k{} commits {} writes, {plan:?}", self.process, batch.writes.len()));

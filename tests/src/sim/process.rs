@@ -68,6 +68,11 @@ impl Processes {
         lock(&self.0)[number].kernel.clone()
     }
 
+    /// Whether all are open, and none is about to end.
+    pub fn are_open(&self) -> bool {
+        lock(&self.0).iter().all(|process| process.kernel.is_some() && !process.closing)
+    }
+
     /// Starts again those that died.
     pub fn revive(world: &Arc<World>) {
         for number in 0..world.processes.count() {

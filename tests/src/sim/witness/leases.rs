@@ -1,6 +1,10 @@
 //! Who owned which partition when, by the store's own answers (R3).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use drystone_runtime::{
     Epoch, Millis, Partition,
@@ -14,6 +18,8 @@ pub struct Leases {
     chronicle: Arc<Chronicle>,
     held: BTreeMap<Partition, Held>,
     highest: Epoch,
+    /// Partitions whose last owner gave them up in order.
+    in_order: BTreeSet<Partition>,
 }
 
 struct Held {
@@ -26,7 +32,7 @@ struct Held {
 impl Leases {
     /// No lease yet.
     pub(super) fn new(chronicle: Arc<Chronicle>) -> Self {
-        Self { chronicle, held: BTreeMap::new(), highest: Epoch(0) }
+        Self { chronicle, held: BTreeMap::new(), highest: Epoch(0), in_order: BTreeSet::new() }
     }
 
     /// Whether this owner's lease is not over.
@@ -37,11 +43,6 @@ impl Leases {
     /// Under which epoch this owner has the partition.
     pub fn epoch(&self, partition: Partition, address: &str) -> Option<Epoch> {
         self.held.get(&partition).filter(|held| held.address == address).map(|held| held.epoch)
-    }
-
-    /// Who has the partition, if its lease is not over.
-    pub fn owner(&self, partition: Partition, now: Millis) -> Option<&str> {
-        self.held.get(&partition).filter(|held| held.until >= now).map(|held| held.address.as_str())
     }
 
     /// Whether the present owner found the partition ended in order.
@@ -58,7 +59,9 @@ impl Leases {
             Want::Renew { lease, .. } => {
                 claimed.leases.iter().for_each(|renewed| self.renewed(worker, renewed, claimed.now, *lease));
             }
-            Want::Release { held, .. } => held.iter().for_each(|(partition, epoch)| self.released(*partition, *epoch)),
+            Want::Release { held, clean, .. } => {
+                held.iter().for_each(|(partition, epoch)| self.released(*partition, *epoch, *clean));
+            }
         }
     }
 
@@ -74,6 +77,10 @@ impl Leases {
         let grows = lease.epoch > self.highest;
         self.chronicle.check(grows, Class::Broken, "R3", || format!("{:?} was given out twice", lease.epoch));
         self.highest = self.highest.max(lease.epoch);
+        let in_order = self.in_order.remove(&lease.partition);
+        self.chronicle.check(lease.clean || !in_order, Class::Broken, "R2", || {
+            format!("partition {} was given up in order, and counts as crashed", lease.partition.0)
+        });
         if let Some(before) = self.held.get(&lease.partition) {
             self.chronicle.sometimes("a partition changed owner");
             let over = before.until <= now || before.address == worker.address;
@@ -96,9 +103,12 @@ impl Leases {
         }
     }
 
-    fn released(&mut self, partition: Partition, epoch: Epoch) {
+    fn released(&mut self, partition: Partition, epoch: Epoch, clean: bool) {
         if self.held.get(&partition).is_some_and(|held| held.epoch == epoch) {
             self.held.remove(&partition);
+            if clean {
+                self.in_order.insert(partition);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ mod leases;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use drystone_runtime::{
-    Cx, Entity, Millis, Partition, Store, Work,
+    Cx, Entity, Millis, Store, Work,
     store::{
         After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken,
         Worker as Asker, Write,
@@ -21,7 +21,6 @@ use super::{
     cast::{Cast, Number},
     chronicle::{Chronicle, Class, lock},
     executor::{Executor, Group},
-    swarm::PARTITIONS,
 };
 
 /// A store that lets everything through and checks it.
@@ -57,12 +56,6 @@ impl Witness {
     /// Who owns what now.
     pub fn leases(&self) -> MutexGuard<'_, Leases> {
         lock(&self.leases)
-    }
-
-    /// Whether every partition has an owner whose lease is not over.
-    pub fn owned(&self) -> bool {
-        let now = self.executor.wall(self.store);
-        (0..PARTITIONS).all(|partition| self.leases().owner(Partition(partition), now).is_some())
     }
 
     /// Code that could act outside begins. What it sees must be durable (E4); its process must own the key, if

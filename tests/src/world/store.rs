@@ -1,0 +1,212 @@
+//! The store of a test: the reference in memory, counted, with switches that stall it, break it or kill who asks.
+
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drystone_runtime::{
+    Epoch, Millis, Partition,
+    driver::block_on,
+    store::{
+        Answer, Batch, Claimed, Counting, Cursor, Found, Hints, Memory, Page, Query, Read, Ready, Store, StoreCounts,
+        StoreError, StoreErrorKind, Verdict, Want, Woken, Worker,
+    },
+};
+
+use super::{executor::Executor, latch::Latch};
+
+/// What is wrong with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It answers nothing but errors.
+    Down,
+    /// It cannot be written.
+    Full,
+    /// The next commit is applied, and answered with an error.
+    LostAnswer,
+    /// The next commit is not applied, and nobody is told so.
+    LostCommit,
+}
+
+/// When a process dies of a store call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the store has seen it.
+    Before,
+    /// After the store has done it.
+    After,
+}
+
+/// A store in memory with switches.
+pub struct TestStore {
+    inner: Counting<Memory>,
+    executor: Executor,
+    switches: Mutex<Switches>,
+}
+
+#[derive(Default)]
+struct Switches {
+    stalled: Option<Latch>,
+    fault: Option<Fault>,
+    fatal: Option<(u64, Moment)>,
+    leases: BTreeMap<Partition, Epoch>,
+    worker: Option<Worker>,
+}
+
+impl TestStore {
+    pub(super) fn new(executor: Executor) -> Self {
+        let clock = executor.clone();
+        let inner = Counting::new(Memory::new(move || clock.wall(), 1));
+        Self { inner, executor, switches: Mutex::default() }
+    }
+
+    /// The store itself, past all switches.
+    pub fn inner(&self) -> &Memory {
+        self.inner.inner()
+    }
+
+    /// What was asked of it so far.
+    pub fn counts(&self) -> StoreCounts {
+        self.inner.counts()
+    }
+
+    /// From now on commits wait.
+    pub fn stall(&self) {
+        self.switches().stalled = Some(Latch::default());
+    }
+
+    /// Commits go on.
+    pub fn go_on(&self) {
+        if let Some(latch) = self.switches().stalled.take() {
+            latch.open();
+        }
+    }
+
+    /// From now on, this is wrong with it; nothing, if `None`.
+    pub fn breaks(&self, fault: Option<Fault>) {
+        self.switches().fault = fault;
+    }
+
+    /// The process that makes the `n`th call from here dies of it.
+    pub fn kills_at(&self, n: u64, moment: Moment) {
+        self.switches().fatal = Some((n, moment));
+    }
+
+    /// Nobody dies any more. Says whether somebody was still to die.
+    pub fn spares(&self) -> bool {
+        self.switches().fatal.take().is_some()
+    }
+
+    /// All leases end, as when a file is opened anew.
+    pub(super) fn end_leases(&self) {
+        let (worker, held) = {
+            let mut switches = self.switches();
+            (switches.worker.take(), std::mem::take(&mut switches.leases).into_iter().collect())
+        };
+        if let Some(worker) = worker {
+            let want = Want::Release { held, clean: false, now: Millis(0) };
+            // A lease that was given back in order is not ended again.
+            drop(block_on(self.inner().claim(&worker, want)));
+        }
+    }
+
+    fn switches(&self) -> MutexGuard<'_, Switches> {
+        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One call: whoever is to die of it does.
+    async fn meet<T>(&self, is_write: bool, answer: Answer<'_, T>) -> Result<T, StoreError> {
+        let dies = self.count_down();
+        if dies == Some(Moment::Before) {
+            return self.die().await;
+        }
+        let fault = self.switches().fault;
+        match fault {
+            Some(Fault::Down) => return Err(StoreError::new(StoreErrorKind::Unavailable, "the store is down")),
+            Some(Fault::Full) if is_write => return Err(StoreError::new(StoreErrorKind::Full, "the disk is full")),
+            _ => {}
+        }
+        let answered = answer.await;
+        if dies == Some(Moment::After) {
+            return self.die().await;
+        }
+        answered
+    }
+
+    fn count_down(&self) -> Option<Moment> {
+        let mut switches = self.switches();
+        let (left, moment) = switches.fatal?;
+        switches.fatal = (left > 1).then_some((left - 1, moment));
+        (left == 1).then_some(moment)
+    }
+
+    async fn die<T>(&self) -> T {
+        self.executor.kill_current();
+        pending().await
+    }
+
+    fn lost(&self) -> Option<Fault> {
+        let mut switches = self.switches();
+        let lost = switches.fault.filter(|fault| matches!(fault, Fault::LostAnswer | Fault::LostCommit));
+        if lost.is_some() {
+            switches.fault = None;
+        }
+        lost
+    }
+}
+
+impl Store for TestStore {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            let takes = matches!(want, Want::Take { .. });
+            let claimed = self.meet(false, self.inner.claim(worker, want)).await?;
+            if takes && !claimed.leases.is_empty() {
+                let mut switches = self.switches();
+                switches.worker = Some(worker.clone());
+                switches.leases.extend(claimed.leases.iter().map(|lease| (lease.partition, lease.epoch)));
+            }
+            Ok(claimed)
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        Box::pin(self.meet(false, self.inner.read(reads)))
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            let stalled = self.switches().stalled.clone();
+            if let Some(latch) = stalled {
+                latch.wait().await;
+            }
+            let unknown = || Err(StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown());
+            match self.lost() {
+                Some(Fault::LostCommit) => return unknown(),
+                Some(_) => {
+                    self.inner.commit(batch).await?;
+                    return unknown();
+                }
+                None => {}
+            }
+            self.meet(true, self.inner.commit(batch)).await
+        })
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        Box::pin(self.meet(false, self.inner.ready(which, after, limit)))
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        Box::pin(self.meet(false, self.inner.list(query)))
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(self.meet(false, self.inner.sweep(now, limit)))
+    }
+
+    fn hints(&self) -> Hints {
+        self.inner.hints()
+    }
+}
