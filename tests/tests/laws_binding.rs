@@ -1,6 +1,10 @@
 //! Keys, what is bound to them, and what is refused before anything is written.
 
-use drystone_runtime::{Commit, Error, Limit, Next, Row, driver::block_on, store::{Query, Store}};
+use drystone_runtime::{
+    Commit, Error, Limit, Next, Row,
+    driver::block_on,
+    store::{Query, Store},
+};
 use drystone_tests::world::{
     World,
     toys::{Toy, add, adder, adder_named, call, registry},
@@ -31,9 +35,8 @@ fn a_call_that_fails_binds_nothing() {
 /// E1
 #[test]
 fn a_call_whose_code_runs_and_fails_binds_nothing() {
-    let toy = Toy::new("adder")
-        .action("add", |_| Next::Run(drystone_runtime::Work::new("add")))
-        .runs(|entity, _, _| {
+    let toy =
+        Toy::new("adder").action("add", |_| Next::Run(drystone_runtime::Work::new("add"))).runs(|entity, _, _| {
             assert!(entity.is_none());
             Box::pin(async { drystone_runtime::Outcome::Failed("no".into()) })
         });
@@ -89,10 +92,14 @@ fn a_call_through_another_definition_is_refused_and_changes_nothing() {
 fn an_unknown_definition_or_verb_is_told_what_there_is() {
     let world = World::of(registry([adder(), adder_named("other")]));
     match world.call(call("addr", "a", "add", 1)) {
-        Err(Error::UnknownDefinition { name, known }) => assert_eq!((name.as_str(), known.join(" ").as_str()), ("addr", "adder other")),
+        Err(Error::UnknownDefinition { name, known }) => {
+            assert_eq!((name.as_str(), known.join(" ").as_str()), ("addr", "adder other"))
+        }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(world.call(call("adder", "a", "ad", 1)), Err(Error::UnknownVerb { known, .. }) if known.len() == 6));
+    assert!(
+        matches!(world.call(call("adder", "a", "ad", 1)), Err(Error::UnknownVerb { known, .. }) if known.len() == 6)
+    );
     assert_eq!(world.store.counts().writes, 0);
 }
 
@@ -175,7 +182,11 @@ fn entities_are_listed_page_by_page_and_the_pages_stay_while_others_change() {
     let (second, kernel) = (page(first.next), world.kernel());
     let rest = Query { definition: Some("adder".into()), after: second.next, limit: 3, ..Query::default() };
     let third = world.now(async move { kernel.list(rest).await }).unwrap();
-    let keys: Vec<_> = [first, second, third.clone()].iter().flat_map(|page| page.entities.clone()).map(|entity| entity.key.key).collect();
+    let keys: Vec<_> = [first, second, third.clone()]
+        .iter()
+        .flat_map(|page| page.entities.clone())
+        .map(|entity| entity.key.key)
+        .collect();
     assert_eq!(keys, ["a0", "a1", "a2", "a3", "a4", "a5", "a6"]);
     assert_eq!(third.next, None);
 }

@@ -123,7 +123,9 @@ fn code_that_could_act_outside_never_runs_on_a_state_that_is_not_durable() {
 #[test]
 fn code_that_fails_leaves_state_and_messages_as_they_were() {
     let toy = adder()
-        .action("run", |turn| Next::Run(Work { input: turn.body().into(), borrow: Borrow::Exclusive, ..Work::new("run") }))
+        .action("run", |turn| {
+            Next::Run(Work { input: turn.body().into(), borrow: Borrow::Exclusive, ..Work::new("run") })
+        })
         .runs(|_, work, _| {
             let pure = work.pure;
             assert!(!pure);
@@ -217,7 +219,9 @@ fn an_alarm_whose_commit_is_not_durable_does_not_ring() {
 fn waiting_room(log: &Log) -> Toy {
     let log = log.clone();
     adder()
-        .own("wait", |turn| Next::Commit(Commit { hold: Some("room".into()), ..Commit::default() }.also_if_unbound(turn)))
+        .own("wait", |turn| {
+            Next::Commit(Commit { hold: Some("room".into()), ..Commit::default() }.also_if_unbound(turn))
+        })
         .own("ticket", |turn| {
             let Input::Call { ticket, .. } = turn.input else { return Next::nothing() };
             let head = format!("{} {}", ticket.epoch.0, ticket.number);

@@ -37,7 +37,8 @@ impl Shared {
             let asked_at = self.driver.monotonic();
             let want = Want::Renew { held: held.clone(), lease: self.options.lease, now: self.time.now() };
             let claimed = self.store.claim(&self.worker, want).await?;
-            self.renewed(&held, &claimed, asked_at);
+            let orphans = self.renewed(&held, &claimed, asked_at);
+            self.give_back(orphans).await?;
         }
         self.take().await.map(drop)
     }
@@ -88,32 +89,39 @@ impl Shared {
         self.lock().leases.values().map(|lease| (lease.partition, lease.epoch)).collect()
     }
 
-    fn renewed(&self, held: &[(Partition, Epoch)], claimed: &Claimed, asked_at: Duration) {
+    /// Takes in a renewal; returns what was given up here while it was on its way.
+    fn renewed(&self, held: &[(Partition, Epoch)], claimed: &Claimed, asked_at: Duration) -> Vec<(Partition, Epoch)> {
         self.told(claimed);
-        let mut released = Released::default();
+        let (mut released, mut orphans) = (Released::default(), Vec::new());
         let mut core = self.lock();
         for (partition, epoch) in held {
             let kept = claimed.leases.iter().any(|lease| lease.partition == *partition && lease.epoch == *epoch);
             match core.leases.get(partition).filter(|lease| lease.epoch == *epoch) {
                 Some(lease) if kept => lease.renew(self.lease_until(asked_at)),
                 Some(_) => core.lose(*partition, self, &mut released),
+                None if kept => orphans.push((*partition, *epoch)),
                 None => {}
             }
         }
         drop(core);
         self.let_go(released);
+        orphans
+    }
+
+    /// Ends leases that nothing here relies on any more: what ran under them was dropped, which is no crash.
+    async fn give_back(&self, held: Vec<(Partition, Epoch)>) -> Result<(), StoreError> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        let want = Want::Release { held, clean: true, now: self.time.now() };
+        self.store.claim(&self.worker, want).await.map(drop)
     }
 
     /// An epoch whose versions run out is given up in order; taking the partition again gives a new one.
     async fn give_up_worn(&self) -> Result<(), StoreError> {
         let worn: Vec<Arc<Held>> = self.lock().leases.values().filter(|lease| lease.is_worn()).cloned().collect();
-        if worn.is_empty() {
-            return Ok(());
-        }
         self.with(|core, released| worn.iter().for_each(|lease| core.lose(lease.partition, self, released)));
-        let held = worn.iter().map(|lease| (lease.partition, lease.epoch)).collect();
-        let want = Want::Release { held, clean: true, now: self.time.now() };
-        self.store.claim(&self.worker, want).await.map(drop)
+        self.give_back(worn.iter().map(|lease| (lease.partition, lease.epoch)).collect()).await
     }
 
     pub(crate) async fn release(&self, clean: bool) -> Result<(), StoreError> {

@@ -179,6 +179,15 @@ impl Body {
         self.queue.push_front(Source::Letter(Letter { attempts, at: retry.at, ..letter }));
     }
 
+    /// How often the letter that was tried most was tried.
+    pub(crate) fn letter_attempts(&self) -> u8 {
+        let attempts = self.queue.iter().filter_map(|source| match source {
+            Source::Letter(letter) => Some(letter.attempts),
+            _ => None,
+        });
+        attempts.max().map_or(0, |most| u8::try_from(most).unwrap_or(u8::MAX))
+    }
+
     /// Each letter that is queued was perhaps being handled when the process died.
     pub(crate) fn count_letters_as_tried(&mut self, at: &Shared, out: &mut Effects) {
         for source in std::mem::take(&mut self.queue) {

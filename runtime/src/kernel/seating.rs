@@ -59,7 +59,7 @@ impl Body {
     /// Nothing is bound, and messages wait: a turn of theirs may be what killed the process. They are counted as
     /// tried, so that one that kills is a dead letter in the end.
     fn count_letters(&mut self, at: &Shared, out: &mut Effects) {
-        if !at.window.admit(&self.key, Class::Fresh) {
+        if !at.window.admit(&self.key, Class::of(self.letter_attempts())) {
             self.seat = Seat::InLine;
             return;
         }

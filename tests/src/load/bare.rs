@@ -22,9 +22,6 @@ use super::{
     wal::Wal,
 };
 
-/// So many commits of all rows fill the log beyond where it is copied back.
-const WARM_UP_COMMITS: usize = 60;
-
 /// A writer thread; it ends when this is dropped.
 pub(super) struct Bare {
     requests: Sender<Request>,
@@ -68,22 +65,7 @@ impl Direct {
         Ok(Self { table: Table::open(path)?, state })
     }
 
-    /// Grows the log to the length that it has under load: to write over a log is cheaper than to extend it.
-    pub(super) fn warm_up(&mut self) -> Result<()> {
-        for _ in 0..WARM_UP_COMMITS {
-            let rows = 0..self.table.rows.len();
-            self.table.commit(rows.map(|row| (row, &self.state)))?;
-        }
-        Ok(())
-    }
-
-    /// On a fresh thread, as fresh as the writers': one with much work behind it waits for a busy machine's
-    /// scheduler after every sync.
     pub(super) fn drive(&mut self, callers: Callers) -> Result<Measured> {
-        thread::scope(|scope| scope.spawn(|| self.commit_for(callers)).join().expect("it does not panic"))
-    }
-
-    fn commit_for(&mut self, callers: Callers) -> Result<Measured> {
         let mut latencies = Vec::new();
         let start = Instant::now();
         let mut before = start;

@@ -41,8 +41,8 @@ impl Plan {
             quick: false,
             strict: false,
             only: None,
-            rounds: 25,
-            span: Duration::from_millis(250),
+            rounds: 15,
+            span: Duration::from_millis(600),
             alarms: 100_000,
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
@@ -53,8 +53,8 @@ impl Plan {
     fn quick(self) -> Self {
         Self {
             quick: true,
-            rounds: 11,
-            span: Duration::from_millis(150),
+            rounds: 7,
+            span: Duration::from_millis(300),
             alarms: 20_000,
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,

@@ -39,6 +39,22 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
+/// A subject's log, seen from beside: emptied before each round, so that all of them begin alike. To extend a
+/// log costs several times what writing over an old one does, and which it is hangs on rounds long past.
+pub(super) struct Log(Connection);
+
+impl Log {
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        connect(path).map(Self)
+    }
+
+    pub(super) fn empty(&self) -> Result<()> {
+        let busy: bool = self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        ensure!(!busy, "the log is in use between two rounds");
+        Ok(())
+    }
+}
+
 /// The writer's end of the log.
 pub(super) struct Wal {
     shared: Arc<Shared>,

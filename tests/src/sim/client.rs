@@ -52,11 +52,15 @@ impl Client {
     async fn act(&mut self) {
         let members: Vec<_> = self.world.cast.iter().map(|(number, member)| (number, member.role)).collect();
         let (member, role) = self.chance.pick(&members);
+        if self.chance.permille(60) {
+            return self.look(member).await;
+        }
         let ask = match role {
             Role::Counter => return self.counter(member).await,
             Role::Line => return self.line(member).await,
             Role::Caller => return self.visit(member).await,
             Role::Relay if self.chance.permille(300) => return self.ping(member).await,
+            Role::Relay if self.chance.permille(60) => return self.mistake(member).await,
             Role::Relay => Ask::go(self, member),
             Role::Alarmist => Ask::arm(self, member),
             Role::Ticker => Ask::tick(self, member),
@@ -77,7 +81,7 @@ impl Client {
                 None => return self.misheard(&ask, &format!("{bytes:?}")),
             },
             Heard::Refused(_) => (Answer::Refused, None),
-            Heard::Mismatch => return self.misheard(&ask, "another call's key"),
+            Heard::Mismatch | Heard::Mistyped => return self.misheard(&ask, "another call's error"),
             Heard::Nothing => return,
         };
         if asked == Asked::Fail && answer != Answer::Refused {

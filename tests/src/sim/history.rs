@@ -127,7 +127,7 @@ async fn rest(world: &Arc<World>) -> bool {
 }
 
 fn at_rest(world: &World) -> bool {
-    let still = world.processes.are_open() && world.weather.is_still() && world.clients_left() == 0;
+    let still = Processes::are_open(world) && world.weather.is_still() && world.clients_left() == 0;
     still && check::unfinished(world).is_empty()
 }
 

@@ -69,8 +69,9 @@ impl Processes {
     }
 
     /// Whether all are open, and none is about to end.
-    pub fn are_open(&self) -> bool {
-        lock(&self.0).iter().all(|process| process.kernel.is_some() && !process.closing)
+    pub fn are_open(world: &World) -> bool {
+        let is_open = |process: &Process| process.kernel.is_some() && !process.closing;
+        lock(&world.processes.0).iter().all(|process| is_open(process) && world.executor.alive(process.group))
     }
 
     /// Starts again those that died.

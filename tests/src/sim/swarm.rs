@@ -203,7 +203,7 @@ impl Traffic {
     fn draw(chance: &mut Chance) -> Self {
         Self {
             clients: chance.between(1, 5) as usize,
-            calls: chance.between(4, 16) as usize,
+            calls: chance.between(4, 24) as usize,
             once_permille: chance.pick(&[0, 500, 1000]),
             pause_ms: chance.pick(&[0, 5, 50, 300]),
             in_step: chance.permille(300),

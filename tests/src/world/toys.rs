@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, future::ready, pin::Pin, sync::Arc, time::Durat
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Cause, Change, Commit, Cx, DeadLetter, Definition, Entity, Error, Handler, Hot, Input, Key, Lifecycle,
-    Message, Millis, Needed, Next, Outcome, Produced, Registry, Rows, To, Work,
+    Borrow, Call, Cause, Change, Commit, Cx, DeadLetter, Definition, Entity, Error, Handler, Hot, Input, Key,
+    Lifecycle, Message, Millis, Needed, Next, Outcome, Produced, Registry, Rows, To, Work,
 };
 
 /// Code that runs, boxed.

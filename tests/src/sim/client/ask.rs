@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use drystone_runtime::Call;
+use drystone_runtime::{Call, Name};
 
 use super::Client;
 use crate::sim::{
@@ -28,6 +28,8 @@ pub(super) struct Ask {
     pub(super) recorded: bool,
     /// Whether the entity may say no.
     pub(super) may_be_refused: bool,
+    /// Through which definition, if not its member's own.
+    pub(super) definition: Option<&'static str>,
     /// How long it waits for one answer.
     pub(super) patience: Duration,
 }
@@ -44,6 +46,7 @@ impl Ask {
             harmless: false,
             recorded: true,
             may_be_refused: false,
+            definition: None,
             patience: Duration::from_millis(client.chance.pick(&[300, 1_000, 4_000])),
         }
     }
@@ -88,6 +91,12 @@ impl Ask {
         Self { once: false, may_be_refused: true, ..ask }
     }
 
+    /// A call through another definition; it binds nothing, even if the key is free.
+    pub(super) fn mistyped(client: &mut Client, member: Number) -> Self {
+        let ask = Self::new(client, member, "wait", |number| pack(&[number]));
+        Self { once: false, recorded: false, definition: Some("line"), ..ask }
+    }
+
     pub(super) fn arm(client: &mut Client, member: Number) -> Self {
         let after_ms = client.chance.pick(&[0, 1, 20, 200, 1_500]);
         let again = client.chance.pick(&[0, 0, 1, 4]);
@@ -125,13 +134,14 @@ impl Ask {
     pub(super) fn leave(member: Number, number: u64) -> Self {
         let patience = Duration::from_secs(1);
         let body = pack(&[number]);
-        let (once, harmless, recorded, may_be_refused) = (false, true, false, true);
-        Self { member, verb: "leave", body, number, once, harmless, recorded, may_be_refused, patience }
+        let (once, harmless, recorded, may_be_refused, definition) = (false, true, false, true, None);
+        Self { member, verb: "leave", body, number, once, harmless, recorded, may_be_refused, definition, patience }
     }
 
     pub(super) fn call(&self, cast: &Cast) -> Call {
         let member = cast.member(self.member);
-        let call = Call::new(member.role.definition(), member.key.key.clone(), self.verb, self.body.clone());
+        let definition = self.definition.map_or_else(|| member.role.definition(), Name::new);
+        let call = Call::new(definition, member.key.key.clone(), self.verb, self.body.clone());
         let call = call.deadline(self.patience);
         if self.once { call.once(pack(&[self.number])) } else { call }
     }

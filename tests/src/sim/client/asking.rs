@@ -24,6 +24,8 @@ pub(super) enum Heard {
     Refused(String),
     /// Its idempotency key was used for something else.
     Mismatch,
+    /// The key is bound to another definition.
+    Mistyped,
     /// Nothing that says whether it took effect.
     Nothing,
 }
@@ -96,6 +98,7 @@ impl Client {
             Error::Failed(_) | Error::Panicked { .. } | Error::NotBound { .. } | Error::Destroyed { .. } => {
                 Verdict::Heard(Heard::Refused(error.to_string()))
             }
+            Error::TypeMismatch { .. } if ask.definition.is_some() => Verdict::Heard(Heard::Mistyped),
             Error::IdempotencyMismatch { .. } => {
                 self.world.chronicle.sometimes("an idempotency key was used for something else");
                 Verdict::Heard(Heard::Mismatch)

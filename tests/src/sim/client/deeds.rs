@@ -1,11 +1,13 @@
 //! What takes a caller more than one call, or says more than that it was taken.
 
 use bytes::Bytes;
+use drystone_runtime::{Kernel, kernel::Wait};
 
 use super::{Ask, Client, Heard};
 use crate::sim::{
     cast::{Number, Role},
     chronicle::Class,
+    process::Processes,
     toys::{Uid, Visit, Way, codec::pack, codec::unpack},
 };
 
@@ -84,6 +86,33 @@ impl Client {
             self.world.chronicle.check(there, Class::Broken, "M2", || {
                 format!("{:?} was answered before its receiver had it", Uid::of(uid))
             });
+        }
+    }
+
+    /// Calls through another definition: refused, and nothing changes (E2).
+    pub(super) async fn mistake(&mut self, member: Number) {
+        let bound = self.world.witness.entity(member).is_some();
+        let ask = Ask::mistyped(self, member);
+        let heard = self.ask(&ask).await;
+        // On an unbound key it is refused for that.
+        if !matches!(heard, Heard::Mistyped | Heard::Nothing) && (bound || !matches!(heard, Heard::Refused(_))) {
+            self.misheard(&ask, &format!("{heard:?} although it belongs to another definition"));
+        }
+    }
+
+    /// Looks at a key from outside: what is shown is durable, and never stuck (E14, R7).
+    pub(super) async fn look(&mut self, member: Number) {
+        let process = self.chance.index(self.world.processes.count());
+        let key = self.world.cast.member(member).key.clone();
+        let looking = async move |kernel: Kernel| (kernel.view(&key).await, kernel.explain(&key).await);
+        let Ok((view, explained)) = Processes::ask(&self.world, process, looking).await else { return };
+        if let Ok(Some(view)) = view {
+            let durable = self.world.witness.durable().holds(member, view.entity.version);
+            self.world.chronicle.check(durable, Class::Broken, "E14", || format!("the view shows {:?}", view.entity));
+        }
+        if let Ok(explained) = explained {
+            let stuck = explained.waits.contains(&Wait::Stuck);
+            self.world.chronicle.check(!stuck, Class::Stuck, "R7", || format!("k{process}: {explained}"));
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     codec::{Reader, Record, Writer, pack, unpack},
     malformed, unknown_verb,
 };
+use crate::sim::panics::on_purpose;
 
 /// What was added, in order. Its first item names the incarnation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Counter {
             "run" => Next::Run(code(number, body, true)),
             "slow" => Next::Run(code(number, body, false)),
             "fail" => Next::Refuse(Error::Failed(Bytes::from_static(b"as asked"))),
-            "panic" => panic!("as asked"),
+            "panic" => on_purpose("as asked"),
             "destroy" if list.0.is_empty() => {
                 Next::Commit(Commit { replies: answer(ticket, Ok(Bytes::new())), ..Commit::default() })
             }

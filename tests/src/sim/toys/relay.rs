@@ -16,6 +16,7 @@ use super::{
 use crate::sim::{
     cast::{Number, Role},
     chance::{Chance, mix},
+    panics::on_purpose,
 };
 
 /// What a relay has done.
@@ -140,7 +141,7 @@ impl Relay {
         match Kind::of(kind) {
             Some(Kind::Plain) => {}
             Some(Kind::Poison) => return Next::Refuse(Error::Failed(Bytes::from_static(b"poison"))),
-            Some(Kind::Panic) => panic!("as sent"),
+            Some(Kind::Panic) => on_purpose("as sent"),
             Some(Kind::Doom) => self.0.kill("turn"),
             None => return malformed(verb),
         }

@@ -10,6 +10,7 @@ use crate::sim::{
     chance::{Chance, mix},
     chronicle::Class,
     executor::Group,
+    panics::on_purpose,
     world::World,
 };
 
@@ -69,7 +70,7 @@ impl Stage {
                 end()
             }
             Fate::Fails => Outcome::Failed(Bytes::from_static(b"as drawn")),
-            Fate::Panics => panic!("as drawn"),
+            Fate::Panics => on_purpose("as drawn"),
             Fate::Hangs => pending().await,
             Fate::Kills => {
                 self.kill("work");

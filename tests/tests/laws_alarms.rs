@@ -1,0 +1,242 @@
+//! Alarms and time: never early, never lost, never twice, whatever the clock does.
+
+use std::time::Duration;
+
+use drystone_runtime::{Change, Commit, Error, Input, Millis, Next, Parked};
+use drystone_tests::world::{
+    Log, World,
+    toys::{Toy, add, adder, alarm_in, call},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR_MS: i64 = 3_600_000;
+
+/// `set n` sets an alarm n seconds from now; when it rings, it says when, and clears it.
+fn bell(log: &Log) -> Toy {
+    let log = log.clone();
+    adder()
+        .own("set", |turn| {
+            let alarm = alarm_in(turn.now, turn.number() as u32 * SECOND);
+            Next::Commit(Commit { alarm, head: Some("set".into()), ..turn.says("") })
+        })
+        .own("clear", |turn| Next::Commit(Commit { alarm: Change::Clear, head: Some("set".into()), ..turn.says("") }))
+        .otherwise(move |turn| {
+            let Input::Alarm { at } = turn.input else { return Next::nothing() };
+            assert!(*at <= turn.now, "never early");
+            let key = turn.entity.map(|entity| entity.key.clone()).expect("only existing entities ring");
+            log.say(format!("{key} rang"));
+            Next::Commit(Commit { alarm: Change::Clear, ..Commit::default() })
+        })
+}
+
+fn world() -> (World, Log) {
+    let log = Log::default();
+    (World::of(bell(&log).alone()), log)
+}
+
+/// A1
+#[test]
+fn setting_an_alarm_replaces_the_one_before() {
+    let (world, log) = world();
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.call(call("adder", "a", "set", 3)).unwrap();
+    world.advance(2 * SECOND);
+    assert!(log.take().is_empty());
+    world.advance(SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+    world.call(call("adder", "a", "set", 3)).unwrap();
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.advance(5 * SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+}
+
+/// A2
+#[test]
+fn an_alarm_rings_when_it_is_due_and_never_before() {
+    let (world, log) = world();
+    for seconds in [1, 59, 60, 61, 90_000] {
+        world.call(call("adder", "a", "set", seconds)).unwrap();
+        world.advance(seconds * SECOND - Duration::from_millis(1));
+        assert!(log.take().is_empty(), "{seconds} s: early");
+        world.advance(Duration::from_millis(1));
+        assert_eq!(log.take(), ["app/a rang"], "{seconds} s");
+    }
+}
+
+/// A2
+#[test]
+fn an_alarm_beyond_what_memory_holds_rings_on_time() {
+    let log = Log::default();
+    let world = World::with(bell(&log).alone(), |options| options.near_max = 2);
+    (1..=9).for_each(|number| drop(world.call(call("adder", &format!("a{number}"), "set", number)).unwrap()));
+    for number in 1..=9 {
+        world.advance(SECOND);
+        assert_eq!(log.take(), [format!("app/a{number} rang")]);
+    }
+}
+
+/// A2
+#[test]
+fn an_alarm_that_was_ringing_when_the_process_died_rings_again() {
+    let (world, log) = world();
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.store.stall();
+    world.advance(SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+    world.crash();
+    world.store.go_on();
+    world.open(bell(&log).alone(), |_| {});
+    assert_eq!((log.take(), world.entity("a").unwrap().alarm), (vec!["app/a rang".to_owned()], None));
+}
+
+/// A3
+#[test]
+fn a_failing_alarm_is_tried_again_with_backoff_then_parked_where_it_is_seen() {
+    let log = Log::default();
+    let says = log.clone();
+    let toy = bell(&log).otherwise(move |turn| {
+        if matches!(turn.input, Input::Alarm { .. }) {
+            says.say("tried");
+            panic!("the alarm fails");
+        }
+        Next::nothing()
+    });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.advance(SECOND);
+    assert_eq!(log.take().len(), 1);
+    world.advance(SECOND);
+    assert_eq!(log.take().len(), 1, "after a second at most");
+    world.advance(60 * SECOND);
+    assert_eq!(log.take().len(), 3);
+    let entity = world.entity("a").unwrap();
+    assert!(matches!(&entity.parked, Some(Parked::Poisoned(why)) if why.contains("5 times: the alarm fails")));
+    assert!(entity.alarm.is_some() && entity.head == "set", "nothing of it is lost");
+    world.advance(600 * SECOND);
+    assert!(log.take().is_empty());
+    assert!(world.unpark("a"));
+    assert_eq!(log.take().len(), 1);
+}
+
+/// A3
+#[test]
+fn an_alarm_that_succeeds_in_the_end_is_not_parked() {
+    let (log, failures) = (Log::default(), Log::default());
+    let (says, fails) = (log.clone(), failures.clone());
+    let toy = bell(&log).otherwise(move |turn| {
+        if !matches!(turn.input, Input::Alarm { .. }) {
+            return Next::nothing();
+        }
+        fails.say("tried");
+        if turn.now < Millis(1_700_000_003_000) {
+            return Next::Refuse(Error::Failed("not yet".into()));
+        }
+        says.say("rang");
+        Next::Commit(Commit { alarm: Change::Clear, ..Commit::default() })
+    });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.advance(60 * SECOND);
+    assert_eq!((log.take().len(), world.entity("a").unwrap().parked), (1, None));
+    assert!(failures.take().len() > 1);
+}
+
+/// A4
+#[test]
+fn after_downtime_every_overdue_alarm_rings_once_oldest_first() {
+    let (world, log) = world();
+    for number in [3, 1, 2, 5, 4] {
+        world.call(call("adder", &number.to_string(), "set", number)).unwrap();
+    }
+    world.crash();
+    world.advance(60 * SECOND);
+    let report = world.open(bell(&log).alone(), |_| {});
+    assert_eq!(report.overdue, 5);
+    assert_eq!(log.take(), [1, 2, 3, 4, 5].map(|number| format!("app/{number} rang")));
+    world.advance(60 * SECOND);
+    assert!(log.take().is_empty());
+}
+
+/// A5
+#[test]
+fn a_clock_that_jumps_back_loses_and_doubles_nothing() {
+    let (world, log) = world();
+    world.call(call("adder", "a", "set", 10)).unwrap();
+    world.executor.jump(-HOUR_MS);
+    world.advance(9 * SECOND);
+    assert!(log.take().is_empty());
+    world.advance(SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+    world.advance(7_200 * SECOND);
+    assert!(log.take().is_empty());
+}
+
+/// A5
+#[test]
+fn a_clock_that_jumps_on_rings_what_is_due_once() {
+    let (world, log) = world();
+    world.call(call("adder", "a", "set", 1_800)).unwrap();
+    world.executor.jump(HOUR_MS);
+    world.advance(10 * SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+    world.executor.jump(-HOUR_MS);
+    world.advance(7_200 * SECOND);
+    assert!(log.take().is_empty());
+}
+
+/// A5
+#[test]
+fn our_time_never_goes_back_also_over_a_restart() {
+    let (world, _) = world();
+    world.call(add("a", 1)).unwrap();
+    let before = world.time();
+    world.executor.jump(-HOUR_MS);
+    world.advance(SECOND);
+    assert_eq!(world.time(), before.after(SECOND));
+    world.call(add("a", 1)).unwrap();
+    let stored = world.entity("a").unwrap().updated_at;
+    world.restart();
+    assert!(world.time() >= stored);
+    world.call(add("a", 1)).unwrap();
+    assert!(world.entity("a").unwrap().updated_at >= stored);
+}
+
+/// A5
+#[test]
+fn a_deadline_is_not_extended_by_a_restart() {
+    let (world, log) = world();
+    world.call(call("adder", "a", "set", 10)).unwrap();
+    for _ in 0..9 {
+        world.advance(SECOND);
+        world.restart();
+        assert!(log.take().is_empty());
+    }
+    world.advance(SECOND);
+    assert_eq!(log.take(), ["app/a rang"]);
+}
+
+/// A7
+#[test]
+fn a_stale_alarm_does_nothing_calls_nothing_and_is_not_counted() {
+    let (world, log) = world();
+    world.call(call("adder", "cleared", "set", 1)).unwrap();
+    world.call(call("adder", "cleared", "clear", "")).unwrap();
+    world.call(call("adder", "destroyed", "set", 1)).unwrap();
+    world.call(call("adder", "destroyed", "destroy", "")).unwrap();
+    let before = (world.entity("cleared"), world.store.counts().writes);
+    world.advance(60 * SECOND);
+    assert!(log.take().is_empty());
+    assert_eq!(((world.entity("cleared"), world.store.counts().writes), world.kernel().counts().alarms), (before, 0));
+}
+
+/// A7
+#[test]
+fn an_alarm_that_its_kind_ignores_is_not_rung_again_and_again() {
+    let toy = bell(&Log::default()).otherwise(|_| Next::nothing());
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    let before = world.store.counts().writes;
+    world.advance(60 * SECOND);
+    assert!(world.kernel().counts().alarms <= 60 / 5 + 1, "at most once per scan");
+    assert_eq!(world.store.counts().writes, before);
+}
