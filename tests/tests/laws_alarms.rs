@@ -120,6 +120,21 @@ fn a_failing_alarm_is_tried_again_with_backoff_then_parked_where_it_is_seen() {
 
 /// A3
 #[test]
+fn a_failing_alarm_is_not_tried_before_its_backoff_is_over() {
+    let log = Log::default();
+    let says = log.clone();
+    let toy = bell(&log).otherwise(move |_| {
+        says.say("tried");
+        Next::Refuse(Error::Failed("not now".into()))
+    });
+    let world = World::with(toy.alone(), |options| options.retry = (60 * SECOND, 60 * SECOND));
+    world.call(call("adder", "a", "set", 1)).unwrap();
+    world.advance(30 * SECOND);
+    assert_eq!(log.take().len(), 1, "the upper half of a minute is drawn");
+}
+
+/// A3
+#[test]
 fn an_alarm_that_succeeds_in_the_end_is_not_parked() {
     let (log, failures) = (Log::default(), Log::default());
     let (says, fails) = (log.clone(), failures.clone());

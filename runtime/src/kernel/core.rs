@@ -24,7 +24,7 @@ use super::{
     writer::Flight,
 };
 use crate::{
-    Error, Key, Limit, Millis, Partition, Reply,
+    Epoch, Error, Key, Limit, Millis, Partition, Reply,
     store::{Batch, StoreError},
 };
 
@@ -66,7 +66,7 @@ pub(crate) struct Core {
     /// Keys in memory, least recently looked at first.
     residents: VecDeque<Key>,
     /// Partitions that were taken and are not recovered yet.
-    pub(crate) to_recover: BTreeSet<Partition>,
+    pub(crate) to_recover: BTreeMap<Partition, Epoch>,
     /// Partitions that a hint told of.
     pub(crate) hinted: BTreeSet<Partition>,
     pub(crate) trouble: Option<StoreError>,
@@ -109,7 +109,7 @@ impl Core {
             waiting_bytes: 0,
             resident_bytes: 0,
             residents: VecDeque::new(),
-            to_recover: BTreeSet::new(),
+            to_recover: BTreeMap::new(),
             hinted: BTreeSet::new(),
             trouble: None,
             counts: Counts::default(),

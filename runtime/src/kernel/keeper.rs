@@ -62,7 +62,7 @@ impl Shared {
                     // Nothing of an earlier ownership may outlive it.
                     core.lose(lease.partition, self, released);
                     core.leases.insert(lease.partition, lease.clone());
-                    core.to_recover.insert(lease.partition);
+                    core.to_recover.insert(lease.partition, lease.epoch);
                 }
                 core.near.forget_horizon();
             });

@@ -63,22 +63,24 @@ impl Shared {
     /// Wakes everything of partitions that were taken: what was running, what has messages, what is parked
     /// and may go on.
     async fn recover_taken(&self) -> Result<(), StoreError> {
-        let partitions: Vec<Partition> = self.lock().to_recover.iter().copied().collect();
-        if partitions.is_empty() {
+        let taken = self.lock().to_recover.clone();
+        if taken.is_empty() {
             return Ok(());
         }
+        let partitions: Vec<Partition> = taken.keys().copied().collect();
         self.scan(Ready::Active { partitions: partitions.clone() }, Core::wake).await?;
         self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
-        self.scan(Ready::Parked { partitions: partitions.clone() }, Core::wake).await?;
-        let mut core = self.lock();
-        core.to_recover.retain(|partition| !partitions.contains(partition));
+        self.scan(Ready::Parked { partitions }, Core::wake).await?;
+        // A partition that was lost and taken again meanwhile is recovered again: whoever was woken is gone.
+        self.lock().to_recover.retain(|partition, epoch| taken.get(partition) != Some(epoch));
         Ok(())
     }
 
-    /// What no hint told of: messages from other workers, alarms that memory lost.
+    /// What no hint told of: messages from other workers; alarms and work that memory lost.
     async fn rescan(&self) -> Result<(), StoreError> {
         let partitions = self.partitions_held();
         self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
+        self.scan(Ready::Active { partitions: partitions.clone() }, Core::wake).await?;
         let until = self.time.now();
         self.scan(Ready::Due { partitions, until }, Core::ring_again).await
     }

@@ -112,15 +112,6 @@ impl TestStore {
         }
     }
 
-    /// dbg
-    pub fn letters(&self, key: &str) -> Vec<(u32, i64)> {
-        let key = super::toys::key(key);
-        match block_on(self.inner().read(&[Read::Inbox { key, after: None, limit: 100 }])).unwrap().remove(0) {
-            Found::Inbox(letters) => letters.iter().map(|l| (l.attempts, l.at.0 - 1_700_000_000_000)).collect(),
-            _ => vec![],
-        }
-    }
-
     fn switches(&self) -> MutexGuard<'_, Switches> {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,302 @@
+//! Work and rows: what follows from what is stored runs, ends once, within its limits.
+
+use std::time::Duration;
+
+use drystone_runtime::{Borrow, Change, Commit, Input, Needed, Next, Outcome, Range, Row, Work};
+use drystone_tests::world::{
+    Latch, Log, World,
+    toys::{Toy, adder, alarm_in, call, done, key, number, settles},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Lists the work named in its record, one word each; an end takes its word off and is told to the log.
+fn jobs(latch: &Latch, log: &Log, shape: impl Fn(Work) -> Work + Send + Sync + 'static) -> Toy {
+    let (latch, begins, ends) = (latch.clone(), log.clone(), log.clone());
+    adder()
+        .own("list", |turn| Next::Commit(Commit { head: Some(turn.body().into()), ..turn.says("") }))
+        .lists(move |entity, _| {
+            let head = String::from_utf8_lossy(&entity.head).into_owned();
+            head.split_whitespace().map(|id| shape(Work::new(id.to_owned()))).collect()
+        })
+        .runs(move |_, work, cx| {
+            let (latch, id) = (latch.clone(), work.id.clone());
+            begins.say(format!("{id} begins"));
+            Box::pin(async move {
+                latch.wait().await;
+                cx.heartbeat();
+                done()
+            })
+        })
+        .otherwise(move |turn| {
+            let Input::Done { work, outcome, .. } = turn.input else { return settles(turn) };
+            let outcome = match outcome {
+                Outcome::Ok(_) => "ok".to_owned(),
+                other => format!("{other:?}"),
+            };
+            ends.say(format!("{work} ends: {outcome}"));
+            let head =
+                String::from_utf8_lossy(&turn.entity.expect("only existing entities have work").head).into_owned();
+            let left: Vec<_> = head.split_whitespace().filter(|word| *word != work.as_str()).collect();
+            Next::Commit(Commit { head: Some(left.join(" ").into()), ..Commit::default() })
+        })
+}
+
+/// E4, W1
+#[test]
+fn listed_work_starts_when_its_commit_is_durable_and_ends_once() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let world = World::of(jobs(&latch, &log, |work| work).alone());
+    world.store.stall();
+    let asked = world.ask(call("adder", "a", "list", "one two"));
+    assert!(log.take().is_empty());
+    world.store.go_on();
+    assert!(asked.text().is_ok() && world.entity("a").unwrap().active);
+    assert_eq!(log.take(), ["one begins", "two begins"]);
+    latch.open();
+    world.advance(60 * SECOND);
+    assert_eq!(log.take(), ["one ends: ok", "two ends: ok"]);
+    assert!(!world.entity("a").unwrap().active);
+    assert_eq!((world.kernel().counts().started, world.kernel().counts().late_ends), (2, 0));
+}
+
+/// E4
+#[test]
+fn work_that_is_no_longer_listed_is_dropped_and_its_end_is_nobodys() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let world = World::of(jobs(&latch, &log, |work| work).alone());
+    world.call(call("adder", "a", "list", "one two")).unwrap();
+    world.call(call("adder", "a", "list", "two")).unwrap();
+    latch.open();
+    world.settle();
+    assert_eq!(log.take(), ["one begins", "two begins", "two ends: ok"]);
+}
+
+/// W1
+#[test]
+fn a_dropped_piece_that_is_listed_again_runs_again() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let world = World::of(jobs(&latch, &log, |work| work).alone());
+    for listed in ["one", "", "one"] {
+        world.call(call("adder", "a", "list", listed)).unwrap();
+    }
+    latch.open();
+    world.settle();
+    assert_eq!(log.take(), ["one begins", "one begins", "one ends: ok"]);
+}
+
+/// R1, W1
+#[test]
+fn work_that_ran_when_the_process_died_runs_again_under_the_same_id() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let world = World::of(jobs(&latch, &log, |work| work).alone());
+    world.call(call("adder", "a", "list", "one")).unwrap();
+    latch.open();
+    let report = world.restart();
+    assert_eq!((report.unfinished, report.unclean), (1, 1));
+    assert_eq!(log.take(), ["one begins", "one begins", "one ends: ok"]);
+}
+
+/// W3
+#[test]
+fn an_attempt_that_outlasts_its_timeout_is_over() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let timed = |work| Work { timeout: Some(5 * SECOND), ..work };
+    let world = World::of(jobs(&latch, &log, timed).alone());
+    world.call(call("adder", "a", "list", "one")).unwrap();
+    world.advance(5 * SECOND - Duration::from_millis(1));
+    assert_eq!(log.take(), ["one begins"]);
+    world.advance(Duration::from_millis(1));
+    assert_eq!(log.take(), ["one ends: TimedOut"]);
+    latch.open();
+    world.advance(SECOND);
+    assert!(log.take().is_empty(), "what comes late is nobody's");
+}
+
+/// W3
+#[test]
+fn the_time_that_work_waits_for_a_place_does_not_count() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let timed = |work| Work { timeout: Some(5 * SECOND), ..work };
+    let world = World::with(jobs(&latch, &log, timed).alone(), |options| options.work_max = 1);
+    world.call(call("adder", "a", "list", "one two")).unwrap();
+    world.advance(5 * SECOND);
+    assert_eq!(log.take(), ["one begins", "one ends: TimedOut", "two begins"]);
+    world.advance(4 * SECOND);
+    latch.open();
+    world.settle();
+    assert_eq!(log.take(), ["two ends: ok"]);
+}
+
+/// W10
+#[test]
+fn silence_beyond_its_limit_ends_an_attempt_and_a_sign_of_life_does_not() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let (beat, says) = (latch.clone(), log.clone());
+    let silent = |work: Work| Work { silence: Some(5 * SECOND), ..work };
+    let toy = jobs(&latch, &log, silent).runs(move |_, _, cx| {
+        let (beat, says) = (beat.clone(), says.clone());
+        Box::pin(async move {
+            loop {
+                beat.clone().wait().await;
+                says.say("beat");
+                cx.heartbeat();
+            }
+        })
+    });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "list", "one")).unwrap();
+    for _ in 0..3 {
+        world.advance(4 * SECOND);
+        latch.let_one_through();
+        world.settle();
+        assert_eq!(log.take(), ["beat"]);
+    }
+    world.advance(5 * SECOND - Duration::from_millis(1));
+    assert!(log.take().is_empty());
+    world.advance(Duration::from_millis(1));
+    assert_eq!(log.take(), ["one ends: Silent"]);
+}
+
+/// E3
+#[test]
+fn listed_work_and_calls_that_borrow_exclusively_take_turns() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let (wait, says) = (latch.clone(), log.clone());
+    let toy = jobs(&latch, &log, |work| Work { borrow: Borrow::Exclusive, ..work })
+        .action("run", |_| Next::Run(Work { borrow: Borrow::Exclusive, ..Work::new("call") }))
+        .runs(move |_, work, _| {
+            says.say(work.id.to_string());
+            let latch = wait.clone();
+            Box::pin(async move {
+                latch.wait().await;
+                done()
+            })
+        })
+        .otherwise(|turn| match turn.input {
+            Input::Done { cause: drystone_runtime::Cause::Listed, .. } => {
+                let head = turn.entity.map_or(0, |entity| number(&entity.head)) + 1;
+                Next::Commit(Commit { head: Some(head.to_string().into()), ..Commit::default() })
+            }
+            _ => settles(turn),
+        });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "list", "1")).unwrap();
+    let calls: Vec<_> = (0..2).map(|_| world.ask(call("adder", "a", "run", ""))).collect();
+    for _ in 0..4 {
+        latch.let_one_through();
+        world.settle();
+    }
+    assert!(calls.iter().all(|call| call.text().is_ok()));
+    assert_eq!(log.take(), ["1", "call", "2", "call", "3"]);
+}
+
+/// Puts rows and tells them.
+fn shelf() -> Toy {
+    let row = |name: String| Row { lane: "items".into(), key: name.clone().into(), body: name.into() };
+    adder()
+        .own("put", move |turn| {
+            let put = turn.body().split(' ').map(|name| row(name.to_owned())).collect();
+            Next::Commit(Commit { put, head: Some("shelf".into()), ..turn.says("") })
+        })
+        .own("remove", |turn| {
+            Next::Commit(Commit { remove: vec![("items".into(), turn.body().into())], ..turn.says("") })
+        })
+        .own("show", |turn| match turn.rows.get(&Range::first("items", 3)) {
+            None => Next::Read(vec![Range::first("items", 3)]),
+            Some(rows) => {
+                let names: Vec<_> = rows.iter().map(|row| String::from_utf8_lossy(&row.body).into_owned()).collect();
+                Next::Commit(turn.says(names.join(" ")))
+            }
+        })
+}
+
+/// E4
+#[test]
+fn a_turn_sees_the_rows_that_an_undurable_turn_before_it_put_and_removed() {
+    let world = World::of(shelf().alone());
+    world.call(call("adder", "a", "put", "b d")).unwrap();
+    world.store.stall();
+    let put = world.ask(call("adder", "a", "put", "a c"));
+    let flying = world.ask(call("adder", "a", "show", ""));
+    let (removed, both) = (world.ask(call("adder", "a", "remove", "b")), world.ask(call("adder", "a", "show", "")));
+    assert!(put.waits() && flying.waits() && removed.waits() && both.waits());
+    world.store.go_on();
+    assert_eq!((flying.text().unwrap(), both.text().unwrap()), ("a b c".into(), "a c d".into()));
+}
+
+/// E4, R1
+#[test]
+fn rows_are_there_after_a_crash_and_list_work_is_derived_from_them() {
+    let log = Log::default();
+    let says = log.clone();
+    let range = || Range::first("items", 1);
+    let toy = shelf()
+        .lists_rows(move |_, rows, _| match rows.get(&range()) {
+            None => Needed::Read(vec![range()]),
+            Some(rows) => Needed::Ready(
+                rows.iter().map(|row| Work::new(String::from_utf8_lossy(&row.key).into_owned())).collect(),
+            ),
+        })
+        .runs(move |_, work, _| {
+            says.say(work.id.to_string());
+            Box::pin(async { done() })
+        })
+        .otherwise(|turn| match turn.input {
+            Input::Done { work, .. } => {
+                let gone = ("items".into(), work.as_str().to_owned().into());
+                Next::Commit(Commit { remove: vec![gone], ..Commit::default() })
+            }
+            _ => Next::nothing(),
+        });
+    let world = World::of(toy.alone());
+    world.store.kills_at(6, drystone_tests::world::Moment::After);
+    drop(world.ask(call("adder", "a", "put", "1 2 3 4 5")));
+    assert!(world.is_dead());
+    world.restart();
+    let mut ran = log.take();
+    ran.dedup();
+    assert_eq!(ran, ["1", "2", "3", "4", "5"]);
+    assert_eq!(world.call(call("adder", "a", "show", "")).unwrap(), "");
+}
+
+/// E7, A3
+#[test]
+fn a_tick_is_one_commit_and_stopping_keeps_what_it_made() {
+    let latch = Latch::default();
+    let wait = latch.clone();
+    let toy = adder()
+        .action("start", |turn| {
+            Next::Commit(Commit { head: Some("on".into()), alarm: alarm_in(turn.now, SECOND), ..turn.sets(0) })
+        })
+        .own("stop", |turn| Next::Commit(Commit { head: Some("off".into()), alarm: Change::Clear, ..turn.says("") }))
+        .lists(|entity, now| {
+            let due = entity.alarm.is_some_and(|alarm| alarm <= now) || entity.head == "off" && entity.active;
+            let work = Work { borrow: Borrow::Exclusive, ..Work::new(format!("tick/{}", number(&entity.state))) };
+            if due { vec![work] } else { Vec::new() }
+        })
+        .runs(move |entity, _, _| {
+            let (latch, total) = (wait.clone(), entity.map_or(0, |entity| number(&entity.state)));
+            Box::pin(async move {
+                latch.wait().await;
+                drystone_tests::world::toys::ok(total + 1)
+            })
+        })
+        .otherwise(|turn| match (turn.input, settles(turn)) {
+            (Input::Done { .. }, Next::Commit(commit)) if turn.entity.is_some_and(|entity| entity.head == "on") => {
+                Next::Commit(Commit { alarm: alarm_in(turn.now, SECOND), ..commit })
+            }
+            (_, next) => next,
+        });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "start", "")).unwrap();
+    let before = world.store.counts();
+    (0..3).for_each(|_| latch.let_one_through());
+    world.advance(3 * SECOND);
+    assert_eq!((world.state("a").as_str(), world.store.counts().since(before).writes), ("3", 3));
+    world.advance(SECOND);
+    world.call(call("adder", "a", "stop", "")).unwrap();
+    assert!(world.entity("a").unwrap().key == key("a"));
+    world.advance(60 * SECOND);
+    assert_eq!(world.entity("a").unwrap().alarm, None);
+}
