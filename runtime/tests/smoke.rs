@@ -1,4 +1,9 @@
 //! The kernel on real threads: a call is answered, is durable, and is there after a crash.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test on real threads; one that cannot go on fails"
+)]
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 

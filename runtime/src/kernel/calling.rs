@@ -76,13 +76,7 @@ impl Shared {
             }
             let ticket = Ticket { epoch, number };
             let pending = pending(call, caller, ticket, borrow);
-            match core.admit(key, pending, &self.options) {
-                Ok(()) => Ok(ticket),
-                Err((pending, error)) => {
-                    pending.answer(Err(error.clone()));
-                    Err(error)
-                }
-            }
+            core.admit(key, pending, &self.options).map(|()| ticket)
         })
     }
 }

@@ -173,7 +173,7 @@ mod tests {
         Row { lane: "items".into(), key: vec![key].into(), body: Bytes::new() }
     }
 
-    fn keys(rows: Vec<Row>) -> Vec<u8> {
+    fn keys(rows: &[Row]) -> Vec<u8> {
         rows.iter().map(|row| row.key[0]).collect()
     }
 
@@ -185,9 +185,9 @@ mod tests {
         waiting.remove("items".into(), vec![1].into());
         waiting.put(row(9));
         let range = Range::first("items", 3);
-        assert_eq!(keys(overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], false)), [3, 5, 9]);
+        assert_eq!(keys(&overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], false)), [3, 5, 9]);
         // The page was full, so 4 may be in the store: 5 and 9 are not told before it.
-        assert_eq!(keys(overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], true)), [3]);
+        assert_eq!(keys(&overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], true)), [3]);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Core {
     }
 
     /// Takes a call in, if there is room for it (R8).
-    pub(crate) fn admit(&mut self, key: &Key, pending: Pending, options: &Options) -> Result<(), (Pending, Error)> {
+    pub(crate) fn admit(&mut self, key: &Key, pending: Pending, options: &Options) -> Result<(), Error> {
         let over = |what| Error::Overloaded { what };
         let refusal = match self.lease_of(key) {
             Err(error) => Some(error),
@@ -135,10 +135,10 @@ impl Core {
             Ok(_) => None,
         };
         if let Some(error) = refusal {
-            return Err((pending, error));
+            return Err(error);
         }
         if self.slots.get(key).is_some_and(|slot| slot.calls >= options.calls_per_key_max) {
-            return Err((pending, over(Limit::CallsPerKey)));
+            return Err(over(Limit::CallsPerKey));
         }
         let weight = pending.weight();
         self.waiting_bytes += weight;

@@ -31,6 +31,7 @@ impl Core {
     }
 
     /// Its inbox holds something.
+    #[expect(clippy::needless_pass_by_value, reason = "one shape for all that is done with what a scan finds")]
     pub(crate) fn look_at(&mut self, woken: Woken) {
         self.post(&woken.key, Mail::Look);
     }

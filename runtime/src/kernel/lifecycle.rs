@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::broadcast;
 
-use super::{effects::Event, shared::Shared};
+use super::{core::Core, effects::Event, shared::Shared};
 use crate::{
     Error, Partition,
     store::{Batch, Config, Ready, StoreError},
@@ -84,7 +84,7 @@ impl Shared {
         self.close_door();
         let until = self.driver.monotonic() + limit;
         let ended = self.rest_until(until).await;
-        self.with(|core, released| core.drop_work(released));
+        self.with(Core::drop_work);
         // What ended in time is still on its way to the store; a store that is down is not waited for twice.
         let grace = until.max(self.driver.monotonic() + limit.min(Duration::from_secs(1)));
         let at_rest = ended || self.rest_until(grace).await;

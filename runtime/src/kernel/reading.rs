@@ -77,7 +77,7 @@ impl Body {
             match (read, found) {
                 (Read::Entity(_), Found::Entity(entity)) => is_current = self.found_entity(entity, at),
                 (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => self.found_inbox(letters, at),
-                (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.found_rows(range, rows),
+                (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.found_rows(&range, rows),
                 (Read::Remembered { once, .. }, Found::Remembered(remembered)) => {
                     self.found_remembered(&once, remembered, at, out);
                 }
@@ -122,7 +122,7 @@ impl Body {
         self.tip = entity;
     }
 
-    fn found_rows(&mut self, asked: Range, page: Vec<Row>) {
+    fn found_rows(&mut self, asked: &Range, page: Vec<Row>) {
         let is_full = page.len() >= asked.limit as usize;
         let Some(wanted) = self.wanted_rows.iter().find(|range| range.lane == asked.lane && range.from == asked.from)
         else {

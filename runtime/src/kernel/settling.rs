@@ -10,6 +10,7 @@ use super::{
     shared::Shared,
     source::Source,
     stacking::again,
+    working::Running,
 };
 use crate::{
     Error, Hot, Key, Parked, Reply, To,
@@ -33,10 +34,10 @@ impl Body {
         match verdict {
             Settled::Applied => self.applied(flying, after, at, out),
             Settled::Stale => self.take_again(flying, None, out),
-            Settled::Failed(error) => self.take_again(flying, Some(error), out),
+            Settled::Failed(error) => self.take_again(flying, Some(&error), out),
             Settled::Refused(why) => {
                 let error = StoreError::new(crate::store::StoreErrorKind::Misused, why.clone());
-                self.take_again(flying, Some(error), out);
+                self.take_again(flying, Some(&error), out);
                 self.refused_by_store = Some(Parked::Broken(why));
             }
         }
@@ -123,7 +124,7 @@ impl Body {
         let error = || Err(Error::Destroyed { key: self.key.clone() });
         let held = self.held.drain(..).map(|(_, pending)| pending);
         let mut running = std::mem::take(&mut self.running);
-        let callers = running.iter_mut().filter_map(|running| running.take_caller());
+        let callers = running.iter_mut().filter_map(Running::take_caller);
         out.answers.extend(held.chain(callers).map(|pending| (pending, error())));
         out.dropped.append(&mut running);
         self.ends.clear();
@@ -135,11 +136,11 @@ impl Body {
 
     /// The chain did not come about: the entity is read again and pure turns are taken again from their
     /// inputs. What ran on the old state is dropped, and its callers learn that nothing is known.
-    fn take_again(&mut self, flying: Chain, error: Option<StoreError>, out: &mut Effects) {
+    fn take_again(&mut self, flying: Chain, error: Option<&StoreError>, out: &mut Effects) {
         let chain = std::mem::take(&mut self.chain);
         let links: Vec<Link> = flying.links.into_iter().chain(chain.links).collect();
         for link in links.into_iter().rev() {
-            match &error {
+            match error {
                 Some(error) => {
                     let reply = Err(Error::Store(error.clone()));
                     out.answers.extend(link.source.into_pending().map(|pending| (pending, reply)));

@@ -4,6 +4,7 @@ use crate::{Cause, Input, MessageId, Millis, Outcome, Ticket, Work, kernel::pend
 
 /// What a turn answers to. It is kept with the turn's commit until that is durable.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most sources are calls; boxing ends would box them twice")]
 pub(crate) enum Source {
     /// A call; its caller waits.
     Call(Pending),

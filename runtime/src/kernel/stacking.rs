@@ -29,7 +29,7 @@ impl Body {
         out: &mut Effects,
     ) {
         if let Err(error) = self.check(&commit, &source, at) {
-            return self.refused(source, error, at, out);
+            return self.refused(source, &error, at, out);
         }
         let remember = self.to_remember(&source, &commit, at);
         let settles_crashes = matches!(source, Source::End(_)) && self.tip.as_ref().is_some_and(|tip| tip.crashes > 0);
@@ -221,7 +221,7 @@ impl Body {
     }
 
     /// The caller gets an error; the author's own is remembered for an idempotency key (E12).
-    pub(crate) fn answer_error(&mut self, source: Source, error: Error, at: &Shared, out: &mut Effects) {
+    pub(crate) fn answer_error(&mut self, source: Source, error: &Error, at: &Shared, out: &mut Effects) {
         let Some(pending) = source.pending() else { return };
         let (ticket, is_new) = (pending.ticket, pending.once.is_some());
         let commit = Commit::reply(ticket, Err(error.clone()));

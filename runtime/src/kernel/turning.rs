@@ -24,7 +24,7 @@ impl Body {
             // Nothing is bound any more: what was meant for it has no meaning.
             Ok(None) => return,
             Err(Error::UnknownDefinition { .. }) if self.tip.is_some() => return self.park(Parked::Unregistered, at),
-            Err(error) => return self.refused(source, error, at, out),
+            Err(error) => return self.refused(source, &error, at, out),
         };
         out.turns += 1;
         let input = source.input();
@@ -35,7 +35,7 @@ impl Body {
             Ok(Next::Commit(commit)) => self.stack(source, commit, &definition, at, out),
             Ok(Next::Run(work)) => self.run_own(source, work, &definition, at, out),
             Ok(Next::Read(ranges)) => self.read_rows_for(source, ranges),
-            Ok(Next::Refuse(error)) => self.refused(source, error, at, out),
+            Ok(Next::Refuse(error)) => self.refused(source, &error, at, out),
             Ok(Next::Park(reason)) if self.tip.is_some() => {
                 self.put_back(source);
                 self.park(Parked::Undecodable(reason), at);
@@ -43,7 +43,7 @@ impl Body {
             // There is no record to park: it can only be the input.
             Ok(Next::Park(reason)) => {
                 let verb = input.name().to_string();
-                self.refused(source, Error::Malformed { verb, reason }, at, out);
+                self.refused(source, &Error::Malformed { verb, reason }, at, out);
             }
             Err(message) => self.panicked(source, message, at, out),
         }
@@ -118,14 +118,14 @@ impl Body {
     }
 
     /// A turn said no: the caller learns it, a message is tried again or becomes a dead letter.
-    pub(crate) fn refused(&mut self, source: Source, error: Error, at: &Shared, out: &mut Effects) {
+    pub(crate) fn refused(&mut self, source: Source, error: &Error, at: &Shared, out: &mut Effects) {
         self.hot.clear();
         match source {
             Source::Call(_) | Source::End(End { origin: Origin::Call(_), .. }) => {
                 self.answer_error(source, error, at, out);
             }
             Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
-                self.letter_failed(letter, &error, at, out);
+                self.letter_failed(letter, error, at, out);
             }
             other => self.turn_failed(other, &error.to_string(), at, out),
         }

@@ -227,7 +227,8 @@ impl Body {
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
-                self.launch(work, origin, Watched { future, pulse, driver: at.driver.clone() }, place, at, out)
+                let code = Watched { future, pulse, driver: at.driver.clone() };
+                self.launch(work, origin, code, place, at, out);
             }
             Err(message) => {
                 let end = End { work, outcome: Outcome::Panicked(message), origin, attempts: 0 };

@@ -14,9 +14,9 @@ pub(crate) struct Flight {
     pub(crate) batch: Batch,
     /// One per write, in order.
     pub(crate) keys: Vec<Key>,
-    /// What each entity was before; only planted bugs look at it.
+    /// What each entity was before, and whether a planted bug has had its say: nobody else looks at them.
     pub(crate) before: Vec<Option<Entity>>,
-    /// A planted bug has had its say.
+    #[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "see above"))]
     pub(crate) is_prepared: bool,
     bytes: usize,
 }

@@ -45,11 +45,16 @@ impl Report {
         }
         let _ = writeln!(out, "\n{:<28}{:>12}{:>12}", "goal", "wanted", "measured");
         for goal in &self.goals {
-            let word = if goal.met() { "met" } else { "NOT MET" };
+            let word = match goal.met() {
+                true => "met",
+                false if goal.value.is_nan() => "NOT MEASURED",
+                false => "NOT MET",
+            };
             let _ = writeln!(out, "{:<28}{:>12}{:>12.3}  {word}", goal.name, goal.bound.to_string(), goal.value);
         }
         let missed = self.goals.iter().filter(|goal| !goal.met()).count();
-        let _ = writeln!(out, "\n{} goals, {missed} not met", self.goals.len());
+        let unmeasured = self.goals.iter().filter(|goal| goal.value.is_nan()).count();
+        let _ = writeln!(out, "\n{} goals, {missed} not met ({unmeasured} of them not measured)", self.goals.len());
         out
     }
 
@@ -121,7 +126,7 @@ mod tests {
     #[test]
     fn the_table_says_aloud_what_is_not_met() {
         let table = report().table();
-        assert!(table.contains("NOT MET") && table.ends_with("2 goals, 1 not met\n"));
+        assert!(table.contains("NOT MEASURED") && table.ends_with("2 goals, 1 not met (1 of them not measured)\n"));
         assert!(!report().all_met());
     }
 

@@ -51,9 +51,10 @@ impl Ledger {
         let executor = &stage.world.executor;
         let mut running = lock(&self.running);
         // Code that was stopped may still be in its last poll on another thread: it no longer counts.
+        let counts = |task: Option<TaskId>| task.is_some_and(|task| executor.running(task));
         let other = running.iter().find(|one| {
             let same = one.process == stage.process && one.key == cx.key && (one.exclusive && exclusive);
-            same && one.task.is_some_and(|task| executor.running(task))
+            same && counts(one.task) && counts(executor.current())
         });
         if let Some(other) = other {
             let message = format!("{} and {} of {} run at once in k{}", other.work, cx.work, cx.key, stage.process);

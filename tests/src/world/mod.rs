@@ -147,6 +147,16 @@ impl World {
         asked.take().expect("it is answered at once")
     }
 
+    /// Awaits something, and does not wait for it.
+    pub fn ask_future<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Asked<T> {
+        self.with_running(|running| running.ask(future))
+    }
+
+    /// Leaves the process unpolled, or polls it again: a machine that sleeps.
+    pub fn freeze(&self, frozen: bool) {
+        self.with_running(|running| running.freeze(frozen));
+    }
+
     /// The entity under a key of the toys' space, as the store has it.
     pub fn entity(&self, key: &str) -> Option<Entity> {
         match self.stored(Read::Entity(toys::key(key))) {

@@ -107,15 +107,7 @@ impl Witness {
         for (write, verdict) in batch.writes.iter().zip(verdicts) {
             self.chronicle.note(|| format!("store: {}", shown(write, verdict)));
             match verdict {
-                Verdict::Applied => {
-                    let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
-                    self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
-                    let crash = self.durable().applied(write, batch.now);
-                    let unclean = !crash || !self.leases().clean(write.partition);
-                    self.chronicle.check(unclean, Class::Broken, "R2", || {
-                        format!("a crash of {} is counted, and nothing crashed", write.key)
-                    });
-                }
+                Verdict::Applied => self.applied(batch, write),
                 Verdict::Stale(_) => {}
                 Verdict::Fenced(_) => self.chronicle.sometimes("a commit was fenced"),
                 Verdict::Refused(why) => {
@@ -124,6 +116,16 @@ impl Witness {
                 }
             }
         }
+    }
+
+    fn applied(&self, batch: &Batch, write: &Write) {
+        let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
+        self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
+        let crash = self.durable().applied(write, batch.now);
+        let unclean = !crash || !self.leases().clean(write.partition);
+        self.chronicle.check(unclean, Class::Broken, "R2", || {
+            format!("a crash of {} is counted, and nothing crashed", write.key)
+        });
     }
 }
 
