@@ -1,6 +1,6 @@
 //! The kernel: one durable entity per key, pure turns, one commit each.
 //!
-//! [`Kernel`] is the handle. Behind it a few loops share one memory ([`core`]): *hands* take turns, write
+//! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): *hands* take turns, write
 //! batches and read; the *ringer* wakes keys on time; the *scout* looks in the store for what must be woken;
 //! the *keeper* renews leases; the *janitor* sweeps; the *watchdog* names code that blocks. No loop knows a
 //! kind: everything goes through [`Handler`](crate::Handler).
