@@ -5,9 +5,9 @@ use super::{
     chain::{Chain, overlaid},
     effects::Effects,
     pending::Pending,
+    remembering::decode_reply,
     shared::Shared,
     source::{Origin, Source},
-    stacking::decode_reply,
     turning::guarded,
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! What a turn wrote joins the entity's chain.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::{
     body::Body,
@@ -13,7 +13,7 @@ use super::{
     turning::guarded,
 };
 use crate::{
-    Commit, Definition, Entity, Error, Limit, MessageId, Millis, Needed, Parked, Reply, Status, To, Version, Work,
+    Commit, Definition, Entity, Error, Limit, MessageId, Millis, Needed, Parked, Status, Version, Work,
     planted::Bug,
     store::{Guard, Outgoing, Remembered, Touched},
 };
@@ -315,23 +315,6 @@ impl Body {
         }
         Ok(())
     }
-
-    fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
-        let expires_at = at.time.now().after(at.options.remember_for);
-        let mut remembered = Vec::new();
-        if let Some(pending) = source.pending().filter(|_| commit.hold.is_none()) {
-            let reply = own_reply(pending, commit);
-            remembered.extend(remember(pending, &reply, expires_at));
-        }
-        for (to, reply) in &commit.replies {
-            for (name, pending) in &self.held {
-                if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
-                    remembered.extend(remember(pending, reply, expires_at));
-                }
-            }
-        }
-        remembered
-    }
 }
 
 fn newborn(body: &Body, definition: &Definition, version: Version, now: Millis) -> Entity {
@@ -373,38 +356,6 @@ fn touched(before: Option<&Entity>, after: Option<&Entity>) -> Touched {
 
 fn joined(one: Touched, other: Touched) -> Touched {
     Touched { wake: one.wake || other.wake, rest: one.rest || other.rest }
-}
-
-/// What a commit answers the call that it belongs to.
-fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
-    let own = commit.replies.iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
-    own.map_or(Ok(Bytes::new()), |(_, reply)| reply.clone())
-}
-
-fn remember(pending: &Pending, reply: &Reply, expires_at: Millis) -> Option<Remembered> {
-    let asked = pending.once.as_ref()?;
-    let reply = encode_reply(reply)?;
-    Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
-}
-
-/// Answers and the author's own errors are remembered; what the kernel said is not.
-fn encode_reply(reply: &Reply) -> Option<Bytes> {
-    let (tag, body) = match reply {
-        Ok(body) => (0, body),
-        Err(Error::Failed(body)) => (1, body),
-        Err(_) => return None,
-    };
-    let mut out = BytesMut::with_capacity(1 + body.len());
-    out.put_u8(tag);
-    out.put_slice(body);
-    Some(out.freeze())
-}
-
-pub(crate) fn decode_reply(bytes: &Bytes) -> Reply {
-    match bytes.first() {
-        Some(0) => Ok(bytes.slice(1..)),
-        _ => Err(Error::Failed(bytes.slice(1.min(bytes.len())..))),
-    }
 }
 
 /// The call or message that a pure piece of work came from, to be taken again.

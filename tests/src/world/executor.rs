@@ -126,6 +126,12 @@ impl Executor {
         }
     }
 
+    /// Whether the task that is being polled belongs to a process that was killed.
+    pub fn current_is_dead(&self) -> bool {
+        let state = self.state();
+        state.current.is_some_and(|process| !state.alive.contains(&process))
+    }
+
     /// Whether a process was not killed.
     pub fn is_alive(&self, process: Process) -> bool {
         self.state().alive.contains(&process)

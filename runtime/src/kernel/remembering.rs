@@ -1,0 +1,58 @@
+//! What is remembered of calls with an idempotency key (E12).
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{body::Body, pending::Pending, shared::Shared, source::Source};
+use crate::{Commit, Error, Millis, Reply, To, store::Remembered};
+
+impl Body {
+    /// The replies of this commit that a repeat must get again.
+    pub(crate) fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
+        let expires_at = at.time.now().after(at.options.remember_for);
+        let mut remembered = Vec::new();
+        if let Some(pending) = source.pending().filter(|_| commit.hold.is_none()) {
+            let reply = own_reply(pending, commit);
+            remembered.extend(remember(pending, &reply, expires_at));
+        }
+        for (to, reply) in &commit.replies {
+            for (name, pending) in &self.held {
+                if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
+                    remembered.extend(remember(pending, reply, expires_at));
+                }
+            }
+        }
+        remembered
+    }
+}
+
+/// What a commit answers the call that it belongs to.
+fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
+    let own = commit.replies.iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
+    own.map_or(Ok(Bytes::new()), |(_, reply)| reply.clone())
+}
+
+fn remember(pending: &Pending, reply: &Reply, expires_at: Millis) -> Option<Remembered> {
+    let asked = pending.once.as_ref()?;
+    let reply = encode_reply(reply)?;
+    Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
+}
+
+/// Answers and the author's own errors are remembered; what the kernel said is not.
+fn encode_reply(reply: &Reply) -> Option<Bytes> {
+    let (tag, body) = match reply {
+        Ok(body) => (0, body),
+        Err(Error::Failed(body)) => (1, body),
+        Err(_) => return None,
+    };
+    let mut out = BytesMut::with_capacity(1 + body.len());
+    out.put_u8(tag);
+    out.put_slice(body);
+    Some(out.freeze())
+}
+
+pub(crate) fn decode_reply(bytes: &Bytes) -> Reply {
+    match bytes.first() {
+        Some(0) => Ok(bytes.slice(1..)),
+        _ => Err(Error::Failed(bytes.slice(1.min(bytes.len())..))),
+    }
+}
