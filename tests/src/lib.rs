@@ -4,3 +4,8 @@ pub mod crash;
 pub mod load;
 pub mod sim;
 pub mod world;
+
+/// Every code block of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

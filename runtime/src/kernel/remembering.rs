@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{body::Body, pending::Pending, shared::Shared, source::Source};
-use crate::{Commit, Error, Millis, Reply, To, store::Remembered};
+use crate::{Commit, Error, Millis, Name, Reply, To, store::Remembered};
 
 impl Body {
     /// The replies of this commit that a repeat must get again.
@@ -15,13 +15,21 @@ impl Body {
             remembered.extend(remember(pending, &reply, expires_at));
         }
         for (to, reply) in &commit.replies {
-            for (name, pending) in &self.held {
+            for (name, pending) in self.waiting() {
                 if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
                     remembered.extend(remember(pending, reply, expires_at));
                 }
             }
         }
         remembered
+    }
+
+    /// Callers who wait for a later commit's answer, or will when their own is durable.
+    fn waiting(&self) -> impl Iterator<Item = (&Name, &Pending)> {
+        let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
+        let on_their_way = flying.chain(&self.chain.links);
+        let held = self.held.iter().map(|(name, pending)| (name, pending));
+        held.chain(on_their_way.filter_map(|link| link.hold.as_ref().zip(link.source.pending())))
     }
 }
 
