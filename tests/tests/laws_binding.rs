@@ -93,7 +93,7 @@ fn an_unknown_definition_or_verb_is_told_what_there_is() {
     let world = World::of(registry([adder(), adder_named("other")]));
     match world.call(call("addr", "a", "add", 1)) {
         Err(Error::UnknownDefinition { name, known }) => {
-            assert_eq!((name.as_str(), known.join(" ").as_str()), ("addr", "adder other"))
+            assert_eq!((name.as_str(), known.join(" ").as_str()), ("addr", "adder other"));
         }
         other => panic!("{other:?}"),
     }

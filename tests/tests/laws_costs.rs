@@ -43,8 +43,8 @@ fn kind() -> Toy {
 /// A world in which `a` and `to` are bound and in memory.
 fn world() -> World {
     let world = World::of(kind().alone());
-    world.call(add("a", 1)).unwrap();
-    world.call(add("to", 1)).unwrap();
+    world.call(add("a", 1)).expect("it is bound");
+    world.call(add("to", 1)).expect("it is bound");
     world
 }
 
@@ -216,6 +216,8 @@ fn a_crash_costs_one_write_for_each_entity_that_may_have_been_running() {
     let world = World::of(toy.alone());
     world.call(add("rests", 1)).unwrap();
     world.call(call("adder", "works", "work", "")).unwrap();
-    let spent = cost(&world, || drop(world.restart()));
+    let spent = cost(&world, || {
+        world.restart();
+    });
     assert_eq!((spent.writes, world.entity("works").unwrap().crashes), (1, 1));
 }

@@ -21,7 +21,7 @@ fn ringing() -> Toy {
 }
 
 fn parked(world: &World, key: &str) -> Option<Parked> {
-    world.entity(key).unwrap().parked
+    world.entity(key).expect("it is bound").parked
 }
 
 /// E10

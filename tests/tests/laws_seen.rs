@@ -49,7 +49,7 @@ fn explain_names_everything_that_an_entity_waits_for() {
     assert_eq!((world.explain("a").status.unwrap().as_str(), world.waits("a")), ("bound", vec![Wait::Rest]));
     world.call(call("adder", "a", "alarm", "")).unwrap();
     let alarm = Wait::Alarm(world.time().after(SECOND));
-    assert_eq!(world.waits("a"), [alarm.clone()]);
+    assert_eq!(world.waits("a"), std::slice::from_ref(&alarm));
     world.call(call("adder", "a", "work", "")).unwrap();
     let work = Wait::Work(WorkId::new("job/1"));
     assert_eq!(world.waits("a"), [work.clone(), alarm.clone()]);

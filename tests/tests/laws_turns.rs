@@ -266,7 +266,7 @@ fn callers_held_under_a_name_are_all_answered_by_one_commit() {
     let world = World::of(waiting_room(&Log::default()).alone());
     let held: Vec<_> = (0..3).map(|_| world.ask(call("adder", "a", "wait", ""))).collect();
     let other = world.ask(call("adder", "a", "ticket", ""));
-    assert!(held.iter().all(|caller| caller.waits()));
+    assert!(held.iter().all(drystone_tests::world::Asked::waits));
     assert_eq!(world.waits("a"), [Wait::Callers(4)]);
     world.call(call("adder", "a", "release", "now")).unwrap();
     assert!(held.iter().all(|caller| caller.text().unwrap() == "now"));

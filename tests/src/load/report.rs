@@ -76,7 +76,7 @@ impl Report {
 
 impl Line {
     fn show(&self) -> String {
-        let rate = self.per_second.map(|rate| format!("{rate:.0}")).unwrap_or_default();
+        let rate = self.per_second.filter(|rate| rate.is_finite()).map(|rate| format!("{rate:.0}")).unwrap_or_default();
         let (p50, p99) = (show_time(self.p50), show_time(self.p99));
         let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let line = format!("{:<38}{rate:>10}{p50:>12}{p99:>12}{ratio:>8}  {}", self.what, self.note);

@@ -15,56 +15,67 @@ const NEIGHBOURS_MAX: f64 = 0.2;
 /// With fewer rounds that count, nothing was measured.
 const ROUNDS_MIN: usize = 3;
 
-/// The rounds that count, one measurement of each subject.
+/// Rounds, each with one measurement of every subject.
 pub(super) struct Rounds<const N: usize> {
     kept: Vec<[Measured; N]>,
-    disturbed: usize,
+    disturbed: Vec<[Measured; N]>,
 }
 
 impl<const N: usize> Rounds<N> {
     /// Measures until so many rounds count, but at most twice as often. Which count is decided by what others
     /// did meanwhile, never by what came out.
     pub(super) async fn measure(wanted: usize, mut round: impl AsyncFnMut() -> Result<[Measured; N]>) -> Result<Self> {
-        let mut rounds = Self { kept: Vec::new(), disturbed: 0 };
-        while rounds.kept.len() < wanted && rounds.kept.len() + rounds.disturbed < 2 * wanted {
+        let mut rounds = Self { kept: Vec::new(), disturbed: Vec::new() };
+        while rounds.kept.len() < wanted && rounds.kept.len() + rounds.disturbed.len() < 2 * wanted {
             let neighbours = Neighbours::watch()?;
             let measured = round().await?;
-            if neighbours.share()? > NEIGHBOURS_MAX {
-                rounds.disturbed += 1;
-            } else {
-                rounds.kept.push(measured);
-            }
+            let counts = neighbours.share()? <= NEIGHBOURS_MAX;
+            if counts { &mut rounds.kept } else { &mut rounds.disturbed }.push(measured);
         }
         Ok(rounds)
     }
 
     /// The median ratio of one subject to another; not a number if too few rounds count.
     pub(super) fn ratio(&self, ours: usize, limit: usize, what: impl Fn(&Measured) -> f64) -> f64 {
-        if self.kept.len() < ROUNDS_MIN { f64::NAN } else { median(self.ratios(ours, limit, what)) }
+        if self.count() { median(self.ratios(ours, limit, what)) } else { f64::NAN }
     }
 
-    /// How far the rounds are apart, and how many there were.
-    pub(super) fn spread(&self, ours: usize, limit: usize, what: impl Fn(&Measured) -> f64) -> String {
-        let ratios = self.ratios(ours, limit, what);
-        let (count, disturbed) = (ratios.len(), self.disturbed);
-        let least = ratios.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);
-        let most = ratios.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
-        format!("{count} rounds, {least:.2} to {most:.2}; {disturbed} more disturbed by others")
-    }
-
-    /// A line with the medians of one subject.
+    /// A line with the medians of one subject; of disturbed rounds, and so marked, if there is nothing better.
     pub(super) fn line(&self, subject: usize, what: String) -> Line {
-        let middle =
-            |of: &dyn Fn(&Measured) -> f64| median(self.kept.iter().map(|round| of(&round[subject])).collect());
+        let middle = |of: &dyn Fn(&Measured) -> f64| median(self.shown().map(|round| of(&round[subject])).collect());
         let time = |of: fn(&Measured) -> Duration| {
             Duration::try_from_secs_f64(middle(&|measured| of(measured).as_secs_f64())).ok()
         };
-        let per_second = Some(middle(&Measured::rate)).filter(|rate| rate.is_finite());
-        Line { what, per_second, p50: time(Measured::p50), p99: time(Measured::p99), ..Line::default() }
+        Line {
+            what,
+            per_second: Some(middle(&Measured::rate)),
+            p50: time(Measured::p50),
+            p99: time(Measured::p99),
+            ..Line::default()
+        }
+    }
+
+    /// The same, with the ratio to another subject and how far the rounds are apart.
+    pub(super) fn compared(&self, ours: usize, limit: usize, what: String, of: impl Fn(&Measured) -> f64) -> Line {
+        let ratios = self.ratios(ours, limit, of);
+        let least = ratios.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);
+        let most = ratios.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
+        let (kept, all) = (self.kept.len(), self.kept.len() + self.disturbed.len());
+        let worth = if self.count() { "" } else { ", too few: NOT TO BE RELIED ON" };
+        let note = format!("{least:.2} to {most:.2}; {kept} of {all} rounds undisturbed{worth}");
+        Line { ratio: Some(median(ratios)), note, ..self.line(ours, what) }
+    }
+
+    fn count(&self) -> bool {
+        self.kept.len() >= ROUNDS_MIN
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &[Measured; N]> {
+        if self.count() { &self.kept } else { &self.disturbed }.iter()
     }
 
     fn ratios(&self, ours: usize, limit: usize, what: impl Fn(&Measured) -> f64) -> Vec<f64> {
-        self.kept.iter().map(|round| what(&round[ours]) / what(&round[limit])).collect()
+        self.shown().map(|round| what(&round[ours]) / what(&round[limit])).collect()
     }
 }
 
@@ -72,23 +83,26 @@ impl<const N: usize> Rounds<N> {
 mod tests {
     use super::*;
 
-    fn rounds(rates: &[[u64; 2]]) -> Rounds<2> {
-        let measured =
-            |calls: u64| Measured::new(vec![Duration::from_millis(1); calls as usize], Duration::from_secs(1));
-        Rounds { kept: rates.iter().map(|round| round.map(measured)).collect(), disturbed: 2 }
+    fn rounds(rates: &[[u64; 2]]) -> Vec<[Measured; 2]> {
+        let second = Duration::from_secs(1);
+        let measured = |calls: u64| Measured::new(vec![Duration::from_millis(1); calls as usize], second);
+        rates.iter().map(|round| round.map(measured)).collect()
     }
 
     #[test]
-    fn the_ratio_is_the_middle_one_of_the_rounds() {
-        let rounds = rounds(&[[10, 5], [10, 8], [10, 1]]);
+    fn the_ratio_is_the_middle_one_of_the_rounds_that_count() {
+        let rounds = Rounds { kept: rounds(&[[10, 5], [10, 8], [10, 1]]), disturbed: rounds(&[[1, 9]]) };
         assert_eq!(rounds.ratio(1, 0, Measured::rate), 0.5);
-        assert_eq!(rounds.spread(1, 0, Measured::rate), "3 rounds, 0.10 to 0.80; 2 more disturbed by others");
-        assert_eq!(rounds.line(0, "bare".into()).per_second, Some(10.0));
+        let line = rounds.compared(1, 0, "kernel".into(), Measured::rate);
+        assert_eq!((line.per_second, line.ratio), (Some(5.0), Some(0.5)));
+        assert_eq!(line.note, "0.10 to 0.80; 3 of 4 rounds undisturbed");
     }
 
     #[test]
-    fn too_few_rounds_are_none() {
-        assert!(rounds(&[[10, 5], [10, 5]]).ratio(1, 0, Measured::rate).is_nan());
-        assert_eq!(rounds(&[]).line(0, "bare".into()).per_second, None);
+    fn disturbed_rounds_are_shown_and_never_counted() {
+        let rounds = Rounds { kept: rounds(&[[10, 5], [10, 5]]), disturbed: rounds(&[[1, 9]]) };
+        assert!(rounds.ratio(1, 0, Measured::rate).is_nan());
+        let line = rounds.compared(1, 0, "kernel".into(), Measured::rate);
+        assert!(line.note.ends_with("2 of 3 rounds undisturbed, too few: NOT TO BE RELIED ON"));
     }
 }

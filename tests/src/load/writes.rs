@@ -17,7 +17,7 @@ use super::{
     goal::{Bound, Goal},
     measured::Measured,
     plan::Plan,
-    report::{Line, Report},
+    report::Report,
     rounds::Rounds,
     wal::Log,
 };
@@ -102,8 +102,7 @@ impl Subjects {
         let rounds = Rounds::measure(rounds, round).await?;
         let value = rounds.ratio(1, 0, Measured::rate);
         report.line(rounds.line(0, format!("{what}: bare writer")));
-        let note = rounds.spread(1, 0, Measured::rate);
-        report.line(Line { ratio: Some(value), note, ..rounds.line(1, format!("{what}: kernel")) });
+        report.line(rounds.compared(1, 0, format!("{what}: kernel"), Measured::rate));
         report.goal(Goal { name: goal, bound: Bound::AtLeast(WRITES_MIN), value });
         Ok(())
     }
@@ -119,14 +118,8 @@ impl Subjects {
         let p50 = |measured: &Measured| measured.p50().as_secs_f64();
         report.line(rounds.line(0, "alone: bare commit, same thread".into()));
         report.line(rounds.line(1, "alone: bare commit, writer thread".into()));
-        for (limit, thread) in [(0, "same"), (1, "writer")] {
-            let note = format!("p50, over the {thread} thread's; {}", rounds.spread(2, limit, p50));
-            report.line(Line {
-                ratio: Some(rounds.ratio(2, limit, p50)),
-                note,
-                ..rounds.line(2, "alone: kernel".into())
-            });
-        }
+        report.line(rounds.compared(2, 0, "alone: kernel, p50 to same thread's".into(), p50));
+        report.line(rounds.compared(2, 1, "alone: kernel, p50 to writer thread's".into(), p50));
         let value = plausible(rounds.ratio(2, 0, p50));
         report.goal(Goal { name: "alone_p50", bound: Bound::AtMost(ALONE_MAX), value });
         Ok(())

@@ -99,6 +99,7 @@ impl Client {
     async fn tell(&mut self, ask: Ask) {
         if let Heard::Refused(why) = self.ask(&ask).await
             && !ask.may_be_refused
+            && !self.world.witness.durable().story(ask.member).is_parked()
         {
             self.misheard(&ask, &why);
         }

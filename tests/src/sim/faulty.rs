@@ -10,7 +10,7 @@ use drystone_runtime::{
         Verdict, Want, Woken, Worker,
     },
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{chance::Chance, chronicle::lock, executor::Group, world::World};
 
@@ -20,6 +20,8 @@ pub struct FaultyStore {
     process: usize,
     group: Group,
     chance: Mutex<Chance>,
+    /// Rung when its process has read something.
+    looked: Arc<Notify>,
 }
 
 /// What befalls one call.
@@ -50,7 +52,7 @@ impl FaultyStore {
     /// The store for this process.
     pub fn new(world: Arc<World>, process: usize, group: Group) -> Self {
         let chance = Mutex::new(world.chance());
-        Self { world, process, group, chance }
+        Self { world, process, group, chance, looked: Arc::default() }
     }
 
     /// Draws what befalls a call. Only a call that writes can fail with an unknown outcome.
@@ -97,8 +99,17 @@ impl FaultyStore {
             Some(Fault::After | Fault::Late) | None => {}
         }
         let answer = call.await;
+        self.let_lost_calls_land().await;
         self.wait(plan.after).await;
         answer
+    }
+
+    /// The worst moment for a call that was given up to land: when its caller has just looked.
+    async fn let_lost_calls_land(&self) {
+        if Arc::strong_count(&self.looked) > 1 {
+            self.looked.notify_waiters();
+            self.world.executor.sleep(Duration::from_nanos(1)).await;
+        }
     }
 
     /// A call that writes: it goes on in the store even if its caller dies.
@@ -136,14 +147,15 @@ impl FaultyStore {
     ) -> oneshot::Receiver<Result<T, StoreError>> {
         let (answered, answer) = oneshot::channel();
         let (world, caller) = (self.world.clone(), self.group);
-        let late = match plan.fault {
-            Some(Fault::Late) => Duration::from_millis(lock(&self.chance).between(0, 700)),
-            _ => Duration::ZERO,
-        };
+        let late = Duration::from_millis(lock(&self.chance).between(1, 700));
+        let looked = (plan.fault == Some(Fault::Late)).then(|| self.looked.clone());
         let under_way = self.world.weather.begin();
         let task = async move {
             let _under_way = under_way;
-            world.executor.sleep(plan.before + late).await;
+            world.executor.sleep(plan.before).await;
+            if let Some(looked) = looked {
+                world.executor.within(late, looked.notified()).await;
+            }
             let result = call.await;
             note_path(&world, &plan, world.executor.alive(caller));
             let _ = answered.send(result);

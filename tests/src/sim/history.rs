@@ -2,13 +2,10 @@
 //! come to its end.
 
 use std::{
-    future::poll_fn,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
@@ -194,7 +191,7 @@ async fn close_and_open(world: &Arc<World>) {
             return world.chronicle.violation(Class::Broken, "R1", format!("it does not open again: {error}"));
         }
     };
-    let parked = world.cast.with(Role::Doomed).len();
+    let parked = world.cast.iter().filter(|(number, _)| world.witness.durable().story(*number).is_parked()).count();
     let clean = report.overdue + report.unfinished == 0 && report.parked <= parked;
     world.chronicle.check(clean, Class::Broken, "R2", || format!("opened again, it found {report:?}"));
 }
@@ -206,19 +203,9 @@ async fn explain(world: &Arc<World>) -> Vec<String> {
         for number in 0..world.processes.count() {
             let Some(kernel) = world.processes.kernel(number) else { continue };
             let asking = kernel.explain(&member.key);
-            let Some(Ok(explained)) = within(world, Duration::from_secs(1), asking).await else { continue };
+            let Some(Ok(explained)) = world.executor.within(Duration::from_secs(1), asking).await else { continue };
             all.push(format!("k{number}: {explained}"));
         }
     }
     all
-}
-
-/// What comes out in time, if it does.
-async fn within<T>(world: &World, span: Duration, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut late) = (pin!(future), pin!(world.executor.sleep(span)));
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => late.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }

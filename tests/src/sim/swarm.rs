@@ -145,13 +145,21 @@ impl Swarm {
         let traffic = Traffic::draw(chance);
         let processes = Processes::draw(chance);
         let faults = Faults::draw(chance);
-        let blows = Blows::draw(chance, &processes, &traffic);
+        let blows = Blows::draw(chance, &processes);
         let pace = Pace {
             tick_permille: if chance.coin() { chance.pick(&[1, 10, 50]) } else { 0 },
             late_stop_permille: if chance.coin() { 700 } else { 0 },
         };
         let chaos = Duration::from_millis(chance.between(500, 6_000));
         Self { processes, traffic, faults, blows, pace, chaos }
+    }
+
+    /// How many unclean ends that no toy is guilty of an entity must survive (W2): one that happens to run in more
+    /// of them is guilty by all evidence. A guilty neighbour may add three before it is singled out: it runs
+    /// beside it when it is fresh, when it was there for one crash, and is counted when it is taken up alone.
+    pub fn ends_survived(&self) -> u32 {
+        let by_the_guilty = if self.traffic.guilty || self.traffic.doom { 3 } else { 0 };
+        u32::from(self.processes.crashes_max).saturating_sub(by_the_guilty)
     }
 
     /// The options that a process of this history is opened with.
@@ -256,11 +264,8 @@ impl Faults {
 }
 
 impl Blows {
-    fn draw(chance: &mut Chance, processes: &Processes, traffic: &Traffic) -> Self {
-        // An entity that happens to run in so many deaths is guilty by all evidence (W2); a guilty one may add
-        // two more to its neighbours before it is singled out.
-        let spared = if traffic.guilty || traffic.doom { 2 } else { 0 };
-        let crashes_max = u64::from(processes.crashes_max - spared);
+    fn draw(chance: &mut Chance, processes: &Processes) -> Self {
+        let crashes_max = u64::from(processes.crashes_max);
         let mut some = |most: u64| if chance.permille(400) { chance.between(1, most) as u32 } else { 0 };
         Self {
             crashes: some(crashes_max),

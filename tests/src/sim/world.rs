@@ -63,7 +63,7 @@ impl World {
         let (store, outside) = (executor.group(), executor.group());
         let chronicle = Arc::new(Chronicle::new(executor.clone(), tracing));
         let cast = Arc::new(Cast::new(&swarm.traffic));
-        let witness = Arc::new(witness(&executor, store, &chronicle, &cast));
+        let witness = Arc::new(witness(&executor, store, &chronicle, &cast, swarm.ends_survived()));
         Arc::new(Self {
             seed,
             cast,
@@ -143,8 +143,14 @@ impl World {
     }
 }
 
-fn witness(executor: &Executor, store: Group, chronicle: &Arc<Chronicle>, cast: &Arc<Cast>) -> Witness {
+fn witness(
+    executor: &Executor,
+    store: Group,
+    chronicle: &Arc<Chronicle>,
+    cast: &Arc<Cast>,
+    ends_survived: u32,
+) -> Witness {
     let clock = executor.clone();
     let memory: Arc<dyn Store> = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));
-    Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone())
+    Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone(), ends_survived)
 }

@@ -1,5 +1,7 @@
 //! Handlers made of closures: a test says in a line or two what its kind does.
 
+#![expect(clippy::needless_pass_by_value, reason = "numbers and texts are handed in as they stand")]
+
 use std::{collections::BTreeMap, future::ready, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;

@@ -27,14 +27,14 @@ pub(super) fn finish(world: &World) {
     let fates = gather(world);
     for (number, fate) in &fates.0 {
         let uid = Uid::of(*number).expect("only messages are gathered");
-        let doomed = world.cast.member(uid.to).role == Role::Doomed;
+        let parked = world.witness.durable().story(uid.to).is_parked();
         let ends = fate.taken + fate.died;
         world.chronicle.check(fate.sent, Class::Doubled, "M1", || format!("{uid:?} arrived and was never sent"));
         world.chronicle.check(ends < 2, Class::Doubled, "M1", || {
             format!("{uid:?} was taken {} times and died {} times", fate.taken, fate.died)
         });
         // What waits for a parked entity is still there; it is counted as waiting, not as lost.
-        world.chronicle.check(ends > 0 || doomed, Class::Lost, "M1", || format!("{uid:?} was sent and is nowhere"));
+        world.chronicle.check(ends > 0 || parked, Class::Lost, "M1", || format!("{uid:?} was sent and is nowhere"));
     }
 }
 

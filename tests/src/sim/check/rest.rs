@@ -14,7 +14,7 @@ pub fn unfinished(world: &World) -> Vec<String> {
     let durable = world.witness.durable();
     let mut why: Vec<_> = durable
         .inboxes()
-        .filter(|key| !world.cast.iter().any(|(_, member)| member.key == **key && member.role == Role::Doomed))
+        .filter(|key| world.cast.number(key).is_none_or(|number| !durable.story(number).is_parked()))
         .map(|key| format!("a message waits for {key}"))
         .collect();
     for (number, member) in world.cast.iter() {
@@ -24,10 +24,14 @@ pub fn unfinished(world: &World) -> Vec<String> {
 }
 
 fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
+    // What is parked waits for a person.
+    if entity.parked.is_some() {
+        return None;
+    }
     if let Some(at) = entity.alarm {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
-    if entity.active && entity.parked.is_none() {
+    if entity.active {
         return Some(format!("{} has work to do", member.key));
     }
     None
@@ -37,7 +41,9 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
 pub(super) fn finish(world: &World) {
     let durable = world.witness.durable();
     for (number, member) in world.cast.iter() {
-        let Some(entity) = &durable.story(number).entity else { continue };
+        let Some(entity) = durable.story(number).entity.as_ref().filter(|entity| entity.parked.is_none()) else {
+            continue;
+        };
         let left = match member.role {
             Role::Alarmist => {
                 let alarms = Alarms::decode(&entity.state).unwrap_or_default();

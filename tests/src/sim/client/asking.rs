@@ -103,9 +103,8 @@ impl Client {
                 self.world.chronicle.sometimes("an idempotency key was used for something else");
                 Verdict::Heard(Heard::Mismatch)
             }
-            Error::Parked { .. } if self.world.cast.member(ask.member).role == Role::Doomed => {
-                Verdict::Heard(Heard::Refused(error.to_string()))
-            }
+            // That it may be parked at all was checked when that became durable.
+            Error::Parked { .. } => Verdict::Heard(Heard::Refused(error.to_string())),
             error => {
                 self.misheard(ask, &error.to_string());
                 Verdict::Heard(Heard::Nothing)

@@ -12,7 +12,9 @@ mod group;
 mod task;
 
 use std::{
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -232,6 +234,16 @@ impl Executor {
     /// Ready after `span`.
     pub fn sleep(&self, span: Duration) -> Sleep {
         self.sleep_until(self.monotonic() + span)
+    }
+
+    /// What comes out within `span`, if anything does.
+    pub async fn within<T>(&self, span: Duration, future: impl Future<Output = T>) -> Option<T> {
+        let (mut future, mut late) = (pin!(future), pin!(self.sleep(span)));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending => late.as_mut().poll(context).map(|()| None),
+        })
+        .await
     }
 
     /// Draws from the schedule's own chance.

@@ -84,6 +84,7 @@ impl Stage {
         self.world.chronicle.note(|| format!("k{} is killed by its {by}", self.process));
         let path = if by == "work" { "a process was killed by work" } else { "a process was killed by a turn" };
         self.world.chronicle.sometimes(path);
+        self.world.witness.leases().killed_by_a_toy(&format!("k{}", self.process));
         self.world.executor.kill(self.group);
     }
 
@@ -101,9 +102,9 @@ impl Stage {
     pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let key = &entity.expect("only existing entities have work").key;
         let number = self.world.cast.number(key).expect("only the cast is run");
-        let fate = self.fate(number, work, attempt);
+        let (fate, partition) = (self.fate(number, work, attempt), self.world.cast.member(number).partition);
         let just = match outcome {
-            Outcome::Crashed { .. } => fate == Fate::Kills,
+            Outcome::Crashed { .. } => fate == Fate::Kills || self.world.witness.leases().excuses(partition),
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || self.world.time_is_lost(),
             _ => true,
         };

@@ -39,6 +39,13 @@ pub struct Story {
     pub now: Millis,
 }
 
+impl Story {
+    /// Whether it is given up, and waits for a person.
+    pub fn is_parked(&self) -> bool {
+        self.entity.as_ref().is_some_and(|entity| entity.parked.is_some())
+    }
+}
+
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
@@ -60,8 +67,9 @@ impl Durable {
         self.inbox.values()
     }
 
-    /// A write was applied; whether it counts a crash.
-    pub(super) fn applied(&mut self, write: &Write, now: Millis) -> bool {
+    /// A write was applied; whether it counts a crash. `excused`: an innocent entity of its partition may be given
+    /// up by now.
+    pub(super) fn applied(&mut self, write: &Write, now: Millis, excused: bool) -> bool {
         let Some(number) = self.cast.number(&write.key) else {
             let message = format!("a write of {}, which nobody asked for", write.key);
             self.chronicle.violation(Class::Broken, "V10", message);
@@ -72,7 +80,7 @@ impl Durable {
         self.check_time(number, now);
         self.move_messages(write);
         self.remember(write);
-        self.become_it(number, write);
+        self.become_it(number, write, excused);
         self.crashes(number) > crashes
     }
 
@@ -124,13 +132,13 @@ impl Durable {
         }
     }
 
-    fn become_it(&mut self, number: Number, write: &Write) {
+    fn become_it(&mut self, number: Number, write: &Write, excused: bool) {
         let before = self.stories[usize::from(number)].entity.take();
         let after = match &write.after {
             After::Entity(entity) => Some((**entity).clone()),
             After::Destroyed | After::Unbound => None,
         };
-        check::inspect(&self.chronicle, &self.cast, number, before.as_ref(), after.as_ref());
+        check::inspect(&self.chronicle, self.cast.member(number).role, before.as_ref(), after.as_ref(), excused);
         if let Some(after) = &after {
             self.check_version(number, before.as_ref(), after);
         }

@@ -18,6 +18,10 @@ pub struct Leases {
     chronicle: Arc<Chronicle>,
     held: BTreeMap<Partition, Held>,
     highest: Epoch,
+    /// How many unclean ends that no toy is guilty of an entity must survive.
+    ends_survived: u32,
+    /// How many of those each partition has seen.
+    ends: BTreeMap<Partition, u32>,
     /// Partitions whose last owner gave them up in order.
     in_order: BTreeSet<Partition>,
 }
@@ -27,12 +31,15 @@ struct Held {
     address: String,
     until: Millis,
     clean: bool,
+    /// A toy has killed its owner.
+    by_a_toy: bool,
 }
 
 impl Leases {
     /// No lease yet.
-    pub(super) fn new(chronicle: Arc<Chronicle>) -> Self {
-        Self { chronicle, held: BTreeMap::new(), highest: Epoch(0), in_order: BTreeSet::new() }
+    pub(super) fn new(chronicle: Arc<Chronicle>, ends_survived: u32) -> Self {
+        let (held, ends, in_order) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { chronicle, held, highest: Epoch(0), ends_survived, ends, in_order }
     }
 
     /// Whether this owner's lease is not over.
@@ -48,6 +55,16 @@ impl Leases {
     /// Whether the present owner found the partition ended in order.
     pub fn clean(&self, partition: Partition) -> bool {
         self.held.get(&partition).is_none_or(|held| held.clean)
+    }
+
+    /// A toy kills this owner.
+    pub fn killed_by_a_toy(&mut self, address: &str) {
+        self.held.values_mut().filter(|held| held.address == address).for_each(|held| held.by_a_toy = true);
+    }
+
+    /// Whether an innocent entity of this partition may be given up: it was there for too many ends (W2).
+    pub fn excuses(&self, partition: Partition) -> bool {
+        self.ends.get(&partition).is_some_and(|ends| *ends > self.ends_survived)
     }
 
     /// The store answered a claim.
@@ -88,8 +105,11 @@ impl Leases {
                 format!("partition {} was taken from {} too early", lease.partition.0, before.address)
             });
         }
-        let held =
-            Held { epoch: lease.epoch, address: worker.address.clone(), until: now.after(span), clean: lease.clean };
+        if !lease.clean && self.held.get(&lease.partition).is_none_or(|before| !before.by_a_toy) {
+            *self.ends.entry(lease.partition).or_default() += 1;
+        }
+        let (epoch, address, until) = (lease.epoch, worker.address.clone(), now.after(span));
+        let held = Held { epoch, address, until, clean: lease.clean, by_a_toy: false };
         self.held.insert(lease.partition, held);
     }
 

@@ -42,9 +42,10 @@ impl Witness {
         store: Group,
         chronicle: Arc<Chronicle>,
         cast: Arc<Cast>,
+        ends_survived: u32,
     ) -> Self {
         let durable = Mutex::new(Durable::new(chronicle.clone(), cast.clone()));
-        let leases = Mutex::new(Leases::new(chronicle.clone()));
+        let leases = Mutex::new(Leases::new(chronicle.clone(), ends_survived));
         Self { inner, executor, store, chronicle, cast, durable, leases }
     }
 
@@ -121,7 +122,7 @@ impl Witness {
     fn applied(&self, batch: &Batch, write: &Write) {
         let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
         self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
-        let crash = self.durable().applied(write, batch.now);
+        let crash = self.durable().applied(write, batch.now, self.leases().excuses(write.partition));
         let unclean = !crash || !self.leases().clean(write.partition);
         self.chronicle.check(unclean, Class::Broken, "R2", || {
             format!("a crash of {} is counted, and nothing crashed", write.key)

@@ -1,0 +1,176 @@
+//! Code that blocks its thread, on real threads: others go on, the hand is replaced, nothing is lost (E6).
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Borrow, Call, Commit, Cx, Definition, Driver, Entity, Error, Handler, Hot, Input, Kernel, Millis, Needed, Next,
+    Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
+};
+
+/// A gate that threads block at until the test opens it.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    is_open: bool,
+    blocked: usize,
+}
+
+impl Gate {
+    fn block(&self) {
+        let (state, opened) = &*self.0;
+        let mut state = state.lock().expect("nobody panics with it");
+        state.blocked += 1;
+        opened.notify_all();
+        drop(opened.wait_while(state, |state| !state.is_open).expect("nobody panics with it"));
+    }
+
+    fn open(&self) {
+        self.0.0.lock().expect("nobody panics with it").is_open = true;
+        self.0.1.notify_all();
+    }
+
+    fn blocked(&self) -> usize {
+        self.0.0.lock().expect("nobody panics with it").blocked
+    }
+}
+
+/// `block` blocks in its turn, `run` in its code, `add` counts.
+struct Blocker(Gate);
+
+impl Handler for Blocker {
+    fn borrow(&self, _: &str) -> Borrow {
+        Borrow::Exclusive
+    }
+
+    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+        let ticket = match input {
+            Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
+            Input::Call { verb, ticket, .. } => {
+                if *verb == "block" {
+                    self.0.block();
+                }
+                *ticket
+            }
+            Input::Done { cause: drystone_runtime::Cause::Call(ticket), .. } => *ticket,
+            _ => return Next::nothing(),
+        };
+        let total = entity.map_or(0, |entity| entity.state[0]) + 1;
+        let state = Bytes::from(vec![total]);
+        Next::Commit(Commit {
+            state: Some(state.clone()),
+            replies: vec![(To::Ticket(ticket), Ok(state))],
+            ..Commit::default()
+        })
+    }
+
+    fn work(&self, _: &mut Hot, _: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        Needed::Ready(Vec::new())
+    }
+
+    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let gate = self.0.clone();
+        Box::pin(async move {
+            gate.block();
+            Outcome::Ok(Produced::default())
+        })
+    }
+}
+
+async fn open(gate: &Gate, change: impl FnOnce(&mut Options)) -> Kernel {
+    let driver = Arc::new(TokioDriver::new().expect("a thread can be started"));
+    let clock = driver.clone();
+    let store = Arc::new(Memory::new(move || clock.now(), 8));
+    let registry = Registry::new().with(Definition {
+        name: "blocker".into(),
+        kind: "blocker".into(),
+        space: "app".into(),
+        config: Bytes::new(),
+        handler: Arc::new(Blocker(gate.clone())),
+    });
+    let mut options = Options::default();
+    options.blocked_after = Duration::from_millis(20);
+    change(&mut options);
+    Kernel::open(store, registry, driver, options).await.expect("memory does not fail").0
+}
+
+#[expect(clippy::disallowed_methods, reason = "a caller is a task of its own")]
+fn ask(kernel: &Kernel, key: String, verb: &'static str) -> tokio::task::JoinHandle<Result<Bytes, Error>> {
+    let kernel = kernel.clone();
+    tokio::spawn(async move { kernel.call(Call::new("blocker", key, verb, "")).await })
+}
+
+/// Waits, without sleeping, until it is so.
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counted() {
+    let gate = Gate::default();
+    let kernel = open(&gate, |_| {}).await;
+    let blocked = ask(&kernel, "a".into(), "block");
+    until(|| gate.blocked() == 1).await;
+    for number in 0..100 {
+        assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
+    }
+    until(|| kernel.counts().blocked == 1).await;
+    let waiting = ask(&kernel, "a".into(), "add");
+    gate.open();
+    assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
+    assert_eq!(waiting.await.unwrap().unwrap(), vec![2]);
+}
+
+/// E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
+    let gate = Gate::default();
+    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 8)).await;
+    let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, format!("blocks{number}"), "block")).collect();
+    until(|| gate.blocked() == 8).await;
+    assert_eq!(ask(&kernel, "other".into(), "add").await.unwrap().unwrap(), vec![1]);
+    until(|| kernel.counts().blocked == 8).await;
+    gate.open();
+    for caller in blocked {
+        assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
+    }
+    assert_eq!(ask(&kernel, "other".into(), "add").await.unwrap().unwrap(), vec![2]);
+}
+
+/// E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
+    let gate = Gate::default();
+    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (2, 1)).await;
+    let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, format!("blocks{number}"), "block")).collect();
+    until(|| gate.blocked() == 3).await;
+    let waiting = ask(&kernel, "other".into(), "add");
+    gate.open();
+    for caller in blocked.into_iter().chain([waiting]) {
+        assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
+    }
+}
+
+/// E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_work_blocks_the_authors_threads_turns_go_on() {
+    let gate = Gate::default();
+    let kernel = open(&gate, |_| {}).await;
+    let blocked = ask(&kernel, "a".into(), "run");
+    until(|| gate.blocked() == 1).await;
+    for number in 0..100 {
+        assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
+    }
+    assert_eq!(kernel.counts().blocked, 0, "no hand of the kernel's is blocked");
+    gate.open();
+    assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
+}
