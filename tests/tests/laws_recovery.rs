@@ -158,7 +158,7 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
     let (world, latch, log) = world();
     world.call(add("a", 1)).unwrap();
     world.store.stall();
-    let late = world.ask(add("a", 10));
+    let late = [world.ask(add("untouched", 10)), world.ask(add("a", 10))];
     world.freeze(true);
     let other = world.second(busy(&latch, &log).alone(), |_| {});
     world.advance(60 * SECOND);
@@ -166,8 +166,12 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
     assert_eq!(other.ask_call(add("a", 1)).text().unwrap(), "2");
     world.freeze(false);
     world.advance(SECOND);
-    assert!(late.text().is_err());
-    assert_eq!(world.state("a"), "2");
+    assert!(late.iter().all(|caller| caller.text().is_err()));
+    assert_eq!(
+        (world.state("a"), world.entity("untouched")),
+        ("2".into(), None),
+        "also where no version is in its way"
+    );
     other.kill();
 }
 

@@ -47,6 +47,7 @@ fn jobs(latch: &Latch, log: &Log, shape: impl Fn(Work) -> Work + Send + Sync + '
 fn listed_work_starts_when_its_commit_is_durable_and_ends_once() {
     let (latch, log) = (Latch::default(), Log::default());
     let world = World::of(jobs(&latch, &log, |work| work).alone());
+    world.call(add("a", 1)).unwrap();
     world.store.stall();
     let asked = world.ask(call("adder", "a", "list", "one two"));
     assert!(log.take().is_empty());
