@@ -15,15 +15,14 @@ use super::{
     effects::{Effects, Ring},
     lease::Held,
     mail::{Asker, Mail},
+    pages::Page,
     pending::Pending,
     seating::Seat,
     shared::Shared,
     source::{End, Origin, Source},
     working::Running,
 };
-use crate::{
-    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Rows, Ticket, Work, kernel::call::UNPARK,
-};
+use crate::{Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Work, kernel::call::UNPARK};
 
 pub(crate) struct Body {
     pub(crate) key: Key,
@@ -60,7 +59,10 @@ pub(crate) struct Body {
     /// What must be read; sent off when the visit ends.
     pub(crate) is_reading: bool,
     pub(crate) wanted_rows: Vec<Range>,
-    pub(crate) rows: Rows,
+    /// Beyond each of them, so many more: the turn takes as many away.
+    pub(crate) wanted_beyond: u32,
+    /// Rows that were read for the turn that waits for them.
+    pub(crate) pages: Vec<Page>,
     /// The takeover after which the inbox was last read; letters wait until that is the last one.
     pub(crate) inbox_read: Option<u64>,
     /// The inbox may hold more than is queued here.
@@ -102,7 +104,8 @@ impl Body {
             calls_went_last: false,
             is_reading: false,
             wanted_rows: Vec::new(),
-            rows: Rows::default(),
+            wanted_beyond: 0,
+            pages: Vec::new(),
             inbox_read: None,
             inbox_has_more: false,
             impure_letters: BTreeSet::new(),
@@ -198,7 +201,9 @@ impl Body {
 
     /// The alarm, if it is due; a stale wake-up does nothing (A7).
     fn alarm_now(&mut self, at: &Shared, out: &mut Effects) -> Option<crate::Millis> {
-        if !std::mem::take(&mut self.alarm_is_due) {
+        if !std::mem::take(&mut self.alarm_is_due)
+            || self.later.iter().any(|(_, source)| matches!(source, Source::Alarm(_)))
+        {
             return None;
         }
         let due = self.tip.as_ref()?.alarm.filter(|due| *due <= at.time.now())?;
@@ -323,7 +328,7 @@ impl Body {
     /// Drops what the handler remembers; nothing changes but time (E13).
     pub(crate) fn forget(&mut self) {
         // While a piece of work holds the struct, or a row is awaited, the memory may be part of a turn.
-        if self.rows.is_empty() {
+        if self.pages.is_empty() {
             self.hot.clear();
         }
     }

@@ -340,6 +340,9 @@ impl Core {
         if let Some(alarm) = out.alarm {
             self.near.set(key, alarm, None);
             released.ring |= alarm.is_some() && self.near.next() == alarm;
+            if self.near.drew_nearer() {
+                at.scout.notify_one();
+            }
         }
         for (when, ring) in out.timers {
             released.ring |= self.set_timer(when, key.clone(), ring);

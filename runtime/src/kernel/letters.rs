@@ -100,13 +100,13 @@ impl Body {
 
     fn may_take(&mut self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         match &self.queue[index] {
-            Source::Call(_) => self.may_take_call(index, blocked, out),
+            Source::Call(_) => self.may_take_call(index, blocked, at, out),
             Source::Letter(_) => self.may_take_letter(index, blocked, at, out),
             _ => true,
         }
     }
 
-    fn may_take_call(&mut self, index: usize, blocked: &mut Blocked, out: &mut Effects) -> bool {
+    fn may_take_call(&mut self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         let Source::Call(pending) = &self.queue[index] else { return false };
         let exclusive = pending.borrow == Borrow::Exclusive;
         let waits_for_its_first = match &pending.once {
@@ -120,10 +120,17 @@ impl Body {
         };
         let Source::Call(pending) = &self.queue[index] else { return false };
         let may = !waits_for_its_first
-            && !(exclusive && (blocked.exclusive || self.is_lent()))
+            && !(exclusive && (blocked.exclusive || self.is_lent() || self.work_goes_first(at)))
             && (!pending.impure || self.state_is_durable());
         blocked.exclusive |= exclusive && !may;
         may
+    }
+
+    /// The struct goes to calls and to listed work by turns: after a call, work that waits for it (E3).
+    fn work_goes_first(&self, at: &Shared) -> bool {
+        self.calls_went_last
+            && at.has_place()
+            && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
     fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
@@ -134,15 +141,16 @@ impl Body {
         if letter.at > now {
             out.timers.push((at.driver.monotonic() + letter.at.since(now), Ring::Again));
         }
+        // One that waits for its time, or behind its own sender, holds up nobody else.
+        let in_line = letter.at <= now && !blocked.senders.contains(&letter.from);
         let may = self.inbox_read == Some(at.takeovers())
-            && letter.at <= now
-            && !blocked.senders.contains(&letter.from)
+            && in_line
             && !self.is_taking_from(&letter.from)
             && !(exclusive && (blocked.exclusive || self.is_lent()))
             && (!self.impure_letters.contains(&letter.id) || self.state_is_durable());
         if !may {
             blocked.senders.push(letter.from.clone());
-            blocked.exclusive |= exclusive;
+            blocked.exclusive |= exclusive && in_line;
         }
         may
     }

@@ -26,6 +26,7 @@ mod mail;
 mod mutants;
 mod near;
 mod options;
+mod pages;
 mod pending;
 mod race;
 mod reading;

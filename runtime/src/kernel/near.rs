@@ -13,11 +13,18 @@ pub(crate) struct Near {
     /// Every alarm at or before it, in the partitions held, is here.
     horizon: Millis,
     limit: usize,
+    drew_nearer: bool,
 }
 
 impl Near {
     pub(crate) fn new(limit: usize, seed: Seeded) -> Self {
-        Self { by_time: BTreeMap::new(), by_key: HashMap::with_hasher(seed), horizon: Millis(i64::MIN), limit }
+        Self {
+            by_time: BTreeMap::new(),
+            by_key: HashMap::with_hasher(seed),
+            horizon: Millis(i64::MIN),
+            limit,
+            drew_nearer: false,
+        }
     }
 
     pub(crate) fn horizon(&self) -> Millis {
@@ -59,7 +66,13 @@ impl Near {
         if let Some(((last, key), _)) = self.by_time.pop_last() {
             self.by_key.remove(&key);
             self.horizon = Millis(last.0.saturating_sub(1));
+            self.drew_nearer = true;
         }
+    }
+
+    /// Whether alarms were left to the store since this was last asked: it must be scanned in time for them.
+    pub(crate) fn drew_nearer(&mut self) -> bool {
+        std::mem::take(&mut self.drew_nearer)
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {

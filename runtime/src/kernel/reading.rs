@@ -2,7 +2,6 @@
 
 use super::{
     body::Body,
-    chain::{Chain, overlaid},
     effects::Effects,
     pending::Pending,
     remembering::decode_reply,
@@ -11,7 +10,7 @@ use super::{
     turning::guarded,
 };
 use crate::{
-    Commit, Entity, Error, Hot, Next, Range, Row, Rows, To,
+    Commit, Entity, Error, Hot, Next, Rows, To,
     planted::Bug,
     store::{Found, Once, Read, Remembered},
 };
@@ -42,30 +41,6 @@ impl Body {
         if !self.is_reading {
             self.is_reading = true;
             out.reads.push(Read::Remembered { key: self.key.clone(), once });
-        }
-    }
-
-    /// A turn needs rows: it is taken again when they are here.
-    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>) {
-        self.put_back(source);
-        self.wanted_rows = ranges;
-    }
-
-    /// Sends off what is still to be read, when a visit ends.
-    pub(crate) fn ask_for_rows(&mut self, out: &mut Effects) {
-        if self.wanted_rows.is_empty() || self.is_reading || !self.is_warm {
-            return;
-        }
-        let Some(id) = self.tip.as_ref().map(|tip| tip.id) else {
-            self.wanted_rows.clear();
-            return;
-        };
-        self.is_reading = true;
-        out.reads.push(Read::Entity(self.key.clone()));
-        for range in &self.wanted_rows {
-            let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
-            let wider = Range { limit: range.limit.saturating_add(removed), ..range.clone() };
-            out.reads.push(Read::Rows { entity: range.of.unwrap_or(id), range: wider });
         }
     }
 
@@ -120,25 +95,6 @@ impl Body {
         self.relist |= entity.as_ref().is_some_and(|entity| entity.active);
         self.committed = entity.clone();
         self.tip = entity;
-    }
-
-    fn found_rows(&mut self, asked: &Range, page: Vec<Row>) {
-        let is_full = page.len() >= asked.limit as usize;
-        let Some(wanted) = self.wanted_rows.iter().find(|range| range.lane == asked.lane && range.from == asked.from)
-        else {
-            return;
-        };
-        let wanted = wanted.clone();
-        let rows = match wanted.of {
-            Some(_) => page,
-            None => overlaid(self.chains(), &wanted, page, is_full),
-        };
-        self.rows.insert(wanted, rows);
-    }
-
-    /// What is on its way to the store, in order.
-    fn chains(&self) -> impl Iterator<Item = &Chain> {
-        self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
     }
 
     /// A repeat gets the recorded reply; the first of its key may run (E12).

@@ -45,12 +45,15 @@ impl Body {
 
     fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
         let destroyed = flying.destroys;
+        // They were read before this commit, and it no longer lies over them.
+        self.pages.clear();
         self.committed = after;
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
         for sent in flying.sent {
             let to = sent.to.clone();
             out.letters.push((to, letter(sent, &self.key)));
         }
+        let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
         for link in flying.links {
             self.release(link, out);
         }
@@ -59,7 +62,7 @@ impl Body {
         }
         self.seat_settled(at, out);
         if destroyed {
-            self.entity_ended(out);
+            self.entity_ended(ended_by, out);
         }
     }
 
@@ -120,7 +123,13 @@ impl Body {
     }
 
     /// The key is free: whoever waited for the entity learns that it is gone (E8).
-    fn entity_ended(&mut self, out: &mut Effects) {
+    fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
+        // Whoever asked before it ended asked it, and not the next one of the key.
+        let is_older = |source: &Source| matches!((source, ended_by), (Source::Call(pending), Some(by)) if pending.ticket.number < by.number);
+        let (older, newer): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_older);
+        self.queue = newer.into();
+        let older = older.into_iter().filter_map(Source::into_pending);
+        out.answers.extend(older.map(|pending| (pending, Err(Error::Destroyed { key: self.key.clone() }))));
         let error = || Err(Error::Destroyed { key: self.key.clone() });
         let held = self.held.drain(..).map(|(_, pending)| pending);
         let mut running = std::mem::take(&mut self.running);
@@ -185,7 +194,7 @@ impl Body {
         self.queue.retain(|source| matches!(source, Source::Call(_)));
         self.inbox_read = None;
         self.wanted_rows.clear();
-        self.rows = crate::Rows::default();
+        self.pages.clear();
         self.seat = super::seating::Seat::Unasked;
     }
 }

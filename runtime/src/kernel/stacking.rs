@@ -62,9 +62,13 @@ impl Body {
         let now = at.time.now();
         let version = self.chain.version.unwrap_or_else(|| mutants::version(&self.key, &self.lease, &self.tip));
         let mut after = self.after(&commit, definition, version, now);
-        let listed = match self.list(after.as_ref(), definition, now) {
+        let listed = match self.list(after.as_ref(), Some(&commit), definition, now) {
             Ok(Needed::Ready(listed)) => listed,
-            Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges),
+            Ok(Needed::Read(ranges)) => {
+                // The turn is taken again, so what the handler remembers of it must go.
+                self.hot.clear();
+                return self.read_rows_for(source, ranges, commit.remove.len());
+            }
             Err(message) => {
                 self.put_back(source);
                 return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
@@ -76,7 +80,8 @@ impl Body {
                 mutants::forgive(after);
             }
         }
-        self.rows = crate::Rows::default();
+        self.pages.clear();
+        self.calls_went_last |= commit.state.is_some() && source.pending().is_some();
         self.join(source, commit, remember, version, after, now, at);
         self.chain.listed = Some(listed);
         if Bug::WorkBeforeCommit.planted() {
@@ -170,15 +175,17 @@ impl Body {
         Some(entity)
     }
 
-    /// What should run, by the handler's word.
+    /// What should run, by the handler's word, once `commit` has happened.
     pub(crate) fn list(
         &mut self,
         entity: Option<&Entity>,
+        commit: Option<&Commit>,
         definition: &Definition,
         now: Millis,
     ) -> Result<Needed<Vec<Work>>, String> {
+        let rows = self.rows(commit);
         match entity {
-            Some(entity) => guarded(|| definition.handler.work(&mut self.hot, entity, &self.rows, now)),
+            Some(entity) => guarded(|| definition.handler.work(&mut self.hot, entity, &rows, now)),
             None => Ok(Needed::Ready(Vec::new())),
         }
     }
@@ -187,16 +194,16 @@ impl Body {
     fn stack_empty(&mut self, source: Source, commit: Commit, definition: &Definition, at: &Shared, out: &mut Effects) {
         if !matches!(source, Source::Call(_)) {
             let tip = self.tip.clone();
-            match self.list(tip.as_ref(), definition, at.time.now()) {
+            match self.list(tip.as_ref(), None, definition, at.time.now()) {
                 Ok(Needed::Ready(listed)) => self.set_listed(listed),
-                Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges),
+                Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges, 0),
                 Err(message) => {
                     self.put_back(source);
                     return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
                 }
             }
         }
-        self.rows = crate::Rows::default();
+        self.pages.clear();
         self.after_what_it_saw(link(source, commit), out);
     }
 

@@ -148,7 +148,7 @@ impl Body {
     }
 
     /// Running, or ended and its end not settled yet: (work, attempt) ends once.
-    fn is_under_way(&self, work: &Work) -> bool {
+    pub(crate) fn is_under_way(&self, work: &Work) -> bool {
         let same = |other: &Work| other.id == work.id && other.attempt == work.attempt;
         let ended =
             |source: &Source| matches!(source, Source::End(End { work, origin: Origin::Listed, .. }) if same(work));
@@ -277,11 +277,11 @@ impl Body {
             self.park(Parked::Unregistered, at);
             return true;
         };
-        match self.list(Some(&tip), &definition, at.time.now()) {
+        match self.list(Some(&tip), None, &definition, at.time.now()) {
             Ok(Needed::Ready(listed)) => self.listed_again(listed, at),
             Ok(Needed::Read(ranges)) => {
                 self.relist = true;
-                self.read_rows_for(Source::Kernel, ranges);
+                self.read_rows_for(Source::Kernel, ranges, 0);
             }
             Err(message) => self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at),
         }
@@ -292,7 +292,7 @@ impl Body {
     fn listed_again(&mut self, listed: Vec<Work>, at: &Shared) {
         let Some(tip) = &self.tip else { return };
         let (active, idle) = (!listed.is_empty(), listed.is_empty());
-        self.rows = crate::Rows::default();
+        self.pages.clear();
         let settled = idle && tip.crashes > 0 && self.queue.is_empty() && !self.alarm_is_due;
         if tip.active != active || settled {
             self.stack_own(at, Link::kernel(), |entity| {

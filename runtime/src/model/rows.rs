@@ -68,10 +68,6 @@ impl Rows {
         self.0.iter().find(|(asked, _)| asked == range).map(|(_, rows)| rows.as_slice())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(crate) fn insert(&mut self, range: Range, rows: Vec<Row>) {
         self.0.push((range, rows));
     }

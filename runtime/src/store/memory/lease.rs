@@ -85,6 +85,8 @@ impl Tables {
             let clean = std::mem::replace(&mut owner.clean, false);
             (owner.epoch, owner.until, owner.worker, owner.batch) = (epoch, until, Some(worker.clone()), 0);
             leases.push(owner.lease(Partition(index as u32), clean));
+            // Told from here on; the lease says what the previous owner told.
+            owner.highest = owner.highest.max(now);
         }
         Ok(leases)
     }

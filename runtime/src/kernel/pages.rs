@@ -1,0 +1,90 @@
+//! Rows that were read for a turn, and how a turn and its commit see them.
+
+use super::{
+    body::Body,
+    chain::{Chain, overlaid},
+    effects::Effects,
+    source::Source,
+};
+use crate::{Commit, Range, Row, Rows, store::Read};
+
+/// One stretch of a lane, as the store has it.
+#[derive(Debug)]
+pub(crate) struct Page {
+    range: Range,
+    rows: Vec<Row>,
+    /// There may be more beyond it.
+    is_full: bool,
+}
+
+impl Body {
+    /// A turn, or the listing after it, needs rows: it is taken again when they are here. `removed` rows of the
+    /// turn's own are read beyond what was asked.
+    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>, removed: usize) {
+        self.put_back(source);
+        self.pages.retain(|page| !ranges.contains(&page.range));
+        // What is not born has no rows in the store yet.
+        let (unborn, stored): (Vec<_>, Vec<_>) =
+            ranges.into_iter().partition(|range| range.of.is_none() && self.tip.is_none());
+        self.pages.extend(unborn.into_iter().map(|range| Page { range, rows: Vec::new(), is_full: false }));
+        self.wanted_rows = stored;
+        self.wanted_beyond = removed as u32;
+    }
+
+    /// Sends off what is still to be read, when a visit ends.
+    pub(crate) fn ask_for_rows(&mut self, out: &mut Effects) {
+        if self.wanted_rows.is_empty() || self.is_reading || !self.is_warm {
+            return;
+        }
+        self.is_reading = true;
+        out.reads.push(Read::Entity(self.key.clone()));
+        for range in &self.wanted_rows {
+            let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
+            let limit = range.limit.saturating_add(removed).saturating_add(self.wanted_beyond);
+            let Some(entity) = range.of.or(self.tip.as_ref().map(|tip| tip.id)) else { continue };
+            out.reads.push(Read::Rows { entity, range: Range { limit, ..range.clone() } });
+        }
+    }
+
+    pub(crate) fn found_rows(&mut self, asked: &Range, rows: Vec<Row>) {
+        let is_same = |range: &&Range| Range { limit: asked.limit, ..(*range).clone() } == *asked;
+        if let Some(range) = self.wanted_rows.iter().find(is_same).cloned() {
+            let is_full = rows.len() >= asked.limit as usize;
+            self.pages.push(Page { range, rows, is_full });
+        }
+    }
+
+    /// The rows as they will be when what is on its way is durable, and `commit` too. A page that the commit
+    /// empties so far that more would have to be read is not told: it is asked for again.
+    pub(crate) fn rows(&self, commit: Option<&Commit>) -> Rows {
+        let mut told = Rows::default();
+        if self.pages.is_empty() {
+            return told;
+        }
+        let own = commit.map(rows_of).unwrap_or_default();
+        for page in &self.pages {
+            let rows = match page.range.of {
+                Some(_) => page.rows.clone(),
+                None => overlaid(self.chains().chain([&own]), &page.range, page.rows.clone(), page.is_full),
+            };
+            if !page.is_full || rows.len() >= page.range.limit as usize {
+                told.insert(page.range.clone(), rows);
+            }
+        }
+        told
+    }
+
+    /// What is on its way to the store, in order.
+    fn chains(&self) -> impl Iterator<Item = &Chain> {
+        self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
+    }
+}
+
+/// The rows that a commit changes, as a chain of its own.
+fn rows_of(commit: &Commit) -> Chain {
+    let mut chain = Chain::default();
+    commit.drop.iter().cloned().for_each(|gone| chain.drop_lane(gone));
+    commit.remove.iter().cloned().for_each(|(lane, key)| chain.remove(lane, key));
+    commit.put.iter().cloned().for_each(|row| chain.put(row));
+    chain
+}
