@@ -273,6 +273,7 @@ fn rows_and_the_work_that_they_list_outlive_a_crash_at_any_store_call() {
         world.call(call("adder", "a", "put", "1 2 3")).unwrap();
         world.store.kills_at(at, drystone_tests::world::Moment::After);
         drop(world.ask(call("adder", "a", "put", "4 5 6").once("k")));
+        world.store.spares();
         world.restart();
         world.call(call("adder", "a", "put", "4 5 6").once("k")).unwrap();
         world.advance(60 * SECOND);

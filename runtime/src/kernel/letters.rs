@@ -187,6 +187,12 @@ impl Body {
         self.queue.push_front(Source::Letter(Letter { attempts, at: retry.at, ..letter }));
     }
 
+    /// Whether a letter is queued that the previous owner may have been handling.
+    pub(crate) fn has_tried_letters(&self) -> bool {
+        let due = |source: &Source| matches!(source, Source::Letter(letter) if letter.at <= self.lease.highest);
+        self.queue.iter().any(due)
+    }
+
     /// How often the letter that was tried most was tried.
     pub(crate) fn letter_attempts(&self) -> u8 {
         let attempts = self.queue.iter().filter_map(|source| match source {
@@ -203,6 +209,10 @@ impl Body {
                 self.queue.push_back(source);
                 continue;
             };
+            if letter.at > self.lease.highest {
+                self.queue.push_back(Source::Letter(letter));
+                continue;
+            }
             let attempts = letter.attempts + 1;
             if attempts > u32::from(at.options.crashes_max) {
                 self.bury(letter, attempts, "the process died whenever it was handled", at, out);

@@ -40,7 +40,7 @@ impl Body {
     }
 
     fn ask_for_seat(&mut self, at: &Shared, out: &mut Effects) {
-        if self.tip.is_none() && self.letters_queued() > 0 && !self.lease.clean && !Bug::CrashNotCounted.planted() {
+        if self.tip.is_none() && self.has_tried_letters() && !self.lease.clean && !Bug::CrashNotCounted.planted() {
             return self.count_letters(at, out);
         }
         let Some(crashes) = self.tip.as_ref().filter(|_| self.may_have_been_running()).map(|tip| tip.crashes) else {
@@ -88,6 +88,8 @@ impl Body {
                 self.seat = Seat::Watched;
                 self.give_up_without_suspect(crashes, at);
             }
+            // What was counted is gone: its letters are dead letters now.
+            Seat::Counting if self.committed.is_none() && self.letters_queued() == 0 => self.leave_window(at, out),
             Seat::Counting => {
                 self.seat = Seat::Watched;
                 // Even if nothing is due, its record must not keep the count.
