@@ -58,6 +58,8 @@ pub(crate) struct Body {
 
     /// What must be read; sent off when the visit ends.
     pub(crate) is_reading: bool,
+    /// The number of the read that is under way.
+    pub(crate) reading: u64,
     pub(crate) wanted_rows: Vec<Range>,
     /// Beyond each of them, so many more: the turn takes as many away.
     pub(crate) wanted_beyond: u32,
@@ -67,12 +69,17 @@ pub(crate) struct Body {
     pub(crate) inbox_read: Option<u64>,
     /// The inbox may hold more than is queued here.
     pub(crate) inbox_has_more: bool,
+    /// Something came that is not queued, since the inbox was last asked for.
+    pub(crate) inbox_missed: bool,
+    /// The takeover after which it was asked for, and from where on.
+    pub(crate) inbox_asked: u64,
+    pub(crate) inbox_after: Option<MessageId>,
     /// Letters whose code is not pure.
     pub(crate) impure_letters: BTreeSet<MessageId>,
 
     pub(crate) seat: Seat,
-    /// How often the alarm's turn failed in a row.
-    pub(crate) alarm_failures: u32,
+    /// How often turns that nobody waits for failed in a row.
+    pub(crate) failures: u32,
     /// Inputs whose turn failed, and when they are tried again.
     pub(crate) later: Vec<(Duration, Source)>,
     /// The store refused the last chain for a reason that is ours: to be parked when it is read again.
@@ -103,14 +110,18 @@ impl Body {
             listed: Vec::new(),
             calls_went_last: false,
             is_reading: false,
+            reading: 0,
             wanted_rows: Vec::new(),
             wanted_beyond: 0,
             pages: Vec::new(),
             inbox_read: None,
             inbox_has_more: false,
+            inbox_missed: false,
+            inbox_asked: 0,
+            inbox_after: None,
             impure_letters: BTreeSet::new(),
             seat: Seat::Unasked,
-            alarm_failures: 0,
+            failures: 0,
             later: Vec::new(),
             refused_by_store: None,
             askers: Vec::new(),
@@ -131,7 +142,9 @@ impl Body {
                 Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, out),
                 Mail::Rang(ring) => self.rang(ring, at, out),
                 Mail::Gone(ticket) => self.caller_left(ticket),
-                Mail::Found(reads, found) => self.found(reads, found, at, out),
+                // One that was asked for before all was forgotten says nothing any more.
+                Mail::Found(read, reads, found) if read == self.reading => self.found(reads, found, at, out),
+                Mail::Found(..) => {}
                 Mail::Settled(verdict) => self.settle(verdict, at, out),
                 Mail::Explain(asker) => self.askers.push(asker),
             }
@@ -142,7 +155,7 @@ impl Body {
     /// then calls and messages as they came.
     pub(crate) fn step(&mut self, at: &Shared, out: &mut Effects) -> bool {
         if !self.is_warm {
-            self.read_record(out);
+            self.read_inbox(at, out);
             return false;
         }
         if !self.is_seated(at, out) {
@@ -168,7 +181,10 @@ impl Body {
 
     /// Whether a turn can be taken at all before something else has come.
     pub(crate) fn may_turn(&self) -> bool {
-        self.is_warm && self.seat.is_taken() && !self.is_parked() && !self.chain.closed && self.wanted_rows.is_empty()
+        // While its end is on the way nothing is asked of it: the next turn is of whatever comes after (E8).
+        let is_ending = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
+        let waits = self.chain.closed || is_ending || !self.wanted_rows.is_empty();
+        self.is_warm && self.seat.is_taken() && !self.is_parked() && !waits
     }
 
     fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
@@ -218,6 +234,9 @@ impl Body {
     }
 
     fn due_again(&mut self, at: &Shared) -> Option<Source> {
+        // An alarm that was cleared or moved meanwhile is not tried again (A7).
+        let alarm = self.tip.as_ref().and_then(|tip| tip.alarm);
+        self.later.retain(|(_, source)| !matches!(source, Source::Alarm(at) if Some(*at) != alarm));
         let now = at.driver.monotonic();
         let index = self.later.iter().position(|(when, _)| *when <= now)?;
         Some(self.later.swap_remove(index).1)
@@ -227,6 +246,8 @@ impl Body {
     fn look(&mut self) {
         self.inbox_read = None;
         self.inbox_has_more = true;
+        self.inbox_missed = true;
+        self.inbox_after = None;
     }
 
     fn caller_left(&mut self, ticket: Ticket) {
@@ -262,8 +283,10 @@ impl Body {
             self.unpark(None, at);
             return true;
         }
+        // Work that ended is listed again when it goes on.
+        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
         let key = self.key.clone();
-        out.answers.extend(self.reads.drain(..).map(|read| {
+        out.answers.extend(ended.chain(self.reads.drain(..)).map(|read| {
             let error = Error::Parked { key: key.clone(), reason: reason.clone() };
             (read, Err(error))
         }));
@@ -318,7 +341,7 @@ impl Body {
             && !self.is_reading
             && !self.alarm_is_due
             && !self.relist
-            && !matches!(self.seat, Seat::InLine | Seat::Counting)
+            && !matches!(self.seat, Seat::InLine | Seat::Counting | Seat::Watched)
     }
 
     pub(crate) fn weight(&self) -> usize {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     Counts, Options,
     body::Body,
-    effects::{Effects, Event, Ring},
+    effects::{Effects, Event, Ring, Trash},
     lease::Held,
     loader::Wanted,
     mail::{Mail, Settled},
@@ -54,6 +54,7 @@ pub(crate) struct Core {
     pub(crate) partitions: u32,
     pub(crate) near: Near,
     timers: BTreeMap<(Duration, u64), (Key, Ring)>,
+    /// Numbers timers and reads.
     next_timer: u64,
     /// The ringer found too much to do and waits until some of it is done.
     ringer_waits: bool,
@@ -69,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) to_recover: BTreeMap<Partition, Epoch>,
     /// Partitions that a hint told of.
     pub(crate) hinted: BTreeSet<Partition>,
+    /// The kernel has ended: nobody opens mail any more.
+    pub(crate) is_closed: bool,
     pub(crate) trouble: Option<StoreError>,
     pub(crate) counts: Counts,
 }
@@ -80,6 +83,7 @@ pub(crate) struct Released {
     pub(crate) events: Vec<Event>,
     /// Work whose code goes now.
     pub(crate) dropped: Vec<Running>,
+    pub(crate) trash: Vec<Trash>,
     /// How many hands there is something to do for.
     pub(crate) hands: usize,
     /// A timer is earlier than the ringer knows.
@@ -111,6 +115,7 @@ impl Core {
             residents: VecDeque::new(),
             to_recover: BTreeMap::new(),
             hinted: BTreeSet::new(),
+            is_closed: false,
             trouble: None,
             counts: Counts::default(),
         }
@@ -118,6 +123,9 @@ impl Core {
 
     /// The lease that a key falls under, or who else to ask.
     pub(crate) fn lease_of(&self, key: &Key) -> Result<&Arc<Held>, Error> {
+        if self.is_closed {
+            return Err(Error::Closing);
+        }
         let partition = key.partition(self.partitions);
         let owner = || self.others.get(&partition).cloned();
         self.leases.get(&partition).ok_or_else(|| Error::NotOwner { partition, owner: owner() })
@@ -176,8 +184,12 @@ impl Core {
         self.slots.contains_key(key)
     }
 
-    fn queue(&mut self, key: &Key) {
-        if let Some(slot) = self.slots.get_mut(key).filter(|slot| !slot.is_queued && slot.body.is_some()) {
+    /// Puts a key in the run queue, or has it put there when the hand that has it is done.
+    pub(crate) fn queue(&mut self, key: &Key) {
+        let Some(slot) = self.slots.get_mut(key) else { return };
+        if slot.body.is_none() {
+            slot.was_called = true;
+        } else if !slot.is_queued {
             slot.is_queued = true;
             self.runnable.push_back(key.clone());
         }
@@ -216,8 +228,8 @@ impl Core {
     }
 
     fn call_work_line(&mut self, at: &Shared) {
-        if !self.work_line.is_empty() && at.has_place() {
-            for key in std::mem::take(&mut self.work_line) {
+        for _ in 0..at.free_places().min(self.work_line.len()) {
+            if let Some(key) = self.work_line.pop_front() {
                 self.queue(&key);
             }
         }
@@ -289,7 +301,8 @@ impl Core {
         };
         let mut out = Effects::default();
         body.settle(verdict, at, &mut out);
-        let more = !body.is_idle();
+        // What was cooled down must be read again, even if nobody asks for anything.
+        let more = !body.is_idle() || !body.is_warm;
         self.put_back(key, body, out, more, at, released);
     }
 
@@ -297,18 +310,15 @@ impl Core {
     pub(crate) fn put_back(
         &mut self,
         key: &Key,
-        mut body: Box<Body>,
-        mut out: Effects,
+        body: Box<Body>,
+        out: Effects,
         more: bool,
         at: &Shared,
         released: &mut Released,
     ) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if slot.is_lost {
-            let error = Error::NotOwner { partition: body.lease.partition, owner: None };
-            body.abandon(&error, &mut out);
-            self.remove(key);
-            return self.carry_out(key, out, at, released);
+            return self.remove_lost(key, body, out, at, released);
         }
         let (calls, bytes) = waiting(&body, &slot.mail);
         self.waiting_bytes = self.waiting_bytes + bytes - slot.bytes;
@@ -318,14 +328,14 @@ impl Core {
             slot.is_writable = true;
             self.writable.push_back(key.clone());
         }
-        let again = more || !slot.mail.is_empty();
+        let again = more || !slot.mail.is_empty() || std::mem::take(&mut slot.was_called);
         slot.body = Some(body);
         if again {
             self.queue(key);
         }
         self.carry_out(key, out, at, released);
         if self.resident_bytes > at.options.resident_bytes_max {
-            self.evict(at);
+            self.evict(at, released);
         }
     }
 
@@ -335,7 +345,12 @@ impl Core {
             self.post(&to, Mail::Letter(letter));
         }
         if !out.reads.is_empty() {
-            self.wanted.push_back(Wanted::Body(key.clone(), out.reads));
+            self.next_timer += 1;
+            let read = self.next_timer;
+            if let Some(body) = self.slots.get_mut(key).and_then(|slot| slot.body.as_mut()) {
+                body.reading = read;
+                self.wanted.push_back(Wanted::Body(key.clone(), read, out.reads));
+            }
         }
         if let Some(alarm) = out.alarm {
             self.near.set(key, alarm, None);
@@ -350,7 +365,7 @@ impl Core {
         for other in out.wake {
             self.queue(&other);
         }
-        if out.wants_work_place {
+        if out.wants_work_place && !self.work_line.contains(key) {
             self.work_line.push_back(key.clone());
         }
         self.counts.turns += out.turns;
@@ -361,6 +376,7 @@ impl Core {
         released.answers.extend(out.answers);
         released.events.extend(out.events);
         released.dropped.extend(out.dropped);
+        released.trash.extend(out.trash);
         released.hands += self.hands_wanted(&at.options);
         released.ring |= self.may_ring(&at.options);
     }

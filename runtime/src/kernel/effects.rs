@@ -1,6 +1,6 @@
 //! What a visit or a settlement leaves to be done outside of the entity it was about.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use super::{pending::Pending, watchdog::Station, working::Running};
 use crate::{
@@ -17,6 +17,8 @@ pub(crate) struct Effects {
     pub(crate) answers: Vec<(Pending, Reply)>,
     /// Work that is dropped: its code may have something to say when it goes, so not under a lock.
     pub(crate) dropped: Vec<Running>,
+    /// What is thrown away: a drop of the author's may panic or call us, so not under a lock either.
+    pub(crate) trash: Vec<Trash>,
     /// What listeners are told.
     pub(crate) events: Vec<Event>,
     /// What must be read before the entity can go on.
@@ -75,3 +77,6 @@ impl Effects {
         }
     }
 }
+
+/// Something that holds values of the author's and is no longer needed: memory, ends of work, a whole body.
+pub(crate) type Trash = Box<dyn Any + Send>;

@@ -50,6 +50,7 @@ impl Core {
     /// Keeps a page of alarms that ring soon. Says whether there is room for another page.
     pub(crate) fn extend_near(&mut self, page: Vec<Woken>, reached: Millis, next_page: usize) -> bool {
         self.near.extend(reached);
+        self.keep_written();
         for woken in page {
             self.keep_near(woken);
         }
@@ -59,6 +60,16 @@ impl Core {
             self.near.stop_before(reached);
         }
         goes_on
+    }
+
+    /// Alarms that were set while the scan was under way were beyond the horizon then.
+    fn keep_written(&mut self) {
+        for key in self.written.iter().flatten() {
+            let Some(body) = self.slots.get(key).and_then(|slot| slot.body.as_ref()) else { continue };
+            let alarm =
+                body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
+            self.near.set(key, alarm, None);
+        }
     }
 
     fn keep_near(&mut self, woken: Woken) {

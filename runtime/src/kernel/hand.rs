@@ -63,7 +63,7 @@ impl Shared {
         if let Err(message) = guarded(|| self.visit(key, body, mail, station)) {
             tracing::error!(%key, message, "the kernel panicked; please report this as a bug of Drystone");
             station.end();
-            self.with(|core, _| core.forget(key));
+            self.with(|core, released| core.forget(key, self, released));
         }
     }
 

@@ -93,11 +93,17 @@ impl Shared {
     fn renewed(&self, held: &[(Partition, Epoch)], claimed: &Claimed, asked_at: Duration) -> Vec<(Partition, Epoch)> {
         self.told(claimed);
         let (mut released, mut orphans) = (Released::default(), Vec::new());
+        let now = self.driver.monotonic();
         let mut core = self.lock();
         for (partition, epoch) in held {
             let kept = claimed.leases.iter().any(|lease| lease.partition == *partition && lease.epoch == *epoch);
             match core.leases.get(partition).filter(|lease| lease.epoch == *epoch) {
-                Some(lease) if kept => lease.renew(self.lease_until(asked_at)),
+                Some(lease) if kept && lease.is_valid(now) => lease.renew(self.lease_until(asked_at)),
+                // It was over here before the answer came: nothing may go on as if it had not been.
+                Some(_) if kept => {
+                    core.lose(*partition, self, &mut released);
+                    orphans.push((*partition, *epoch));
+                }
                 Some(_) => core.lose(*partition, self, &mut released),
                 None if kept => orphans.push((*partition, *epoch)),
                 None => {}

@@ -1,18 +1,19 @@
 //! How keys leave memory: because others need the room, because their partition was lost, because the kernel ends.
 
 use super::{
+    body::Body,
     core::{Core, Released},
     effects::Effects,
     mail::Mail,
     shared::Shared,
-    slot::Slot,
 };
 use crate::{Error, Key, Partition};
 
 impl Core {
     /// Lets the least recently used go until there is room; never one that something would be lost with.
-    pub(crate) fn evict(&mut self, at: &Shared) {
-        for _ in 0..self.residents.len() {
+    pub(crate) fn evict(&mut self, at: &Shared, released: &mut Released) {
+        // A few at a time: this is done at every visit that finds memory full.
+        for _ in 0..self.residents.len().min(64) {
             if self.resident_bytes <= at.options.resident_bytes_max / 8 * 7 {
                 return;
             }
@@ -23,16 +24,52 @@ impl Core {
                 slot.was_used = false;
                 self.residents.push_back(key);
             } else {
-                self.remove(&key);
+                self.remove(&key, at, released);
             }
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<Slot> {
-        let slot = self.slots.remove(key)?;
+    /// Takes a key out of memory, and out of the window; returns the mail that nobody has opened.
+    pub(crate) fn remove(&mut self, key: &Key, at: &Shared, released: &mut Released) -> Vec<Mail> {
+        let Some(mut slot) = self.slots.remove(key) else { return Vec::new() };
         self.resident_bytes -= slot.weight;
         self.waiting_bytes -= slot.bytes;
-        Some(slot)
+        for other in at.window.leave(key) {
+            self.queue(&other);
+        }
+        let mail = std::mem::take(&mut slot.mail);
+        released.trash.push(Box::new(slot));
+        mail
+    }
+
+    /// The partition was lost while a hand had the body: what has come since is for whoever has it now.
+    pub(crate) fn remove_lost(
+        &mut self,
+        key: &Key,
+        mut body: Box<Body>,
+        mut out: Effects,
+        at: &Shared,
+        released: &mut Released,
+    ) {
+        let error = Error::NotOwner { partition: body.lease.partition, owner: None };
+        body.abandon(&error, &mut out);
+        // What it knew of its alarm is no longer ours to know.
+        out.alarm = None;
+        out.reads.clear();
+        released.trash.push(body);
+        for mail in self.remove(key, at, released) {
+            if !matches!(mail, Mail::Found(..) | Mail::Settled(_) | Mail::Ended { .. }) {
+                self.post_or_refuse(key, mail, released);
+            }
+        }
+        self.carry_out(key, out, at, released);
+    }
+
+    fn post_or_refuse(&mut self, key: &Key, mail: Mail, released: &mut Released) {
+        match (self.lease_of(key).map(drop), mail) {
+            (Err(error), Mail::Call(pending)) => released.answers.push((pending, Err(error))),
+            (_, mail) => self.post(key, mail),
+        }
     }
 
     /// Gives up a partition at once: its entities leave memory, their callers are told.
@@ -51,7 +88,6 @@ impl Core {
     /// A key leaves memory: whoever has not begun gets `error`, of the others nothing is known.
     fn drop_slot(&mut self, key: &Key, error: &Error, at: &Shared, released: &mut Released) {
         let mut out = Effects::default();
-        out.wake.extend(at.window.leave(key));
         let Some(slot) = self.slots.get_mut(key) else { return };
         for mail in slot.mail.drain(..) {
             if let Mail::Call(pending) = mail {
@@ -61,7 +97,8 @@ impl Core {
         match slot.body.take() {
             Some(mut body) => {
                 body.abandon(error, &mut out);
-                self.remove(key);
+                released.trash.push(body);
+                self.remove(key, at, released);
             }
             None => slot.is_lost = true,
         }
@@ -82,10 +119,12 @@ impl Core {
             self.drop_slot(&key, &Error::Closing, at, released);
         }
         self.wanted.clear();
+        self.leases.clear();
+        self.is_closed = true;
     }
 
     /// The body of a key was lost: whoever waits for it learns that nothing is known.
-    pub(crate) fn forget(&mut self, key: &Key) {
-        self.remove(key);
+    pub(crate) fn forget(&mut self, key: &Key, at: &Shared, released: &mut Released) {
+        self.remove(key, at, released);
     }
 }

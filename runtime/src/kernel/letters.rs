@@ -31,8 +31,10 @@ impl Body {
         if self.knows(letter.id) {
             return;
         }
-        if self.letters_queued() >= QUEUED_LETTERS_MAX {
+        // Behind one that waits in the inbox: it would overtake it (M1).
+        if self.inbox_has_more || self.letters_queued() >= QUEUED_LETTERS_MAX {
             self.inbox_has_more = true;
+            self.inbox_missed = true;
             return;
         }
         self.queue.push_back(Source::Letter(letter));
@@ -43,12 +45,18 @@ impl Body {
     }
 
     /// The inbox as the store has it: what is not known yet joins the queue, each sender's in order.
-    pub(crate) fn found_inbox(&mut self, letters: Vec<Letter>, at: &Shared) {
-        self.inbox_read = Some(at.takeovers());
-        self.inbox_has_more = letters.len() >= INBOX_PAGE as usize;
+    pub(crate) fn found_inbox(&mut self, letters: Vec<Letter>, at: &Shared, out: &mut Effects) {
+        let is_full = letters.len() >= INBOX_PAGE as usize;
+        let (last, before) = (letters.last().map(|letter| letter.id), self.letters_queued());
+        self.inbox_read = Some(self.inbox_asked);
         for letter in letters {
-            if self.knows(letter.id) {
+            // One that is at the end of time is dead, and kept for a person.
+            if self.knows(letter.id) || letter.at == Millis::MAX {
                 continue;
+            }
+            let wait = letter.at.since(at.time.now());
+            if !wait.is_zero() {
+                out.timers.push((at.driver.monotonic() + wait, Ring::Again));
             }
             let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
             // What lies in the inbox was there before the calls that wait here asked.
@@ -56,6 +64,9 @@ impl Body {
             let place = self.queue.iter().position(later).or(after_letters.map(|last| last + 1)).unwrap_or(0);
             self.queue.insert(place, Source::Letter(letter));
         }
+        self.inbox_has_more = is_full || self.inbox_missed;
+        // A whole page of the dead: those behind it are read next.
+        self.inbox_after = last.filter(|_| is_full && self.letters_queued() == before);
     }
 
     /// Whether a message is here already: queued, being handled, or taken by a commit on its way.
@@ -71,7 +82,7 @@ impl Body {
     /// The first call or message whose turn may be taken now.
     pub(crate) fn pick(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
         if self.inbox_has_more && self.letters_queued() == 0 || self.letters_are_stale(at) {
-            self.read_inbox(out);
+            self.read_inbox(at, out);
         }
         let mut blocked = Blocked::default();
         let mut index = 0;
@@ -130,6 +141,8 @@ impl Body {
     fn work_goes_first(&self, at: &Shared) -> bool {
         self.calls_went_last
             && at.has_place()
+            // After two crashes work runs one piece at a time, and calls do not wait for that.
+            && self.tip.as_ref().is_some_and(|tip| tip.crashes < 2)
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
@@ -138,16 +151,15 @@ impl Body {
         let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| borrow_of(found, &letter.verb));
         let exclusive = borrow == Borrow::Exclusive;
         let now = at.time.now();
-        if letter.at > now {
-            out.timers.push((at.driver.monotonic() + letter.at.since(now), Ring::Again));
-        }
+        let has_place = at.has_place();
+        out.wants_work_place |= !has_place && self.impure_letters.contains(&letter.id);
         // One that waits for its time, or behind its own sender, holds up nobody else.
         let in_line = letter.at <= now && !blocked.senders.contains(&letter.from);
         let may = self.inbox_read == Some(at.takeovers())
             && in_line
             && !self.is_taking_from(&letter.from)
-            && !(exclusive && (blocked.exclusive || self.is_lent()))
-            && (!self.impure_letters.contains(&letter.id) || self.state_is_durable());
+            && !(exclusive && (blocked.exclusive || self.is_lent() || self.work_goes_first(at)))
+            && (!self.impure_letters.contains(&letter.id) || self.state_is_durable() && has_place);
         if !may {
             blocked.senders.push(letter.from.clone());
             blocked.exclusive |= exclusive && in_line;
@@ -227,8 +239,8 @@ impl Body {
     fn bury(&mut self, letter: Letter, attempts: u32, reason: &str, at: &Shared, out: &mut Effects) {
         tracing::warn!(key = %self.key, from = %letter.from, reason, "a message is a dead letter");
         let Some((definition, to)) = at.registry.letter_box().filter(|(_, to)| *to != self.key) else {
-            // Nobody takes dead letters, or whoever does cannot take this one: it stays in the inbox, seen by
-            // `explain`.
+            // Nobody takes dead letters, or whoever does cannot take this one: it stays in the inbox for a
+            // person, at the end of time.
             let retry = Retry { id: letter.id, attempts, at: Millis::MAX };
             return self.stack_inbox(at, |chain, _| chain.retry.push(retry));
         };

@@ -1,6 +1,9 @@
 //! Opening and closing a kernel, and listening to it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio::sync::broadcast;
 
@@ -84,8 +87,8 @@ impl Shared {
         self.close_door();
         let until = self.driver.monotonic() + limit;
         let ended = self.rest_until(until).await;
-        self.with(Core::drop_work);
         // What ended in time is still on its way to the store; a store that is down is not waited for twice.
+        self.is_dropping_work.store(true, Ordering::Relaxed);
         let grace = until.max(self.driver.monotonic() + limit.min(Duration::from_secs(1)));
         let at_rest = ended || self.rest_until(grace).await;
         let released = self.release(at_rest).await;
@@ -95,6 +98,9 @@ impl Shared {
 
     async fn rest_until(&self, until: Duration) -> bool {
         loop {
+            if self.is_dropping_work.load(Ordering::Relaxed) {
+                self.with(Core::drop_work);
+            }
             if self.lock().is_at_rest() {
                 return true;
             }

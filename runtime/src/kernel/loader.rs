@@ -2,7 +2,12 @@
 
 use tokio::sync::oneshot;
 
-use super::{core::Released, mail::Mail, shared::Shared};
+use super::{
+    core::{Core, Released},
+    mail::Mail,
+    shared::Shared,
+    writer::Whenever,
+};
 use crate::{
     Error, Key,
     store::{Found, Page, Query, Read},
@@ -11,7 +16,7 @@ use crate::{
 /// Something to read, and for whom.
 pub(crate) enum Wanted {
     /// A body cannot go on without it.
-    Body(Key, Vec<Read>),
+    Body(Key, u64, Vec<Read>),
     /// Somebody asked.
     Person(Vec<Read>, oneshot::Sender<Result<Vec<Found>, Error>>),
     /// Somebody wants a listing.
@@ -21,26 +26,33 @@ pub(crate) enum Wanted {
 impl Shared {
     /// Reads what is wanted, however long the store takes to come back; people are told at once if it fails.
     pub(crate) async fn load(&self, wanted: Vec<Wanted>) {
-        let mut bodies = Vec::new();
-        for item in wanted {
+        let _loading = Whenever(self, Core::loaded);
+        let (bodies, people): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|wanted| matches!(wanted, Wanted::Body(..)));
+        self.load_bodies(bodies).await;
+        for item in people {
             match item {
-                Wanted::Body(key, reads) => bodies.push((key, reads)),
+                Wanted::Body(..) => {}
                 Wanted::Person(reads, asker) => drop(asker.send(self.store.read(&reads).await.map_err(Error::from))),
                 Wanted::Listing(query, asker) => drop(asker.send(self.store.list(&query).await.map_err(Error::from))),
             }
         }
-        self.load_bodies(bodies).await;
-        self.with(|core, _| core.loaded());
     }
 
-    async fn load_bodies(&self, bodies: Vec<(Key, Vec<Read>)>) {
-        let all: Vec<Read> = bodies.iter().flat_map(|(_, reads)| reads.iter().cloned()).collect();
+    async fn load_bodies(&self, bodies: Vec<Wanted>) {
+        let reads_of = |wanted: &Wanted| match wanted {
+            Wanted::Body(_, _, reads) => reads.clone(),
+            Wanted::Person(..) | Wanted::Listing(..) => Vec::new(),
+        };
+        let all: Vec<Read> = bodies.iter().flat_map(reads_of).collect();
         let Some(mut found) = self.read_until_found(&all).await.map(Vec::into_iter) else { return };
         let mut released = Released::default();
         let mut core = self.lock();
-        for (key, reads) in bodies {
-            let mine = found.by_ref().take(reads.len()).collect();
-            core.post_resident(&key, Mail::Found(reads, mine));
+        for wanted in bodies {
+            if let Wanted::Body(key, read, reads) = wanted {
+                let mine = found.by_ref().take(reads.len()).collect();
+                core.post_resident(&key, Mail::Found(read, reads, mine));
+            }
         }
         released.hands = core.hands_wanted(&self.options);
         drop(core);
@@ -73,7 +85,11 @@ impl Shared {
         if self.is_closed() {
             return Err(Error::Closing);
         }
-        self.with(|core, _| core.wanted.push_back(wanted(asker)));
+        self.with(|core, _| {
+            if !core.is_closed {
+                core.wanted.push_back(wanted(asker));
+            }
+        });
         answer.await.unwrap_or(Err(Error::Closing))
     }
 }

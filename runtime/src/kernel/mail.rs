@@ -28,8 +28,8 @@ pub(crate) enum Mail {
     Rang(Ring),
     /// A caller left.
     Gone(Ticket),
-    /// What was read.
-    Found(Vec<Read>, Vec<Found>),
+    /// What was read, by the number of the read.
+    Found(u64, Vec<Read>, Vec<Found>),
     /// What became of the turns that were with the writer.
     Settled(Settled),
     /// Somebody wants to know what the key waits for.

@@ -67,7 +67,9 @@ impl Body {
                 Some(_) => page.rows.clone(),
                 None => overlaid(self.chains().chain([&own]), &page.range, page.rows.clone(), page.is_full),
             };
-            if !page.is_full || rows.len() >= page.range.limit as usize {
+            let mut chains = self.chains().chain([&own]);
+            let is_dropped = chains.any(|chain| chain.drop.iter().any(|gone| gone.lane == page.range.lane));
+            if is_dropped || !page.is_full || rows.len() >= page.range.limit as usize {
                 told.insert(page.range.clone(), rows);
             }
         }

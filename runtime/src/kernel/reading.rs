@@ -19,22 +19,17 @@ use crate::{
 pub(crate) const INBOX_PAGE: u32 = 64;
 
 impl Body {
-    /// Asks for the record, and the inbox with it.
-    pub(crate) fn read_record(&mut self, out: &mut Effects) {
+    /// Asks for the record, and the inbox with it: they belong together.
+    pub(crate) fn read_inbox(&mut self, at: &Shared, out: &mut Effects) {
         if self.is_reading {
             return;
         }
         self.is_reading = true;
+        self.inbox_missed = false;
+        // What was taken over while the read was under way is not in it.
+        self.inbox_asked = at.takeovers();
         out.reads.push(Read::Entity(self.key.clone()));
-        out.reads.push(Read::Inbox { key: self.key.clone(), after: None, limit: INBOX_PAGE });
-    }
-
-    pub(crate) fn read_inbox(&mut self, out: &mut Effects) {
-        if !self.is_reading {
-            self.is_reading = true;
-            out.reads.push(Read::Entity(self.key.clone()));
-            out.reads.push(Read::Inbox { key: self.key.clone(), after: None, limit: INBOX_PAGE });
-        }
+        out.reads.push(Read::Inbox { key: self.key.clone(), after: self.inbox_after, limit: INBOX_PAGE });
     }
 
     pub(crate) fn look_up(&mut self, once: Once, out: &mut Effects) {
@@ -51,7 +46,9 @@ impl Body {
         for (read, found) in reads.into_iter().zip(found) {
             match (read, found) {
                 (Read::Entity(_), Found::Entity(entity)) => is_current = self.found_entity(entity, at),
-                (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => self.found_inbox(letters, at),
+                (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => {
+                    self.found_inbox(letters, at, out);
+                }
                 (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.found_rows(&range, rows),
                 (Read::Remembered { once, .. }, Found::Remembered(remembered)) => {
                     self.found_remembered(&once, remembered, at, out);

@@ -140,8 +140,8 @@ impl Shared {
         while !self.is_closed()
             && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace)
         {
-            let soon = self.driver.monotonic() + Duration::from_millis(5);
-            race(self.scout.notified(), self.driver.sleep_until(soon)).await;
+            // Not woken by hints: they are for the scout itself, when it is back.
+            self.driver.sleep_until(self.driver.monotonic() + Duration::from_millis(5)).await;
         }
     }
 

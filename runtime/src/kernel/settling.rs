@@ -13,7 +13,7 @@ use super::{
     working::Running,
 };
 use crate::{
-    Error, Hot, Key, Parked, Reply, To,
+    Error, Key, Parked, Reply, To,
     store::{Letter, Outgoing, StoreError},
 };
 
@@ -83,7 +83,13 @@ impl Body {
         }
         let Some(pending) = link.source.into_pending() else { return };
         match (own, link.hold) {
-            (None, Some(name)) => self.held.push((name, pending)),
+            (None, Some(name)) => {
+                // It may have left while its call was on the way.
+                if pending.caller.is_gone() {
+                    self.gone.push_back(pending.ticket);
+                }
+                self.held.push((name, pending));
+            }
             (own, _) => {
                 let reply = own.unwrap_or_else(|| Ok(Bytes::new()));
                 self.answer_repeats(&pending, &reply, out);
@@ -134,12 +140,12 @@ impl Body {
         let held = self.held.drain(..).map(|(_, pending)| pending);
         let mut running = std::mem::take(&mut self.running);
         let callers = running.iter_mut().filter_map(Running::take_caller);
-        out.answers.extend(held.chain(callers).map(|pending| (pending, error())));
+        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
+        out.answers.extend(held.chain(callers).chain(ended).map(|pending| (pending, error())));
         out.dropped.append(&mut running);
-        self.ends.clear();
         self.gone.clear();
         self.later.clear();
-        self.hot.clear();
+        out.trash.push(Box::new(std::mem::take(&mut self.hot)));
         self.inbox_read = None;
     }
 
@@ -186,9 +192,10 @@ impl Body {
         self.is_warm = false;
         self.committed = None;
         self.tip = None;
-        self.hot = Hot::default();
+        out.trash.push(Box::new(std::mem::take(&mut self.hot)));
+        out.trash.push(Box::new(std::mem::take(&mut self.ends)));
         out.dropped.append(&mut self.running);
-        self.ends.clear();
+        (self.is_reading, self.reading) = (false, 0);
         self.listed.clear();
         self.later.clear();
         self.queue.retain(|source| matches!(source, Source::Call(_)));

@@ -17,6 +17,7 @@ use super::{
     effects::Event,
     mail::Mail,
     time::Time,
+    turning::guarded,
     watchdog::Watch,
     window::Window,
     working::{Pulse, Watched},
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     takeovers: AtomicU64,
     is_closing: AtomicBool,
     is_closed: AtomicBool,
+    /// The time that work was given to end is over.
+    pub(crate) is_dropping_work: AtomicBool,
     itself: Weak<Self>,
 }
 
@@ -83,6 +86,7 @@ impl Shared {
             takeovers: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
+            is_dropping_work: AtomicBool::new(false),
             itself: itself.clone(),
             store,
             registry,
@@ -116,7 +120,10 @@ impl Shared {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
             let _ = self.events.send(event);
         }
-        drop(released.dropped);
+        for thrown in released.trash {
+            drop_guarded(thrown);
+        }
+        released.dropped.into_iter().for_each(drop_guarded);
         if released.hands > 0 {
             self.hands.add_permits(released.hands);
         }
@@ -156,7 +163,11 @@ impl Shared {
     }
 
     pub(crate) fn has_place(&self) -> bool {
-        self.places.load(Ordering::Relaxed) < self.options.work_max
+        self.free_places() > 0
+    }
+
+    pub(crate) fn free_places(&self) -> usize {
+        self.options.work_max.saturating_sub(self.places.load(Ordering::Relaxed))
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -217,6 +228,13 @@ impl Shared {
 
     pub(crate) fn trouble(&self) -> Option<StoreError> {
         self.lock().trouble.clone()
+    }
+}
+
+/// Drops what holds values of the author's; a panic there costs nobody anything.
+fn drop_guarded<T>(thrown: T) {
+    if let Err(message) = guarded(|| drop(thrown)) {
+        tracing::error!(message, "a drop of the author's panicked");
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) struct Slot {
     pub(crate) body: Option<Box<Body>>,
     /// It is in the run queue.
     pub(crate) is_queued: bool,
+    /// Somebody wants it visited, and a hand had it.
+    pub(crate) was_called: bool,
     /// It is in the line for the writer.
     pub(crate) is_writable: bool,
     /// Its partition was lost while a hand had the body.
@@ -30,6 +32,7 @@ impl Slot {
             weight: body.weight(),
             body: Some(Box::new(body)),
             is_queued: false,
+            was_called: false,
             is_writable: false,
             is_lost: false,
             was_used: true,

@@ -81,6 +81,7 @@ impl Body {
             }
         }
         self.pages.clear();
+        self.succeeded(&source);
         self.calls_went_last |= commit.state.is_some() && source.pending().is_some();
         self.join(source, commit, remember, version, after, now, at);
         self.chain.listed = Some(listed);
@@ -116,7 +117,10 @@ impl Body {
         commit.remove.drain(..).for_each(|(lane, key)| chain.remove(lane, key));
         commit.put.drain(..).for_each(|row| chain.put(row));
         chain.release.append(&mut commit.release);
-        chain.taken.extend(source.message());
+        if let Some(taken) = source.message() {
+            chain.taken.push(taken);
+            self.impure_letters.remove(&taken);
+        }
         chain.remember.extend(remember);
         self.send(&mut commit, version, at);
         self.chain.links.push(link(source, commit));
@@ -204,7 +208,15 @@ impl Body {
             }
         }
         self.pages.clear();
+        self.succeeded(&source);
         self.after_what_it_saw(link(source, commit), out);
+    }
+
+    /// A turn that nobody waits for came to its end: what failed before is no longer counted.
+    fn succeeded(&mut self, source: &Source) {
+        if matches!(source, Source::Alarm(_) | Source::Gone(_) | Source::Changed) {
+            self.failures = 0;
+        }
     }
 
     pub(crate) fn set_listed(&mut self, listed: Vec<Work>) {
@@ -230,9 +242,13 @@ impl Body {
     /// The caller gets an error; the author's own is remembered for an idempotency key (E12).
     pub(crate) fn answer_error(&mut self, source: Source, error: &Error, at: &Shared, out: &mut Effects) {
         let Some(pending) = source.pending() else { return };
-        let (ticket, is_new) = (pending.ticket, pending.once.is_some());
+        let (ticket, is_asked_once) = (pending.ticket, pending.once.is_some());
         let commit = Commit::reply(ticket, Err(error.clone()));
-        if is_new && matches!(error, Error::Failed(_)) && self.has_room(&commit, at) {
+        if is_asked_once && matches!(error, Error::Failed(_)) {
+            if !self.has_room(&commit, at) {
+                self.chain.closed = true;
+                return self.put_back(source);
+            }
             let remember = self.to_remember(&source, &commit, at);
             let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
             let (after, now) = (self.tip.clone(), at.time.now());
@@ -314,6 +330,12 @@ impl Body {
         within(Limit::CommitBytes, commit.weight(), limits.commit_bytes_max)?;
         within(Limit::CommitRows, commit.row_changes() + 1, limits.commit_rows_max)?;
         if self.tip.is_none() && !commit.binds() && (commit.row_changes() > commit.send.len() || commit.destroy) {
+            return Err(Error::NotBound { key: self.key.clone() });
+        }
+        // Whether such a commit has happened could not be told from what it leaves in the store.
+        let is_once = source.pending().is_some_and(|pending| pending.once.is_some());
+        let leaves_a_trace = commit.binds() || source.message().is_some() || is_once;
+        if self.tip.is_none() && !commit.send.is_empty() && !leaves_a_trace {
             return Err(Error::NotBound { key: self.key.clone() });
         }
         if commit.state.is_some() && self.is_lent() && !matches!(source, Source::End(_)) {

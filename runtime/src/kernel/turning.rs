@@ -153,12 +153,12 @@ impl Body {
     fn turn_failed(&mut self, mut source: Source, why: &str, at: &Shared, out: &mut Effects) {
         let failures = match &mut source {
             Source::End(end) => &mut end.attempts,
-            _ => &mut self.alarm_failures,
+            _ => &mut self.failures,
         };
         *failures += 1;
         let failures = *failures;
         if failures >= at.options.attempts_max {
-            self.alarm_failures = 0;
+            self.failures = 0;
             return self.park(Parked::Poisoned(format!("its turn failed {failures} times: {why}")), at);
         }
         let (first, last) = at.options.retry;

@@ -22,11 +22,14 @@ pub(crate) struct Station {
     since: AtomicU64,
     doing: Mutex<Option<(Key, Name)>>,
     is_replaced: AtomicBool,
+    /// This visit was told of already.
+    was_named: AtomicBool,
 }
 
 impl Station {
     pub(crate) fn begin(&self, monotonic: Duration, key: &Key) {
         self.doing(key, Name::new("mail"));
+        self.was_named.store(false, Ordering::Relaxed);
         self.since.store(monotonic.as_millis() as u64 + 1, Ordering::Relaxed);
     }
 
@@ -76,7 +79,9 @@ impl Watch {
     /// Hands that have been at one visit for longer than `limit`, each told once.
     fn blocked_hands(&self, monotonic: Duration, limit: Duration) -> Vec<Arc<Station>> {
         let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_blocked = |station: &Arc<Station>| station.busy_for(monotonic) > limit && !station.is_replaced();
+        let is_blocked = |station: &Arc<Station>| {
+            station.busy_for(monotonic) > limit && !station.was_named.swap(true, Ordering::Relaxed)
+        };
         let blocked: Vec<_> = stations.iter().filter(|station| is_blocked(station)).cloned().collect();
         // A replaced hand that has come back is gone for good.
         stations.retain(|station| !station.is_replaced() || station.since.load(Ordering::Relaxed) != 0);

@@ -263,7 +263,10 @@ impl Body {
         let error = Err(Error::Overloaded { what: Limit::Work });
         match origin {
             Origin::Call(pending) | Origin::Read(pending) => out.answers.push((pending, error)),
-            Origin::Letter(letter) => self.queue.push_front(Source::Letter(letter)),
+            Origin::Letter(letter) => {
+                self.impure_letters.insert(letter.id);
+                self.queue.push_front(Source::Letter(letter));
+            }
             Origin::Listed => {}
         }
         out.wants_work_place = true;

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{backoff::backoff, core::Released, mail::Settled, mutants, shared::Shared};
+use super::{
+    backoff::backoff,
+    core::{Core, Released},
+    mail::Settled,
+    mutants,
+    shared::Shared,
+};
 use crate::{
     Entity, Epoch, Key, MessageId, Options, Partition, Version,
     planted::Bug,
@@ -69,6 +75,7 @@ fn weight(write: &Write) -> usize {
 impl Shared {
     /// Writes a batch, however long the store takes to come back (R4), and settles it.
     pub(crate) async fn fly(&self, mut flight: Flight) {
+        let _writing = Whenever(self, Core::written);
         let mut failures = 0;
         while !flight.is_empty() && !self.is_closed() {
             match self.write(&mut flight).await {
@@ -91,7 +98,6 @@ impl Shared {
         if failures > 0 {
             self.set_trouble(None);
         }
-        self.with(|core, _| core.written());
     }
 
     async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
@@ -174,6 +180,15 @@ impl Shared {
         }
         drop(core);
         self.let_go(released);
+    }
+}
+
+/// Tells the core that a job is over, however it ends: else no other would ever begin.
+pub(crate) struct Whenever<'a>(pub(crate) &'a Shared, pub(crate) fn(&mut Core));
+
+impl Drop for Whenever<'_> {
+    fn drop(&mut self) {
+        self.0.with(|core, _| (self.1)(core));
     }
 }
 

@@ -235,6 +235,7 @@ impl Store for FaultyStore {
     }
 
     fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        self.world.chronicle.note(|| format!("k{} reads {reads:?}", self.process));
         Box::pin(self.reading(self.world.witness.read(reads)))
     }
 

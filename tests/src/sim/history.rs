@@ -84,7 +84,9 @@ fn judge(world: &World, end: End) {
     match end {
         End::Finished => {}
         End::Idle => world.chronicle.violation(Class::Stuck, "R7", "nothing runs and nothing sleeps"),
-        End::Spinning => world.chronicle.violation(Class::Stuck, "R8", "something spins"),
+        End::Spinning(name) => {
+            world.chronicle.violation(Class::Stuck, "R8", format!("something spins, `{name}` perhaps"));
+        }
         End::Panicked(name, message) => {
             world.chronicle.violation(Class::Broken, "E6", format!("the task `{name}` panicked: {message}"));
         }

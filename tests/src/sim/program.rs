@@ -100,6 +100,7 @@ fn run_many(asked: &Asked) -> ExitCode {
     tally.differing.iter().for_each(|seed| println!("seed {seed}: told again, the history differs"));
     if let Some(failed) = &tally.failed {
         show_failure(failed);
+        tally.failures.iter().for_each(|(seed, why)| println!("seed {seed}: {why}"));
     }
     if tally.broken > 0 {
         println!("{} histories broke another law", tally.broken);

@@ -34,6 +34,8 @@ pub struct Tally {
     pub sometimes: Sometimes,
     /// Polls of all.
     pub steps: u64,
+    /// The seeds that failed, each with the first law it broke.
+    pub failures: Vec<(u64, String)>,
     /// The failing history with the lowest seed.
     pub failed: Option<Box<Told>>,
 }
@@ -58,6 +60,7 @@ impl Tally {
         self.steps += told.steps;
         self.sometimes.add(&told.sometimes);
         let Some(first) = told.violations.first() else { return };
+        self.failures.push((told.seed, first.to_string()));
         match first.class {
             Class::Lost => self.lost += 1,
             Class::Doubled => self.doubled += 1,
@@ -95,10 +98,7 @@ pub fn tell_all(seeds: Range<u64>, again: Again, failures_max: u64, prepare: imp
 }
 
 fn draw(next: &AtomicU64, seeds: &Range<u64>, tally: &Mutex<Tally>, failures_max: u64) -> Option<u64> {
-    let failures = {
-        let tally = lock(tally);
-        tally.lost + tally.doubled + tally.stuck + tally.broken
-    };
+    let failures = lock(tally).failures.len() as u64;
     let seed = next.fetch_add(1, Ordering::Relaxed);
     (seed < seeds.end && failures < failures_max).then_some(seed)
 }

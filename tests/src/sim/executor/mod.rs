@@ -71,8 +71,8 @@ pub enum End {
     Finished,
     /// Nothing is runnable and nothing sleeps.
     Idle,
-    /// More polls than allowed: something spins.
-    Spinning,
+    /// More polls than allowed: something spins. The last one's name.
+    Spinning(&'static str),
     /// A task panicked: its name, and what it said.
     Panicked(&'static str, String),
 }
@@ -329,7 +329,7 @@ impl Executor {
         let woken = state.pass_time();
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        panicked.or(spinning.then_some(End::Spinning))
+        panicked.or(spinning.then_some(End::Spinning(name)))
     }
 
     /// Takes a runnable task out to poll it; `None` if it is gone, stopped or frozen.
