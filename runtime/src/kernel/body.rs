@@ -71,6 +71,8 @@ pub(crate) struct Body {
     pub(crate) inbox_has_more: bool,
     /// Something came that is not queued, since the inbox was last asked for.
     pub(crate) inbox_missed: bool,
+    /// It is being read for what was missed: calls wait for that, so that they find it done (M2).
+    pub(crate) inbox_awaited: bool,
     /// The takeover after which it was asked for, and from where on.
     pub(crate) inbox_asked: u64,
     pub(crate) inbox_after: Option<MessageId>,
@@ -117,6 +119,7 @@ impl Body {
             inbox_read: None,
             inbox_has_more: false,
             inbox_missed: false,
+            inbox_awaited: false,
             inbox_asked: 0,
             inbox_after: None,
             impure_letters: BTreeSet::new(),

@@ -81,7 +81,7 @@ impl Body {
 
     /// The first call or message whose turn may be taken now.
     pub(crate) fn pick(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
-        if self.inbox_has_more && self.letters_queued() == 0 || self.letters_are_stale(at) {
+        if self.wants_inbox(at) || self.letters_are_stale(at) {
             self.read_inbox(at, out);
         }
         let mut blocked = Blocked::default();
@@ -97,6 +97,14 @@ impl Body {
             index += 1;
         }
         None
+    }
+
+    /// More is read when nothing that is here can be taken, and at once if something was missed.
+    fn wants_inbox(&self, at: &Shared) -> bool {
+        let now = at.time.now();
+        let ready = |source: &Source| matches!(source, Source::Letter(letter) if letter.at <= now);
+        let has_room = self.letters_queued() < QUEUED_LETTERS_MAX;
+        self.inbox_has_more && (self.inbox_missed && has_room || !self.queue.iter().any(ready))
     }
 
     /// Letters wait until the inbox was read after the last takeover: an older one of the same sender may lie
@@ -131,6 +139,7 @@ impl Body {
         };
         let Source::Call(pending) = &self.queue[index] else { return false };
         let may = !waits_for_its_first
+            && !self.inbox_awaited
             && !(exclusive && (blocked.exclusive || self.is_lent() || self.work_goes_first(at)))
             && (!pending.impure || self.state_is_durable());
         blocked.exclusive |= exclusive && !may;

@@ -25,7 +25,7 @@ impl Body {
             return;
         }
         self.is_reading = true;
-        self.inbox_missed = false;
+        self.inbox_awaited = std::mem::take(&mut self.inbox_missed);
         // What was taken over while the read was under way is not in it.
         self.inbox_asked = at.takeovers();
         out.reads.push(Read::Entity(self.key.clone()));
@@ -59,6 +59,7 @@ impl Body {
         if is_current {
             self.wanted_rows.clear();
         }
+        self.inbox_missed |= std::mem::take(&mut self.inbox_awaited) && !is_current;
     }
 
     /// Takes a record that was read, unless something newer is here. Says whether what was read with it

@@ -157,9 +157,10 @@ impl Swarm {
     /// How many unclean ends that no toy is guilty of an entity must survive (W2): one that happens to run in more
     /// of them is guilty by all evidence. A guilty neighbour may add three before it is singled out: it runs
     /// beside it when it is fresh, when it was there for one crash, and is counted when it is taken up alone.
-    pub fn ends_survived(&self) -> u32 {
-        let by_the_guilty = if self.traffic.guilty || self.traffic.doom { 3 } else { 0 };
-        u32::from(self.processes.crashes_max).saturating_sub(by_the_guilty)
+    /// Below zero there is nothing that it must survive.
+    pub fn ends_survived(&self) -> i32 {
+        let by_the_guilty = 3 * (i32::from(self.traffic.guilty) + i32::from(self.traffic.doom));
+        i32::from(self.processes.crashes_max) - by_the_guilty
     }
 
     /// The options that a process of this history is opened with.

@@ -148,7 +148,7 @@ fn witness(
     store: Group,
     chronicle: &Arc<Chronicle>,
     cast: &Arc<Cast>,
-    ends_survived: u32,
+    ends_survived: i32,
 ) -> Witness {
     let clock = executor.clone();
     let memory: Arc<dyn Store> = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));

@@ -19,9 +19,9 @@ pub struct Leases {
     held: BTreeMap<Partition, Held>,
     highest: Epoch,
     /// How many unclean ends that no toy is guilty of an entity must survive.
-    ends_survived: u32,
+    ends_survived: i32,
     /// How many of those each partition has seen.
-    ends: BTreeMap<Partition, u32>,
+    ends: BTreeMap<Partition, i32>,
     /// Partitions whose last owner gave them up in order.
     in_order: BTreeSet<Partition>,
 }
@@ -37,7 +37,7 @@ struct Held {
 
 impl Leases {
     /// No lease yet.
-    pub(super) fn new(chronicle: Arc<Chronicle>, ends_survived: u32) -> Self {
+    pub(super) fn new(chronicle: Arc<Chronicle>, ends_survived: i32) -> Self {
         let (held, ends, in_order) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self { chronicle, held, highest: Epoch(0), ends_survived, ends, in_order }
     }
@@ -64,7 +64,7 @@ impl Leases {
 
     /// Whether an innocent entity of this partition may be given up: it was there for too many ends (W2).
     pub fn excuses(&self, partition: Partition) -> bool {
-        self.ends.get(&partition).is_some_and(|ends| *ends > self.ends_survived)
+        self.ends.get(&partition).copied().unwrap_or(0) > self.ends_survived
     }
 
     /// The store answered a claim.

@@ -42,7 +42,7 @@ impl Witness {
         store: Group,
         chronicle: Arc<Chronicle>,
         cast: Arc<Cast>,
-        ends_survived: u32,
+        ends_survived: i32,
     ) -> Self {
         let durable = Mutex::new(Durable::new(chronicle.clone(), cast.clone()));
         let leases = Mutex::new(Leases::new(chronicle.clone(), ends_survived));
