@@ -49,7 +49,8 @@ pub trait Store: Send + Sync + 'static {
     /// says how the previous owner ended. Renewing a lease that was taken by another leaves it out of the answer.
     /// Releasing gives it an epoch that nobody holds, so a late batch of who gave it up is fenced. A store that
     /// only one engine can have open ends all leases when it is opened. The highest time ever told to the store
-    /// is kept and returned.
+    /// is kept and returned; taking tells it the store's own clock, after the lease was given what the previous
+    /// owner told, so that an owner who dies at once has been there.
     ///
     /// - Postgres: one transaction, `SELECT … FROM partition ORDER BY id FOR UPDATE SKIP LOCKED`, then
     ///   `UPDATE … SET epoch = nextval('epoch')`; `clock_timestamp()` is the clock.

@@ -99,6 +99,7 @@ macro_rules! conformance {
                     the_highest_time_told_by_a_batch_is_kept
                     renewing_and_releasing_tell_the_time
                     the_highest_time_of_a_lease_is_its_partitions
+                    who_takes_a_partition_is_told_what_the_one_before_was_told_and_tells_the_clock
                     a_fenced_worker_tells_no_time
                     the_clock_of_the_store_is_not_the_time_it_was_told;
                 run_owned rows:

@@ -36,7 +36,16 @@ pub async fn the_highest_time_of_a_lease_is_its_partitions(world: &mut World) {
     world.clock.set(START.after(LEASE));
     let claimed = world.take(&worker("two"), 4).await;
     let highest: Vec<i64> = claimed.leases.iter().map(|lease| lease.highest.0).collect();
-    assert_eq!((highest, claimed.highest), (vec![0, 2_000_000, 3_000_000, 0], Millis(3_000_000)));
+    assert_eq!((highest, claimed.highest), (vec![START.0, 2_000_000, 3_000_000, START.0], Millis(3_000_000)));
+}
+
+/// W2
+pub async fn who_takes_a_partition_is_told_what_the_one_before_was_told_and_tells_the_clock(world: &mut World) {
+    let first = world.take(&worker("one"), 4).await;
+    assert!(first.leases.iter().all(|lease| lease.highest == Millis(0)));
+    world.clock.set(START.after(LEASE));
+    let second = world.take(&worker("two"), 4).await;
+    assert!(second.leases.iter().all(|lease| lease.highest == START));
 }
 
 /// A5, R3
@@ -50,7 +59,7 @@ pub async fn a_fenced_worker_tells_no_time(world: &mut World) {
     let held: Vec<_> = first.leases.iter().map(|lease| (lease.partition, lease.epoch)).collect();
     world.renew(&worker("one"), held.clone()).await;
     let claimed = world.release(&worker("one"), held, true).await;
-    assert_eq!(claimed.highest, Millis(0));
+    assert_eq!(claimed.highest, START.after(LEASE));
 }
 
 /// A5
