@@ -12,7 +12,7 @@ use super::{
 
 /// A round in which others use more of the machine than this does not count.
 const NEIGHBOURS_MAX: f64 = 0.2;
-/// With fewer rounds that count, nothing was measured.
+/// With fewer rounds that count, all are shown, and it is said that others disturbed them.
 const ROUNDS_MIN: usize = 3;
 
 /// Rounds, each with one measurement of every subject.
@@ -35,12 +35,12 @@ impl<const N: usize> Rounds<N> {
         Ok(rounds)
     }
 
-    /// The median ratio of one subject to another; not a number if too few rounds count.
+    /// The median ratio of one subject to another.
     pub(super) fn ratio(&self, ours: usize, limit: usize, what: impl Fn(&Measured) -> f64) -> f64 {
-        if self.count() { median(self.ratios(ours, limit, what)) } else { f64::NAN }
+        median(self.ratios(ours, limit, what))
     }
 
-    /// A line with the medians of one subject; of disturbed rounds, and so marked, if there is nothing better.
+    /// A line with the medians of one subject.
     pub(super) fn line(&self, subject: usize, what: String) -> Line {
         let middle = |of: &dyn Fn(&Measured) -> f64| median(self.shown().map(|round| of(&round[subject])).collect());
         let time = |of: fn(&Measured) -> Duration| {
@@ -61,7 +61,7 @@ impl<const N: usize> Rounds<N> {
         let least = ratios.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);
         let most = ratios.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
         let (kept, all) = (self.kept.len(), self.kept.len() + self.disturbed.len());
-        let worth = if self.count() { "" } else { ", too few: NOT TO BE RELIED ON" };
+        let worth = if self.count() { "" } else { ": other programs disturbed the measurement" };
         let note = format!("{least:.2} to {most:.2}; {kept} of {all} rounds undisturbed{worth}");
         Line { ratio: Some(median(ratios)), note, ..self.line(ours, what) }
     }
@@ -71,7 +71,8 @@ impl<const N: usize> Rounds<N> {
     }
 
     fn shown(&self) -> impl Iterator<Item = &[Measured; N]> {
-        if self.count() { &self.kept } else { &self.disturbed }.iter()
+        let disturbed: &[_] = if self.count() { &[] } else { &self.disturbed };
+        self.kept.iter().chain(disturbed)
     }
 
     fn ratios(&self, ours: usize, limit: usize, what: impl Fn(&Measured) -> f64) -> Vec<f64> {
@@ -99,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn disturbed_rounds_are_shown_and_never_counted() {
-        let rounds = Rounds { kept: rounds(&[[10, 5], [10, 5]]), disturbed: rounds(&[[1, 9]]) };
-        assert!(rounds.ratio(1, 0, Measured::rate).is_nan());
+    fn disturbed_rounds_count_only_if_there_are_too_few_others_and_that_is_said() {
+        let rounds = Rounds { kept: rounds(&[[10, 5], [10, 4]]), disturbed: rounds(&[[1, 9]]) };
+        assert_eq!(rounds.ratio(1, 0, Measured::rate), 0.5);
         let line = rounds.compared(1, 0, "kernel".into(), Measured::rate);
-        assert!(line.note.ends_with("2 of 3 rounds undisturbed, too few: NOT TO BE RELIED ON"));
+        assert!(line.note.ends_with("2 of 3 rounds undisturbed: other programs disturbed the measurement"));
     }
 }
