@@ -2,7 +2,7 @@
 
 use super::{
     body::Body,
-    effects::Effects,
+    effects::{Effects, Ring},
     pending::Pending,
     remembering::decode_reply,
     shared::Shared,
@@ -45,7 +45,7 @@ impl Body {
         let mut is_current = true;
         for (read, found) in reads.into_iter().zip(found) {
             match (read, found) {
-                (Read::Entity(_), Found::Entity(entity)) => is_current = self.found_entity(entity, at),
+                (Read::Entity(_), Found::Entity(entity)) => is_current = self.found_entity(entity, at, out),
                 (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => {
                     self.found_inbox(letters, at, out);
                 }
@@ -64,7 +64,13 @@ impl Body {
 
     /// Takes a record that was read, unless something newer is here. Says whether what was read with it
     /// belongs to what is here: if a commit of ours came between, it is read again.
-    fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared) -> bool {
+    fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared, out: &mut Effects) -> bool {
+        if entity.as_ref().is_some_and(|entity| entity.version.epoch() > self.lease.epoch) {
+            // A later owner has written it: nothing here holds any more, and the ringer is to know at once.
+            self.lease.lose();
+            out.timers.push((at.driver.monotonic(), Ring::Again));
+            return false;
+        }
         if !self.is_warm {
             self.warm_up_with(entity.map(|entity| *entity), at);
             return true;
