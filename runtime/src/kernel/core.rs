@@ -377,7 +377,6 @@ impl Core {
         released.events.extend(out.events);
         released.dropped.extend(out.dropped);
         released.trash.extend(out.trash);
-        released.hands += self.hands_wanted(&at.options);
         released.ring |= self.may_ring(&at.options);
     }
 

@@ -29,7 +29,8 @@ impl Shared {
                 Job::Load(wanted) => self.load(wanted).await,
             }
             if station.is_replaced() {
-                return;
+                // Whoever replaced it may be asleep.
+                return self.with(|_, _| ());
             }
         }
     }
@@ -82,6 +83,8 @@ impl Shared {
         station.end();
         let mut released = Released::default();
         self.lock().put_back(key, body, out, more, self, &mut released);
+        // No other hand is called: this one is free now, and what it has left to do it does next. Calling
+        // another would cost a lone call a second thread.
         self.let_go(released);
     }
 

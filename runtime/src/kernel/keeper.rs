@@ -109,6 +109,7 @@ impl Shared {
                 None => {}
             }
         }
+        released.hands = core.hands_wanted(&self.options);
         drop(core);
         self.let_go(released);
         orphans

@@ -178,6 +178,7 @@ impl Shared {
             tracing::warn!(partition = partition.0, "another worker has taken the partition over");
             core.lose(partition, self, &mut released);
         }
+        released.hands = core.hands_wanted(&self.options);
         drop(core);
         self.let_go(released);
     }
