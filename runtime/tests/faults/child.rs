@@ -30,6 +30,26 @@ pub(super) fn start_limited(part: &str, path: &Path, kibibytes: u32) -> Child {
     command(shell, part, path)
 }
 
+/// The same, as somebody whom the modes of files bind (root becomes nobody), in a folder that may not be written. The
+/// program is copied beside the file, for whoever runs it must be able to read it.
+#[cfg(target_os = "linux")]
+pub(super) fn start_bound(part: &str, path: &Path) -> Child {
+    use std::os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        process::CommandExt,
+    };
+    const NOBODY: u32 = 65_534;
+    let program = path.with_file_name("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(path.parent().unwrap(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    let mut bound = Command::new(program);
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        bound.uid(NOBODY).gid(NOBODY);
+    }
+    bound.current_dir("/");
+    command(bound, part, path)
+}
+
 fn command(mut command: Command, part: &str, path: &Path) -> Child {
     let command = command.args(["--exact", "faults::child::the_part_of_another_process", "--nocapture"]);
     command.env(PART, part).env(PATH, path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()

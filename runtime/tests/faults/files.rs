@@ -34,6 +34,25 @@ fn the_files_are_for_their_owner_only() {
 }
 
 /// K4
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_not_be_written_is_refused_and_left_as_it_was() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, path) = place();
+    Engine::open(&path, SqliteOptions::default()).unwrap().put_many(3, b"head");
+    let before = fs::read(&path).unwrap();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&path, 0o444);
+    let output = super::child::start_bound("open", &path).wait_with_output().unwrap();
+    mode(folder.path(), 0o755);
+    mode(&path, 0o600);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("refused: ReadOnly"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(list(&Engine::open(&path, SqliteOptions::default()).unwrap().store).unwrap().len(), 3);
+}
+
+/// K4
 #[test]
 fn a_closed_store_is_one_file() {
     let (_folder, path) = place();
