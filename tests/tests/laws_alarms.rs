@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use drystone_runtime::{Change, Commit, Error, Input, Millis, Next, Parked};
+use drystone_runtime::{
+    Change, Commit, Entity, Error, Input, Millis, Next, Parked, Store, Version,
+    driver::block_on,
+    store::{After, Batch, Guard, Verdict, Want, Worker, Write},
+};
 use drystone_tests::world::{
     Log, World,
     toys::{Toy, add, adder, alarm_in, call},
@@ -32,6 +36,26 @@ fn bell(log: &Log) -> Toy {
 fn world() -> (World, Log) {
     let log = Log::default();
     (World::of(bell(&log).alone()), log)
+}
+
+/// The entity `a` as an owner wrote it whose last time did not reach the store's own record.
+fn write_at_a_later_time(world: &World, later: Millis) {
+    let store = world.store.inner();
+    let worker = Worker { id: "another".into(), address: String::new() };
+    let claimed =
+        block_on(store.claim(&worker, Want::Take { at_most: u32::MAX, lease: SECOND })).expect("memory does not fail");
+    let before = world.entity("a").expect("it is bound");
+    let partition = before.key.partition(claimed.partitions);
+    let lease = claimed.leases.iter().find(|lease| lease.partition == partition).expect("all were taken");
+    let guard = Guard::At { id: before.id, version: before.version };
+    let after = Entity { version: Version::of(lease.epoch, 1), updated_at: later, ..before };
+    let write = Write::new(partition, after.key.clone(), guard, After::Entity(Box::new(after)));
+    let epochs = vec![(partition, lease.epoch)];
+    let batch = Batch { now: claimed.now, number: 1, epochs, writes: vec![write], configs: Vec::new() };
+    assert_eq!(block_on(store.commit(&batch)).expect("memory does not fail"), [Verdict::Applied]);
+    let held = claimed.leases.iter().map(|lease| (lease.partition, lease.epoch)).collect();
+    block_on(store.claim(&worker, Want::Release { held, clean: true, now: claimed.now }))
+        .expect("memory does not fail");
 }
 
 /// A1
@@ -214,6 +238,20 @@ fn our_time_never_goes_back_also_over_a_restart() {
     assert!(world.time() >= stored);
     world.call(add("a", 1)).unwrap();
     assert!(world.entity("a").unwrap().updated_at >= stored);
+}
+
+/// A5
+#[test]
+fn our_time_is_never_below_an_entity_that_was_read() {
+    let (world, _) = world();
+    world.call(add("a", 1)).unwrap();
+    world.shut_down(SECOND);
+    let later = world.executor.wall().after(60 * SECOND);
+    write_at_a_later_time(&world, later);
+    world.restart();
+    assert!(world.time() < later, "the store was not told that time");
+    world.call(add("a", 1)).unwrap();
+    assert!(world.entity("a").unwrap().updated_at >= later);
 }
 
 /// A5

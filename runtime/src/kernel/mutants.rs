@@ -128,20 +128,8 @@ mod split {
     }
 
     fn bare(write: &Write, guard: Guard, after: Entity) -> Write {
-        Write {
-            partition: write.partition,
-            key: write.key.clone(),
-            guard,
-            after: After::Entity(Box::new(after)),
-            touched: Touched { wake: true, rest: true },
-            rows: Default::default(),
-            drop: Vec::new(),
-            release: Vec::new(),
-            taken: Vec::new(),
-            retry: Vec::new(),
-            sent: Vec::new(),
-            remember: Vec::new(),
-        }
+        let touched = Touched { wake: true, rest: true };
+        Write { touched, ..Write::new(write.partition, write.key.clone(), guard, After::Entity(Box::new(after))) }
     }
 
     fn fresh_version(at: &Shared, key: &Key) -> Option<Version> {

@@ -10,7 +10,7 @@ use super::{
     turning::guarded,
 };
 use crate::{
-    Commit, Entity, Error, Hot, Next, Rows, To,
+    Commit, Entity, Error, Hot, Millis, Next, Rows, To,
     planted::Bug,
     store::{Found, Once, Read, Remembered},
 };
@@ -95,6 +95,8 @@ impl Body {
             let since = entity.alarm.map(|alarm| alarm.since(entity.updated_at));
             entity.alarm = since.map(|since| at.time.now().after(since));
         }
+        // The file's highest time may lie a little behind its entities after a power cut.
+        at.time.told(entity.as_ref().map_or(Millis(0), |entity| entity.updated_at));
         self.is_warm = true;
         self.relist |= entity.as_ref().is_some_and(|entity| entity.active);
         self.committed = entity.clone();

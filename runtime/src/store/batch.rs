@@ -56,6 +56,24 @@ pub struct Write {
 }
 
 impl Write {
+    /// A write of the entity alone.
+    pub fn new(partition: Partition, key: Key, guard: Guard, after: After) -> Self {
+        Self {
+            partition,
+            key,
+            guard,
+            after,
+            touched: Touched::default(),
+            rows: BTreeMap::new(),
+            drop: Vec::new(),
+            release: Vec::new(),
+            taken: Vec::new(),
+            retry: Vec::new(),
+            sent: Vec::new(),
+            remember: Vec::new(),
+        }
+    }
+
     /// Whether it keeps the rules of the contract that can be seen from the write alone; if not, which one it
     /// breaks. Every store refuses by this, so that they refuse alike.
     pub fn check(&self, partitions: u32) -> Result<(), String> {

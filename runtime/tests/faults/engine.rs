@@ -10,10 +10,7 @@ use bytes::Bytes;
 use drystone_runtime::{
     Entity, Epoch, Fingerprint, Key, Millis, Partition, Status, Store, Version,
     driver::block_on,
-    store::{
-        After, Batch, Found, Guard, Query, Read, Sqlite, SqliteOptions, StoreError, Touched, Verdict, Want, Worker,
-        Write,
-    },
+    store::{After, Batch, Found, Guard, Query, Read, Sqlite, SqliteOptions, StoreError, Verdict, Want, Worker, Write},
 };
 
 pub(super) struct Engine {
@@ -53,20 +50,7 @@ impl Engine {
     }
 
     fn batch(&self, guard: Guard, entity: &Entity) -> Batch {
-        let write = Write {
-            partition: Partition(0),
-            key: entity.key.clone(),
-            guard,
-            after: After::Entity(Box::new(entity.clone())),
-            touched: Touched::default(),
-            rows: BTreeMap::new(),
-            drop: Vec::new(),
-            release: Vec::new(),
-            taken: Vec::new(),
-            retry: Vec::new(),
-            sent: Vec::new(),
-            remember: Vec::new(),
-        };
+        let write = Write::new(Partition(0), entity.key.clone(), guard, After::Entity(Box::new(entity.clone())));
         let epochs = vec![(Partition(0), self.epoch)];
         let number = (entity.version.0 & 0xffff_ffff) + 1;
         Batch { now: Millis(1), number, epochs, writes: vec![write], configs: Vec::new() }

@@ -54,20 +54,9 @@ impl Births<'_> {
         let key = Key::new(self.definition.space.clone(), key(nth))?;
         let partition = key.partition(claimed.partitions);
         let lease = claimed.leases.iter().find(|lease| lease.partition == partition).context("no lease")?;
-        Ok(Write {
-            partition,
-            guard: Guard::Absent,
-            after: After::Entity(Box::new(self.entity(&key, Version::of(lease.epoch, nth + 1), claimed.now, nth))),
-            key,
-            touched: Touched { wake: true, rest: true },
-            rows: Default::default(),
-            drop: Vec::new(),
-            release: Vec::new(),
-            taken: Vec::new(),
-            retry: Vec::new(),
-            sent: Vec::new(),
-            remember: Vec::new(),
-        })
+        let born = self.entity(&key, Version::of(lease.epoch, nth + 1), claimed.now, nth);
+        let touched = Touched { wake: true, rest: true };
+        Ok(Write { touched, ..Write::new(partition, key, Guard::Absent, After::Entity(Box::new(born))) })
     }
 
     fn entity(&self, key: &Key, version: Version, now: Millis, nth: u32) -> Entity {

@@ -301,20 +301,7 @@ pub(super) fn key_in(wanted: u32, number: usize) -> Key {
 
 /// A write of nothing, for a key.
 fn empty(key: &Key, guard: Guard, after: After) -> Write {
-    Write {
-        partition: partition(key),
-        key: key.clone(),
-        guard,
-        after,
-        touched: Touched::default(),
-        rows: BTreeMap::new(),
-        drop: Vec::new(),
-        release: Vec::new(),
-        taken: Vec::new(),
-        retry: Vec::new(),
-        sent: Vec::new(),
-        remember: Vec::new(),
-    }
+    Write::new(partition(key), key.clone(), guard, after)
 }
 
 pub(super) fn birth(entity: &Entity) -> Write {

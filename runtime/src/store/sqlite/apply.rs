@@ -5,6 +5,7 @@ use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, params};
 use super::{
     entity,
     failure::Fault,
+    owners::Owners,
     value::{Payload, Signed, bits, number},
 };
 use crate::{
@@ -31,13 +32,14 @@ pub(super) struct Applier<'a> {
 
 impl<'a> Applier<'a> {
     /// Checks the epochs, and tells each partition that is still ours the time.
-    pub(super) fn begin(connection: &'a Connection, batch: &'a Batch, partitions: u32) -> Result<Self, Error> {
+    pub(super) fn begin(
+        connection: &'a Connection,
+        batch: &'a Batch,
+        partitions: u32,
+        owners: &mut Owners,
+    ) -> Result<Self, Error> {
         let light = connection.prepare_cached(LIGHT)?;
-        let mut applier = Self { connection, batch, partitions, fenced: Vec::new(), light };
-        for &(partition, epoch) in &batch.epochs {
-            applier.tell(partition, epoch)?;
-        }
-        Ok(applier)
+        Ok(Self { connection, batch, partitions, fenced: owners.fence(connection, batch)?, light })
     }
 
     /// What became of each write, in order.
@@ -48,18 +50,6 @@ impl<'a> Applier<'a> {
             self.execute(sql, params![definition, fingerprint, Payload(&config.body)])?;
         }
         self.batch.writes.iter().map(|write| self.write(write)).collect()
-    }
-
-    fn tell(&mut self, partition: Partition, epoch: Epoch) -> Result<(), Error> {
-        let sql =
-            "UPDATE partition SET highest = max(highest, ?1), batch = ?2 WHERE id = ?3 AND epoch = ?4 AND batch < ?2";
-        if self.execute(sql, params![self.batch.now.0, bits(self.batch.number), partition.0, epoch.0])? == 1 {
-            return Ok(());
-        }
-        let sql = "SELECT epoch FROM partition WHERE id = ?1";
-        let found = self.connection.prepare_cached(sql)?.query_row([partition.0], |row| row.get(0)).optional()?;
-        self.fenced.push((partition, Epoch(found.unwrap_or_default())));
-        Ok(())
     }
 
     fn write(&mut self, write: &Write) -> Result<Verdict, Error> {

@@ -32,7 +32,7 @@ fn take(
     let mut leases = open(connection, now, at_most)?;
     for lease in &mut leases {
         lease.epoch = next_epoch(connection)?;
-        let sql = "UPDATE partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0, batch = 0, \
+        let sql = "UPDATE partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0, \
              highest = max(highest, ?5) WHERE id = ?6";
         let values = params![lease.epoch.0, worker.id.as_str(), worker.address, until.0, now.0, lease.partition.0];
         connection.prepare_cached(sql)?.execute(values)?;

@@ -17,6 +17,7 @@ mod lease;
 mod list;
 mod open;
 mod options;
+mod owners;
 mod pool;
 mod read;
 mod scan;
@@ -25,11 +26,19 @@ mod sweep;
 mod value;
 mod writer;
 
-use std::{fmt, fs::File, path::Path, sync::Arc};
+use std::{
+    fmt,
+    fs::File,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 pub use options::SqliteOptions;
 
-use self::{apply::Applier, checkpoint::Checkpointer, failure::failure, open::Opening, pool::Pool, writer::Writer};
+use self::{
+    apply::Applier, checkpoint::Checkpointer, failure::failure, open::Opening, owners::Owners, pool::Pool,
+    writer::Writer,
+};
 use super::{
     Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
     Want, Woken, Worker,
@@ -44,6 +53,8 @@ pub struct Sqlite {
     pool: Pool,
     _checkpointer: Checkpointer,
     writer: Arc<Writer>,
+    /// Locked before the writer, and until its transaction has ended: nobody sees what may be rolled back.
+    owners: Mutex<Owners>,
     _lock: File,
     clock: options::Clock,
     partitions: u32,
@@ -65,23 +76,37 @@ impl Sqlite {
         let writer = Arc::new(Writer::new(opening, connection, options.wal_bytes_max));
         let checkpointer = Checkpointer::start(writer.clone())?;
         let (clock, hints) = (options.clock, HintSender::default());
-        Ok(Self { pool, _checkpointer: checkpointer, writer, _lock: lock, clock, partitions, hints })
+        let owners = Mutex::new(Owners::unread());
+        Ok(Self { pool, _checkpointer: checkpointer, writer, owners, _lock: lock, clock, partitions, hints })
     }
 
     fn apply(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
-        let verdicts =
-            self.writer.transaction(|connection| Applier::begin(connection, batch, self.partitions)?.apply())?;
+        let mut owners = self.owners();
+        let apply = |connection: &_| Applier::begin(connection, batch, self.partitions, &mut owners)?.apply();
+        let verdicts = self.writer.transaction(apply)?;
+        owners.told(batch);
+        drop(owners);
         self.hints.send_after(batch, &verdicts);
         Ok(verdicts)
+    }
+
+    fn lease(&self, worker: &Worker, want: &Want) -> Result<Claimed, StoreError> {
+        let now = (self.clock)();
+        let mut owners = self.owners();
+        self.writer.transaction(|connection| {
+            owners.flush(connection)?;
+            lease::claim(connection, now, worker, want)
+        })
+    }
+
+    fn owners(&self) -> MutexGuard<'_, Owners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Store for Sqlite {
     fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
-        Box::pin(async move {
-            let now = (self.clock)();
-            self.writer.transaction(|connection| lease::claim(connection, now, worker, &want))
-        })
+        Box::pin(async move { self.lease(worker, &want) })
     }
 
     fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
