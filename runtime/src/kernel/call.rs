@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use crate::{Key, Name, Reply, store::Once};
+use crate::{Error, Key, Name, Range, Reply, Row, Version, store::Once};
 
 /// One call, to be made with [`Kernel::call`](super::Kernel::call) or [`Cx::call`](crate::Cx::call).
 #[derive(Clone, Debug)]
@@ -60,6 +60,7 @@ impl Call {
 /// Where code that runs as work makes its calls: the kernel, seen from inside.
 pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
+    fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
 }
 
 /// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).

@@ -9,7 +9,7 @@ use super::{
     writer::Whenever,
 };
 use crate::{
-    Error, Key,
+    Error, Key, Row,
     store::{Found, Page, Query, Read},
 };
 
@@ -57,6 +57,22 @@ impl Shared {
         released.hands = core.hands_wanted(&self.options);
         drop(core);
         self.let_go(released);
+    }
+
+    /// Rows for work that has started, however long the store takes to come back: a store that is down is no
+    /// failure of the work (R4).
+    pub(crate) async fn rows_for_work(&self, read: Read) -> Result<Vec<Row>, Error> {
+        let mut failures = 0;
+        loop {
+            match self.ask(|asker| Wanted::Person(vec![read.clone()], asker)).await {
+                Ok(found) => return Ok(found.into_iter().flat_map(Found::into_rows).collect()),
+                Err(error) if error.is_retryable() && !self.is_closed() => {
+                    failures += 1;
+                    self.pause(failures).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     async fn read_until_found(&self, reads: &[Read]) -> Option<Vec<Found>> {

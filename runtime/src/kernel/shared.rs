@@ -23,9 +23,9 @@ use super::{
     working::{Pulse, Watched},
 };
 use crate::{
-    Driver, Error, Key, Registry, Reply, Store, Work,
+    Driver, Error, Key, Range, Registry, Reply, Row, Store, Version, Work,
     driver::Handle,
-    store::{StoreError, Worker},
+    store::{Read, StoreError, Worker},
 };
 
 pub(crate) struct Shared {
@@ -250,5 +250,10 @@ impl Door for BackDoor {
                 None => Err(Error::Closing),
             }
         })
+    }
+
+    fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
+        let shared = self.0.upgrade();
+        Box::pin(async move { shared.ok_or(Error::Closing)?.rows_for_work(Read::Rows { entity, range }).await })
     }
 }

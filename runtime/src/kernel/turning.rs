@@ -18,7 +18,7 @@ use super::{
 use crate::{Borrow, Definition, Error, Next, Outcome, Parked, Work};
 
 impl Body {
-    pub(crate) fn turn(&mut self, source: Source, at: &Shared, out: &mut Effects) {
+    pub(crate) fn turn(&mut self, mut source: Source, at: &Shared, out: &mut Effects) {
         let definition = match self.definition_for(&source, at) {
             Ok(Some(definition)) => definition,
             // Nothing is bound any more: what was meant for it has no meaning.
@@ -27,6 +27,7 @@ impl Body {
             Err(error) => return self.refused(source, &error, at, out),
         };
         out.turns += 1;
+        self.remember_what_was_produced(&mut source);
         let input = source.input();
         out.doing(&self.key, &input);
         let now = at.time.now();
@@ -47,6 +48,15 @@ impl Body {
                 self.refused(source, &Error::Malformed { verb, reason }, at, out);
             }
             Err(message) => self.panicked(source, message, at, out),
+        }
+    }
+
+    /// The memory that work was started with comes back with its end.
+    fn remember_what_was_produced(&mut self, source: &mut Source) {
+        if let Source::End(End { outcome: Outcome::Ok(produced), .. }) = source
+            && !produced.hot.is_empty()
+        {
+            self.hot = std::mem::take(&mut produced.hot);
         }
     }
 
@@ -97,7 +107,7 @@ impl Body {
 
     fn run_pure(&mut self, source: Source, work: Work, definition: &Arc<Definition>, at: &Shared, out: &mut Effects) {
         let waiting = source.pending().map(|pending| pending.chain.clone()).unwrap_or_default();
-        let (cx, pulse) = self.context(&work, &waiting, at);
+        let (cx, pulse) = self.context(&work, &waiting, definition, at);
         let started = guarded(|| definition.handler.run(&mut self.hot, self.tip.as_ref(), &work, cx));
         let mut future = match started {
             Ok(future) => future,

@@ -220,7 +220,7 @@ impl Body {
         let Some(place) = Place::take(&at.places, at.options.work_max) else {
             return self.no_place(origin, out);
         };
-        let (cx, pulse) = self.context(&work, &chain, at);
+        let (cx, pulse) = self.context(&work, &chain, definition, at);
         // While turns are on their way the memory is of the tip, not of what is durable.
         let ahead = !self.chain.is_empty() || self.flying.is_some();
         let (mut fresh, entity) = (Hot::default(), self.committed.as_ref());
@@ -346,14 +346,20 @@ impl Body {
     }
 
     /// What the code of a piece of work is given, and its signs of life.
-    pub(crate) fn context(&self, work: &Work, waiting: &[Key], at: &Shared) -> (Cx, Arc<Pulse>) {
+    pub(crate) fn context(
+        &self,
+        work: &Work,
+        waiting: &[Key],
+        definition: &Definition,
+        at: &Shared,
+    ) -> (Cx, Arc<Pulse>) {
         let entity = self.committed.as_ref().or(self.tip.as_ref());
         let pulse = Arc::new(Pulse::new(self.key.clone(), work.clone(), &*at.driver));
         let (beating, driver) = (pulse.clone(), at.driver.clone());
         let chain = waiting.iter().chain([&self.key]).cloned().collect();
         let cx = Cx {
             key: self.key.clone(),
-            definition: entity.map_or_else(|| "unbound".into(), |entity| entity.definition.clone()),
+            definition: definition.name.clone(),
             id: entity.map(|entity| entity.id),
             work: work.id.clone(),
             attempt: work.attempt,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Epoch, Hot, Key, Message, MessageId, Millis, Name, WorkId};
+use super::{Change, Epoch, Hot, Key, Lifecycle, Message, MessageId, Millis, Name, WorkId};
 
 /// One thing that wakes an entity; one turn handles it.
 #[derive(Clone, Debug)]
@@ -115,6 +115,10 @@ pub struct Produced {
     pub state: Option<Bytes>,
     /// Messages that the code sent; they go out with the commit that takes this.
     pub send: Vec<Message>,
+    /// What it said of the alarm.
+    pub alarm: Change<Millis>,
+    /// What it has to tell, after that commit.
+    pub emit: Vec<Lifecycle>,
     /// The decoded struct, to be kept as [`Hot`]; a clone of this value starts without.
     pub hot: Hot,
 }

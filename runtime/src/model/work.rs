@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Key, Millis, Name, Version};
+use super::{Key, Millis, Name, Range, Row, Version};
 use crate::{Error, kernel::Door};
 
 /// A piece of work: `tick/7`, `batch/3`, `charge#1`. Stable over retries and restarts, so that it can serve
@@ -112,6 +112,15 @@ impl Cx {
     /// Says that the code is alive: silence is counted from here (W10).
     pub fn heartbeat(&self) {
         (self.pulse)();
+    }
+
+    /// Rows of this entity, or of a lane that was held (`range.of`), as they are in the store: for work whose input is
+    /// too long for its record.
+    pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
+        match range.of.or(self.id) {
+            Some(entity) => self.door.rows(entity, range).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Calls another entity and waits. Refused with [`Error::Cycle`] if that entity waits for us (M3).

@@ -57,6 +57,16 @@ pub enum Found {
     Config(Option<Bytes>),
 }
 
+impl Found {
+    /// The rows, if rows were asked for.
+    pub fn into_rows(self) -> Vec<Row> {
+        match self {
+            Self::Rows(rows) => rows,
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
