@@ -49,7 +49,15 @@ impl Handler for Blocker {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let ticket = match input {
             Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
             Input::Call { verb, ticket, .. } => {

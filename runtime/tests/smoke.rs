@@ -23,7 +23,15 @@ impl Handler for Counter {
         if verb == "get" { Borrow::Shared } else { Borrow::Exclusive }
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Input::Call { verb, body, ticket } = input else { return Next::nothing() };
         let total = entity.map_or(0, |entity| u64::from_be_bytes(entity.state[..].try_into().unwrap()));
         if *verb == "get" {

@@ -194,7 +194,15 @@ impl Handler for Rememberer {
         Borrow::Exclusive
     }
 
-    fn turn(&self, hot: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        hot: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Input::Call { ticket, body, .. } = input else { return Next::nothing() };
         let stored = entity.map_or(0, |entity| number(&entity.state));
         let total = hot.get::<u64>().map_or(stored, |total| *total) + number(body);

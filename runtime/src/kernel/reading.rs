@@ -155,7 +155,7 @@ impl Body {
         out.doing(&self.key, &input);
         let (entity, now) = (self.committed.as_ref(), at.time.now());
         let mut hot = Hot::default();
-        match guarded(|| definition.handler.turn(&mut hot, entity, &Rows::default(), &input, now)) {
+        match guarded(|| definition.handler.turn(&mut hot, &self.key, entity, &Rows::default(), &input, now)) {
             Ok(Next::Commit(commit)) => out.answers.push(read_answer(pending, commit)),
             Ok(Next::Run(work)) => self.start(work, Origin::Read(pending), &definition, at, out),
             Ok(Next::Refuse(error)) => out.answers.push((pending, Err(error))),

@@ -32,7 +32,7 @@ impl Body {
         out.doing(&self.key, &input);
         let now = at.time.now();
         let rows = self.rows(None);
-        let next = guarded(|| definition.handler.turn(&mut self.hot, self.tip.as_ref(), &rows, &input, now));
+        let next = guarded(|| definition.handler.turn(&mut self.hot, &self.key, self.tip.as_ref(), &rows, &input, now));
         match next {
             Ok(Next::Commit(commit)) => self.stack(source, commit, &definition, at, out),
             Ok(Next::Run(work)) => self.run_own(source, work, &definition, at, out),

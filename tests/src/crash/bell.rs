@@ -80,7 +80,15 @@ impl Handler for Bell {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        now: Millis,
+    ) -> Next {
         let Some(past) = entity.map_or(Some(Past::default()), |entity| Past::decode(&entity.head)) else {
             return Next::Park("a bell's record has three counts".into());
         };

@@ -70,7 +70,7 @@ impl Handler for Counter {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let count = entity.map_or(0, Self::count);
         match input {
             Input::Call { verb, body, ticket } => Self::call(count, verb, body, *ticket),

@@ -84,7 +84,15 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Some(pieces) = entity.map_or(Some(Pieces::default()), |entity| Pieces::decode(&entity.head)) else {
             return Next::Park("a worker's record is cut".into());
         };

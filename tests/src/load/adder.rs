@@ -35,7 +35,15 @@ impl Handler for Adder {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Input::Call { body, ticket, .. } = input else { return Next::nothing() };
         let count = entity.and_then(|entity| entity.state.first_chunk()).map_or(0, |count| u64::from_be_bytes(*count));
         let mut state = BytesMut::with_capacity(STATE_BYTES);

@@ -46,7 +46,15 @@ impl Handler for Bell {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         match (input, entity.and_then(|entity| Rung::decode(&entity.state))) {
             (Input::Alarm { at }, Some(rung)) => {
                 let state = Some(Rung { times: rung.times + 1, due: at.0 }.encode());

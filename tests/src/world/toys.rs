@@ -128,7 +128,7 @@ impl Handler for Toy {
         self.verbs.get(verb).map_or(Borrow::Exclusive, |(borrow, _)| *borrow)
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let turn = Turn { entity, rows, input, now };
         match input {
             Input::Call { verb, .. } | Input::Message { verb, .. } => match self.verbs.get(verb.as_str()) {

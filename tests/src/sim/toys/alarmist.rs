@@ -100,7 +100,15 @@ impl Handler for Alarmist {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        now: Millis,
+    ) -> Next {
         let Some(mut alarms) = Alarms::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("no alarms".to_owned());
         };

@@ -49,7 +49,15 @@ impl Handler for Caller {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        _: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         match input {
             Input::Call { verb, body, .. } => asked(verb, body),
             Input::Done { cause: Cause::Call(ticket), outcome: Outcome::Ok(produced), .. } => Next::Commit(Commit {

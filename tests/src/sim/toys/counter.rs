@@ -53,7 +53,7 @@ impl Handler for Counter {
         if verb == "get" { Borrow::Shared } else { Borrow::Exclusive }
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let Some(list) = List::of(entity) else { return Next::Park("not a list".to_owned()) };
         match input {
             Input::Call { verb, body, ticket } => self.asked(list, verb, body, Some(*ticket)),

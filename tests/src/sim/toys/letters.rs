@@ -34,7 +34,15 @@ impl Handler for Letters {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Some(mut pile) = Pile::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("not a pile".to_owned());
         };

@@ -68,7 +68,15 @@ impl Handler for Line {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, rows: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        rows: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Some(queue) = Queue::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no queue".to_owned());
         };

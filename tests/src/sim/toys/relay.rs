@@ -86,7 +86,15 @@ impl Handler for Relay {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        _: Millis,
+    ) -> Next {
         let Some(post) = Post::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("not a post".to_owned());
         };

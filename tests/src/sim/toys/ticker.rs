@@ -108,7 +108,15 @@ impl Handler for Ticker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        now: Millis,
+    ) -> Next {
         let Some(beat) = Beat::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no beat".to_owned());
         };

@@ -164,7 +164,15 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &drystone_runtime::Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        now: Millis,
+    ) -> Next {
         let Some(mut job) = Job::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no job".to_owned());
         };

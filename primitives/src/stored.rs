@@ -1,0 +1,62 @@
+//! What can be stored, and how: JSON, so that `sqlite3 app.db` shows it.
+
+use bytes::Bytes;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Anything that serde can write and read back, and that may move between threads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored: it is not `Serialize + Deserialize`",
+    label = "not `Serialize + Deserialize`",
+    note = "add `#[derive(serde::Serialize, serde::Deserialize)]` to it; it and every type in it needs both, and must be `Send + 'static`"
+)]
+pub trait Stored: Serialize + DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Stored for T {}
+
+/// An error that reaches a caller: it is stored and sent, so it is serde.
+#[diagnostic::on_unimplemented(
+    message = "the error `{Self}` cannot travel to the caller: it is not `Serialize + Deserialize`",
+    label = "not `Serialize + Deserialize`",
+    note = "derive both for it, or return `Result<_, drystone::Failure>`: `?` turns any error (anyhow's too) into a `Failure`"
+)]
+pub trait StoredError: Serialize + DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
+
+/// Writes a value; the reason if it cannot be written (a map whose keys are not text).
+pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| error.to_string())
+}
+
+/// Reads a value; the path and the reason if it is something else: `items[3].qty: invalid type …`.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (path, reason) = (error.path().to_string(), error.into_inner());
+        if path == "." { reason.to_string() } else { format!("{path}: {reason}") }
+    })?;
+    reader.end().map_err(|error| error.to_string())?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// E10
+    #[test]
+    fn what_cannot_be_read_is_named_by_its_path() {
+        let read: Result<BTreeMap<String, Vec<u32>>, String> = decode(br#"{"items":[1,2,"x"]}"#);
+        assert!(read.unwrap_err().starts_with("items[2]: invalid type"));
+        assert!(decode::<u32>(b"1 2").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_why() {
+        assert!(encode(&BTreeMap::from([((1, 2), 3)])).unwrap_err().contains("key must be a string"));
+    }
+}
