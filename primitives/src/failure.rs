@@ -39,7 +39,7 @@ impl Failure {
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        let causes = std::iter::successors(error.source(), |cause| cause.source());
+        let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
         Self { message: error.to_string(), chain: causes.map(ToString::to_string).collect() }
     }
 }

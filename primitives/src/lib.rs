@@ -1,13 +1,64 @@
 //! Typed, durable building blocks for Rust that stand without a server.
-//!
-//! This crate is where application authors begin. The kernel below it is complete and re-exported as
-//! [`runtime`]: one durable entity per key, pure turns, one commit each. The typed primitives are built on it.
-//!
-//! ```
-//! use drystone::d;
-//!
-//! assert_eq!(d!("1h 30m"), std::time::Duration::from_secs(5_400));
-//! ```
+
+mod app;
+mod args;
+mod call;
+mod context;
+mod dead_letters;
+mod error;
+mod failure;
+mod handle;
+mod handler;
+pub mod kind;
+pub mod kinds;
+pub mod literal;
+mod primitive;
+mod registrar;
+mod retry;
+mod services;
+mod stored;
+pub mod testing;
+mod timestamp;
+mod view;
 
 pub use drystone_macros::d;
-pub use drystone_runtime as runtime;
+pub use drystone_runtime::{self as runtime, Error};
+
+pub use app::{Builder, Runtime, Start};
+pub use call::{Call, Calling};
+pub use context::Context;
+pub use error::CallError;
+pub use failure::{Failure, Never};
+pub use handle::Handle;
+pub use kind::Started;
+pub use primitive::{Client, PartOf, Primitive, Primitives};
+pub use retry::Retry;
+pub use services::Provide;
+pub use stored::{Stored, StoredError};
+pub use timestamp::Timestamp;
+pub use view::{Meta, View};
+
+pub(crate) use args::{Args, Params};
+pub(crate) use call::{Address, Desk};
+pub(crate) use primitive::{App, Env, Runs};
+pub(crate) use registrar::Registrar;
+pub(crate) use stored::{decode, encode};
+
+/// What the code that the macros make is written with, and what a kind of one's own names. Authors of apps need nothing of
+/// it.
+pub mod author {
+    pub use bytes::Bytes;
+
+    pub use crate::{
+        args::{Args, Params},
+        call::{Address, Desk},
+        handler::COMMON_VERBS,
+        primitive::{
+            Action, App, Code, Env, Fallback, Given, HookCode, Making, Probe, Pure, Running, Runs, TakenBy, Thrown,
+            action_ended, fold, hook_ended, not_a_verb, nothing, read_answer, read_error, returned, sendable,
+        },
+        registrar::Registrar,
+        services::Same,
+        stored::{decode, encode},
+    };
+}

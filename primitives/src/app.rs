@@ -1,0 +1,199 @@
+//! A running app: the store, the kernel over it, and the typed client.
+
+use std::{fmt, marker::PhantomData, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+use drystone_runtime::{
+    Driver, Kernel, Key, Options, Store,
+    driver::TokioDriver,
+    kernel::{Explain, Report},
+    store::{Memory, Sqlite, SqliteOptions, StoreError, StoreErrorKind},
+};
+
+use crate::{App, Desk, Error, Primitives, Registrar, Timestamp, call::SHARED_SPACE, view::View};
+
+/// A running app. Begin with [`Runtime::sqlite`].
+///
+/// Dropped without [`shutdown`](Self::shutdown), everything stops as if the process had died, and goes on when the store is
+/// opened again.
+pub struct Runtime<A = ()> {
+    kernel: Kernel,
+    report: Report,
+    is_shared: bool,
+    app: PhantomData<fn() -> A>,
+}
+
+impl Runtime<()> {
+    /// An app whose state lives in one SQLite file, which is made if it is not there.
+    pub fn sqlite(path: impl Into<PathBuf>) -> Builder<()> {
+        Builder::new(Place::Sqlite(path.into()))
+    }
+
+    /// An app whose state lives in memory and is gone with it.
+    pub fn memory() -> Builder<()> {
+        Builder::new(Place::Memory)
+    }
+
+    /// An app over any store.
+    pub fn store(store: Arc<dyn Store>) -> Builder<()> {
+        Builder::new(Place::Store(store))
+    }
+}
+
+/// An app that is not started yet.
+pub struct Builder<D> {
+    place: Place,
+    services: D,
+    options: Options,
+    driver: Option<Arc<dyn Driver>>,
+    is_shared: bool,
+}
+
+enum Place {
+    Sqlite(PathBuf),
+    Memory,
+    Store(Arc<dyn Store>),
+}
+
+impl Place {
+    fn open(self, driver: &Arc<dyn Driver>) -> Result<Arc<dyn Store>, Error> {
+        Ok(match self {
+            Self::Sqlite(path) => Arc::new(Sqlite::open(path, SqliteOptions::default())?),
+            Self::Memory => {
+                let driver = driver.clone();
+                Arc::new(Memory::new(move || driver.now(), 1))
+            }
+            Self::Store(store) => store,
+        })
+    }
+}
+
+impl Builder<()> {
+    fn new(place: Place) -> Self {
+        Self { place, services: (), options: Options::default(), driver: None, is_shared: true }
+    }
+}
+
+impl<D: Send + Sync + 'static> Builder<D> {
+    /// With these services: a struct with `#[derive(Services)]`.
+    pub fn services<S: Send + Sync + 'static>(self, services: S) -> Builder<S> {
+        let Self { place, options, driver, is_shared, .. } = self;
+        Builder { place, services, options, driver, is_shared }
+    }
+
+    /// With other bounds and paces than the defaults.
+    #[must_use]
+    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// With one space of keys per primitive, so that a cart and a user may both have the key `"7"` (E2). Without it all
+    /// share one, and a key belongs to one primitive. It is a part of every key: choose before the first start.
+    #[must_use]
+    pub fn separate_keys(mut self) -> Self {
+        self.is_shared = false;
+        self
+    }
+
+    /// With time and threads of one's own.
+    #[must_use]
+    pub fn driver(mut self, driver: Arc<dyn Driver>) -> Self {
+        self.driver = Some(driver);
+        self
+    }
+
+    /// Opens the store and goes on with everything in it; await it.
+    pub fn start<A: App<D>>(self) -> Start<A> {
+        let mut registrar = Registrar::new(self.services, self.is_shared);
+        A::register(&mut registrar);
+        let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
+        Start(Box::pin(async move {
+            let registry = crate::dead_letters::registered(registrar.finish()?);
+            let driver = driver.map_or_else(real_driver, Ok)?;
+            let (kernel, report) = Kernel::open(place.open(&driver)?, registry, driver, options).await?;
+            Ok(Runtime { kernel, report, is_shared, app: PhantomData })
+        }))
+    }
+}
+
+fn real_driver() -> Result<Arc<dyn Driver>, Error> {
+    let failed = |error: std::io::Error| StoreError::new(StoreErrorKind::Unavailable, error.to_string());
+    Ok(Arc::new(TokioDriver::new().map_err(failed)?))
+}
+
+/// An app on its way up: await it.
+#[must_use = "an app does not start until it is awaited"]
+pub struct Start<A>(Pin<Box<dyn Future<Output = Result<Runtime<A>, Error>> + Send>>);
+
+impl<A> IntoFuture for Start<A> {
+    type Output = Result<Runtime<A>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.0
+    }
+}
+
+impl<A: Primitives> Runtime<A> {
+    /// The typed client: one method per primitive.
+    pub fn client(&self) -> A::Client {
+        A::client(Desk::outside(self.kernel.clone(), self.is_shared))
+    }
+
+    /// What was found when the store was opened (R1).
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// What a key waits for. With separate keys, ask a handle: `client.cart("7").explain()`.
+    pub async fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
+        self.kernel.explain(&shared_key(key)?).await
+    }
+
+    /// Everything stored under a key. With separate keys, ask a handle.
+    pub async fn view(&self, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
+        Ok(self.kernel.view(&shared_key(key)?).await?.map(View::from))
+    }
+
+    /// Lets a parked entity go on, once what parked it is mended. `false` if it was not parked.
+    pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.kernel.unpark(&shared_key(key)?).await
+    }
+
+    /// Our time: it never goes back (A5).
+    pub fn now(&self) -> Timestamp {
+        self.kernel.now().into()
+    }
+
+    /// The kernel below, untyped.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Ends in order (R2): no new calls or alarms; code that runs gets `limit` to end; nothing counts as a crash.
+    pub async fn shutdown(self, limit: Duration) -> Result<(), Error> {
+        self.kernel.shutdown(limit).await
+    }
+}
+
+fn shared_key(key: impl AsRef<[u8]>) -> Result<Key, Error> {
+    Key::new(SHARED_SPACE, key.as_ref().to_vec())
+}
+
+impl<A> fmt::Debug for Runtime<A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Runtime").field("kernel", &self.kernel).finish_non_exhaustive()
+    }
+}
+
+impl<D> fmt::Debug for Builder<D> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Builder").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl<A> fmt::Debug for Start<A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Start")
+    }
+}

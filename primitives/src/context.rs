@@ -1,0 +1,169 @@
+//! What an entity's code may ask and say (E14).
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use drystone_runtime::{Change, Cx, Lifecycle, Message, Millis, Name};
+use serde::Serialize;
+
+use crate::{Call, Desk, Error, Timestamp, encode};
+
+/// The circumstances of the code that runs: take it as a parameter, `cx: &Context`.
+///
+/// What the code says through it (an alarm, an event, a message) happens with the commit of its success, or not at all
+/// (E5).
+pub struct Context {
+    cx: Cx,
+    is_shared: bool,
+    run_count: u64,
+    outbox: Outbox,
+}
+
+/// Where code puts what it says until its commit.
+#[derive(Clone, Default)]
+pub(crate) struct Outbox(Arc<Mutex<Said>>);
+
+/// What code said while it ran.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) alarm: Change<Millis>,
+    pub(crate) send: Vec<Message>,
+    pub(crate) emit: Vec<Lifecycle>,
+    /// The first thing that could not be said; the code fails with it.
+    pub(crate) error: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(cx: Cx, is_shared: bool, run_count: u64) -> Self {
+        Self { cx, is_shared, run_count, outbox: Outbox::default() }
+    }
+
+    /// The entity's key.
+    pub fn key(&self) -> &[u8] {
+        &self.cx.key.key
+    }
+
+    /// The entity's key as text, with what is not UTF-8 replaced.
+    pub fn key_text(&self) -> String {
+        String::from_utf8_lossy(self.key()).into_owned()
+    }
+
+    /// The name of its definition: its field in the app.
+    pub fn definition(&self) -> &str {
+        &self.cx.definition
+    }
+
+    /// When this attempt started.
+    pub fn now(&self) -> Timestamp {
+        self.cx.now.into()
+    }
+
+    /// Which attempt this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.cx.attempt
+    }
+
+    /// The name of this piece of work, unique in the store and the same over retries and restarts: an
+    /// idempotency key for the outside.
+    pub fn work_id(&self) -> String {
+        match self.cx.id {
+            Some(id) => format!("{}-{:x}-{}", self.cx.definition, id.0, self.cx.work),
+            None => format!("{}-new-{}", self.cx.definition, self.cx.work),
+        }
+    }
+
+    /// How often the hook of this kind has succeeded before.
+    pub fn run_count(&self) -> u64 {
+        self.run_count
+    }
+
+    /// A number that grows with every owner and commit of the entity: whoever acts outside can refuse a lower one.
+    pub fn fencing_token(&self) -> u64 {
+        self.cx.fence.0
+    }
+
+    /// Says that the code is alive: silence is counted from here.
+    pub fn heartbeat(&self) {
+        self.cx.heartbeat();
+    }
+
+    /// Wakes the entity after `span`; replaces an alarm set before (A1).
+    pub fn alarm_in(&self, span: Duration) {
+        self.outbox.said().alarm = Change::Set(self.cx.now.after(span));
+    }
+
+    /// Wakes the entity at `time`; at once if that is past.
+    pub fn alarm_at(&self, time: Timestamp) {
+        self.outbox.said().alarm = Change::Set(time.into());
+    }
+
+    /// Takes the alarm back.
+    pub fn clear_alarm(&self) {
+        self.outbox.said().alarm = Change::Clear;
+    }
+
+    /// Tells listeners, after the commit (E15). The fields of `particulars` become the event's.
+    pub fn emit(&self, name: impl Into<Name>, particulars: &impl Serialize) {
+        match fields(particulars) {
+            Ok(fields) => self.outbox.said().emit.push(Lifecycle { name: name.into(), fields }),
+            Err(reason) => self.outbox.refuse(reason),
+        }
+    }
+
+    /// What was said, once the code has ended.
+    pub(crate) fn take_said(&self) -> Said {
+        std::mem::take(&mut self.outbox.said())
+    }
+
+    pub(crate) fn outbox(&self) -> Outbox {
+        self.outbox.clone()
+    }
+
+    /// Where calls are made, with this entity among those who wait.
+    pub(crate) fn desk(&self) -> Desk {
+        Desk::inside(self.cx.clone(), self.is_shared)
+    }
+
+    pub(crate) async fn rows(&self, range: drystone_runtime::Range) -> Result<Vec<drystone_runtime::Row>, Error> {
+        self.cx.rows(range).await
+    }
+}
+
+impl Outbox {
+    pub(crate) fn send<T, E>(&self, call: Call<T, E>) {
+        match call.into_message() {
+            Ok(message) => self.said().send.push(message),
+            Err(error) => self.refuse(error.to_string()),
+        }
+    }
+
+    fn refuse(&self, reason: String) {
+        self.said().error.get_or_insert(reason);
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The fields of a struct or a map, each as JSON; anything else is one field, `value`.
+pub(crate) fn fields(particulars: &impl Serialize) -> Result<BTreeMap<Name, Bytes>, String> {
+    let value = serde_json::to_value(particulars).map_err(|error| error.to_string())?;
+    let fields = match value {
+        serde_json::Value::Object(fields) => fields.into_iter().collect(),
+        serde_json::Value::Null => Vec::new(),
+        other => vec![("value".to_owned(), other)],
+    };
+    fields.into_iter().map(|(name, value)| Ok((Name::from(name), encode(&value)?))).collect()
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.cx, out)
+    }
+}

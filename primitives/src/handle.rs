@@ -1,0 +1,108 @@
+//! What every entity can be asked, whatever its kind.
+
+use std::{fmt, marker::PhantomData};
+
+use crate::{
+    Address, Args, Call, CallError, Error, Never, Primitive, Stored, decode,
+    kind::{Kind, Started},
+    runtime::kernel::Explain,
+    view::View,
+};
+
+/// One key of a primitive: the verbs of every entity. The kind's own verbs and the author's actions are on the handle that
+/// `client.cart("key")` gives, which dereferences to this.
+pub struct Handle<T> {
+    address: Address,
+    primitive: PhantomData<fn() -> T>,
+}
+
+impl<T: Primitive> Handle<T> {
+    /// The handle of an address.
+    pub fn new(address: Address) -> Self {
+        Self { address, primitive: PhantomData }
+    }
+
+    /// Binds the key, with this state (E1). On a key that is bound nothing is overwritten: see [`Started`].
+    pub fn start(&self, state: T) -> Call<Started> {
+        self.address.call("start", Args::new().put(&state))
+    }
+
+    /// Sets the state, in any status; waits for code that holds it.
+    pub fn replace(&self, state: T) -> Call<()> {
+        self.address.call("replace", Args::new().put(&state))
+    }
+
+    /// The state as it is stored; `None` if the key is unbound.
+    pub fn state(&self) -> Call<Option<T>> {
+        Call::new(&self.address, "state", Args::new(), decode::<Option<T>>, decode::<Never>)
+    }
+
+    /// Where it stands; `None` if the key is unbound.
+    pub fn status(&self) -> Call<Option<<T::Kind as Kind>::Status>> {
+        self.address.call("status", Args::new())
+    }
+
+    /// Ends the entity (E8): accepted at once, and durable when this answers. A `#[destroy]` runs first, and is tried
+    /// again if it fails; then everything goes, and the key is free. `false` if nothing was bound.
+    pub fn destroy(&self) -> Call<bool> {
+        self.address.call("destroy", Args::new())
+    }
+
+    /// Ends the entity without its `#[destroy]`.
+    pub fn force_destroy(&self) -> Call<bool> {
+        self.address.call("force_destroy", Args::new())
+    }
+
+    /// What it waits for.
+    pub async fn explain(&self) -> Result<Explain, Error> {
+        self.address.kernel().ok_or_else(outside_only)?.explain(&self.address.full_key()?).await
+    }
+
+    /// Everything stored of it: `primitive:type`, `name`, `state`, `config` and `meta`; `None` if the key is unbound.
+    pub async fn view(&self) -> Result<Option<View>, Error> {
+        let kernel = self.address.kernel().ok_or_else(outside_only)?;
+        Ok(kernel.view(&self.address.full_key()?).await?.map(View::from))
+    }
+
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        self.address.key()
+    }
+
+    /// The address, for the verbs of a kind.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+fn outside_only() -> Error {
+    let reason = "it can be asked by code outside of entities only".to_owned();
+    Error::Malformed { verb: "explain".to_owned(), reason }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        Self { address: self.address.clone(), primitive: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.address, out)
+    }
+}
+
+/// For calls whose error is never the author's: `?` on them gives an [`Error`].
+impl From<CallError<Never>> for Error {
+    fn from(error: CallError<Never>) -> Self {
+        match error {
+            CallError::Failed(never) => match never {},
+            CallError::Fault(error) => error,
+        }
+    }
+}
+
+const _: fn() = || {
+    fn is_stored<T: Stored>() {}
+    is_stored::<Started>();
+};

@@ -1,0 +1,89 @@
+//! The end of an entity: accepted at once; its `#[destroy]` runs as work, and then everything goes in one commit (E8).
+
+use bytes::Bytes;
+use drystone_runtime::{Millis, Next, Outcome, Status, Ticket};
+
+use super::{
+    Author, Record,
+    head::Ending,
+    memory::Memory,
+    turning::{Halt, Open, Turned, ended, reply},
+    verbs::Verb,
+};
+use crate::{
+    Runs,
+    kind::{Answer, Ended},
+};
+
+impl<T, D, A> Author<T, D, A>
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn called_while_ending(
+        &self,
+        ending: Ending,
+        memory: &mut Memory<T, Record<T>>,
+        open: Open<'_, Record<T>>,
+        verb: Verb,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        match verb {
+            Verb::Destroy { force: true } => self.destroy(memory, open, true, ticket),
+            // Given up: asked again, it is tried again.
+            Verb::Destroy { force: false } if ending.at.is_none() => self.destroy(memory, open, false, ticket),
+            Verb::Destroy { force: false } => Ok(reply(ticket, Bytes::from_static(b"true"))),
+            Verb::State | Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
+            _ => Err(Halt::Destroyed),
+        }
+    }
+
+    pub(super) fn destroy(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        mut open: Open<'_, Record<T>>,
+        force: bool,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        let answer = Answer::Now(Bytes::from_static(b"true"));
+        if force || !T::CODE.has_destroy {
+            open.turn.destroy();
+        } else {
+            let now = open.turn.now;
+            open.ending = Some(Ending::begin(now));
+            open.applying = None;
+            open.turn.set_status(Status::live("ending"));
+            open.turn.set_alarm(Some(now));
+        }
+        self.close(memory, open, Some(answer), ticket)
+    }
+
+    pub(super) fn destroy_done(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        mut open: Open<'_, Record<T>>,
+        outcome: &Outcome,
+        now: Millis,
+    ) -> Turned {
+        let Some(mut ending) = open.ending.take() else { return Ok(Next::nothing()) };
+        match (outcome, ended(outcome)) {
+            (Outcome::Ok(produced), _) => {
+                self.say(&mut open, produced);
+                open.turn.destroy();
+            }
+            (_, Ended::Failed(error)) => ending.failed(error, now),
+            (_, Ended::Exhausted(error)) => {
+                ending.at = None;
+                ending.error = Some(error);
+            }
+            (_, Ended::Ok) => {}
+        }
+        if ending.at.is_none() {
+            open.turn.set_status(Status::failing("destroy failed"));
+        }
+        open.turn.set_alarm(ending.alarm());
+        open.ending = Some(ending);
+        self.close(memory, open, None, None)
+    }
+}

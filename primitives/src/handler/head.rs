@@ -1,0 +1,62 @@
+//! What is stored beside the author's struct: the kind's record, and what all kinds have in common.
+
+use drystone_runtime::Millis;
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, Retry, d};
+
+/// The head of an entity.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Head<R> {
+    pub(super) record: R,
+    /// It is being destroyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ending: Option<Ending>,
+    /// A hook returned a value that is to be applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) applying: Option<Applying>,
+}
+
+/// An entity on its way out: its `#[destroy]` runs until it succeeds, or is given up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub(super) attempt: u32,
+    /// Not before this time; never if it was given up.
+    pub(super) at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Failure>,
+}
+
+/// How often, and with what pauses, a `#[destroy]` is tried.
+const DESTROY_RETRY: Retry = Retry::exponential(d!("1s")).capped(d!("1m")).attempts(5);
+
+impl Ending {
+    pub(super) fn begin(now: Millis) -> Self {
+        Self { attempt: 1, at: Some(now.0), error: None }
+    }
+
+    /// The hook failed: when it is tried again, if it is.
+    pub(super) fn failed(&mut self, error: Failure, now: Millis) {
+        let pause = DESTROY_RETRY.pause_after(self.attempt, u64::from(self.attempt));
+        self.at = pause.map(|pause| now.after(pause).0);
+        self.attempt += 1;
+        self.error = Some(error);
+    }
+
+    pub(super) fn is_due(&self, now: Millis) -> bool {
+        self.at.is_some_and(|at| at <= now.0)
+    }
+
+    pub(super) fn alarm(&self) -> Option<Millis> {
+        self.at.map(Millis)
+    }
+}
+
+/// A value that a `&self` hook returned, until `#[apply]` has taken it into the struct.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Applying {
+    pub(super) hook: String,
+    pub(super) number: u64,
+    pub(super) attempt: u32,
+    pub(super) value: Box<serde_json::value::RawValue>,
+}

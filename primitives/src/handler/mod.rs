@@ -1,0 +1,114 @@
+//! The one handler behind every primitive: it joins a kind's pure functions and the author's code to the kernel's trait.
+//!
+//! What all kinds have in common is here: binding (E1), the author's actions (E3, E5), `start`, `replace`, `state`,
+//! `status` and `destroy` (E8), values that are applied afterwards. A kind sees its [`Turn`] alone.
+
+mod ending;
+mod head;
+mod memory;
+mod running;
+mod turning;
+mod verbs;
+
+use std::{marker::PhantomData, pin::Pin, sync::Arc};
+
+use drystone_runtime::{
+    Borrow, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Work,
+};
+
+use self::{
+    memory::Memory,
+    turning::Seen,
+    verbs::{OWN_VERBS, Verb},
+};
+use crate::{
+    Error, Primitive, Runs,
+    call::space_of,
+    encode,
+    kind::{Kind, Turn},
+};
+
+pub use verbs::COMMON_VERBS;
+
+/// The handler of one definition.
+pub(crate) struct Author<T: Primitive, D, A> {
+    name: Name,
+    kind: T::Kind,
+    services: Arc<D>,
+    is_shared: bool,
+    app: PhantomData<fn() -> A>,
+}
+
+/// The definition of a primitive, under the name of its field.
+pub(crate) fn define<T, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    let name = Name::new(name).checked()?;
+    let kind = T::kind();
+    let config = encode(&kind).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
+    let space = space_of(&name, is_shared);
+    let handler = Author::<T, D, A> { name: name.clone(), kind, services, is_shared, app: PhantomData };
+    Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
+}
+
+type Record<T> = <<T as Primitive>::Kind as Kind>::Record;
+
+impl<T, D, A> Handler for Author<T, D, A>
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    fn borrow(&self, verb: &str) -> Borrow {
+        match self.verb(verb) {
+            Some(Verb::Replace) => Borrow::Exclusive,
+            Some(Verb::Action(action)) if action.writes => Borrow::Exclusive,
+            Some(Verb::Action(_)) => Borrow::Shared,
+            _ => Borrow::None,
+        }
+    }
+
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        let memory = Memory::of(hot);
+        self.take(memory, Seen { key, entity, rows, now }, input)
+    }
+
+    fn work(&self, hot: &mut Hot, entity: &Entity, _: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        let memory = Memory::<T, Record<T>>::of(hot);
+        match memory.head(&entity.head) {
+            Ok(head) => Needed::Ready(self.listed(head, entity, now)),
+            // The kernel parks the entity with this; it is not lost quietly (E10).
+            Err(reason) => panic!("its record cannot be read: {reason}"),
+        }
+    }
+
+    fn run(
+        &self,
+        hot: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        self.start(hot, entity, work, cx)
+    }
+}
+
+impl<T: Primitive, D, A> Author<T, D, A> {
+    fn unknown(&self, verb: &str) -> Error {
+        let actions = T::CODE.actions.iter().map(|action| action.name);
+        let known = OWN_VERBS.iter().chain(T::Kind::VERBS).copied().chain(actions);
+        Error::UnknownVerb {
+            definition: self.name.to_string(),
+            verb: verb.to_owned(),
+            known: known.map(str::to_owned).collect(),
+        }
+    }
+
+    fn turn_of<'a>(&self, record: Record<T>, seen: &Seen<'a>) -> Turn<'a, Record<T>> {
+        let author = crate::kind::Author { code: T::CODE, reduce: T::reduce, check_item: T::check_item };
+        Turn::new(record, seen.now, seen.key, seen.entity, seen.rows, author)
+    }
+}

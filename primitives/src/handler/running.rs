@@ -1,0 +1,254 @@
+//! Running the author's code: the state is lent to it, and what it leaves is checked and brought back.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, Name, Outcome, Produced, Work};
+
+use super::{Author, Record, head::Applying, memory::Memory};
+use crate::{
+    Context, Env, Primitive, Runs, decode, encode,
+    kind::{Input, Items, Kind},
+    primitive::{Action, Given, Thrown},
+};
+
+/// Rows read at once for a hook.
+const ITEMS_PAGE: u32 = 1_000;
+
+/// A piece of work, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piecework<'a> {
+    /// An action of a caller's: `action:put`.
+    Action,
+    /// A state in the making, for a verb of the kind's: `init:add`.
+    Init(&'a str),
+    /// A value to be applied: `apply/7`.
+    Apply(u64),
+    /// The last thing an entity does: `destroy/1`.
+    Destroy,
+    /// A hook of the kind's: `flush/7`.
+    Hook(&'a str, u64),
+}
+
+impl<'a> Piecework<'a> {
+    pub(super) fn parse(name: &'a str) -> Self {
+        if let Some(verb) = name.strip_prefix("init:") {
+            return Self::Init(verb);
+        }
+        match name.rsplit_once('/').and_then(|(hook, number)| Some((hook, number.parse().ok()?))) {
+            Some(("apply", number)) => Self::Apply(number),
+            Some(("destroy", _)) => Self::Destroy,
+            Some((hook, number)) => Self::Hook(hook, number),
+            None => Self::Action,
+        }
+    }
+}
+
+/// The code of an action.
+pub(super) fn action(action: &Action, body: &Bytes) -> Work {
+    let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
+    let name = Name::from(format!("action:{}", action.name));
+    Work { borrow, pure: action.pure, input: body.clone(), ..Work::new(name) }
+}
+
+/// The making of a state, for a verb of the kind's.
+pub(super) fn init<T: Primitive>(verb: &str, body: &Bytes) -> Work {
+    let pure = T::CODE.init.unwrap_or_default();
+    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}"))) }
+}
+
+/// The applying of a value.
+pub(super) fn apply(applying: &Applying) -> Work {
+    let input = Bytes::copy_from_slice(applying.value.get().as_bytes());
+    let name = Name::from(format!("apply/{}", applying.number));
+    Work { attempt: applying.attempt, borrow: Borrow::Exclusive, input, ..Work::new(name) }
+}
+
+/// What code is run, and on what.
+enum Task {
+    /// `&mut self`, under this name.
+    Write(String),
+    /// `&self`.
+    Read(String),
+    /// No struct yet: only a state is made.
+    Make,
+}
+
+impl<T, D, A> Author<T, D, A>
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn start(
+        &self,
+        hot: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
+        let run_count = entity.map_or(0, |entity| self.run_count(&mut memory, entity));
+        let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, run_count));
+        let task = task_of(work);
+        let lent = match (&task, entity) {
+            (Task::Make, _) | (_, None) => Ok(None),
+            (_, Some(entity)) => memory.take_state(&entity.state).map(|state| Some((entity.state.clone(), state))),
+        };
+        let work = work.clone();
+        Box::pin(async move {
+            match lent {
+                Ok(lent) => run(memory, lent, task, work, env).await,
+                Err(reason) => refused(&reason),
+            }
+        })
+    }
+
+    fn run_count(&self, memory: &mut Memory<T, Record<T>>, entity: &Entity) -> u64 {
+        memory.head(&entity.head).map_or(0, |head| self.kind.run_count(&head.record))
+    }
+}
+
+fn task_of(work: &Work) -> Task {
+    let name = work.id.as_str();
+    let code = match Piecework::parse(name) {
+        Piecework::Init(_) => return Task::Make,
+        Piecework::Action => name.strip_prefix("action:").unwrap_or(name).to_owned(),
+        Piecework::Apply(_) => "#apply".to_owned(),
+        Piecework::Destroy => "#destroy".to_owned(),
+        Piecework::Hook(hook, _) => format!("#{hook}"),
+    };
+    if work.borrow == Borrow::Exclusive { Task::Write(code) } else { Task::Read(code) }
+}
+
+async fn run<T, D, A>(
+    mut memory: Memory<T, Record<T>>,
+    lent: Option<(Bytes, T)>,
+    task: Task,
+    work: Work,
+    env: Env<D, A>,
+) -> Outcome
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    let (before, mut state) = match lent {
+        Some((bytes, state)) => (Some(bytes), state),
+        None => match make(&env).await {
+            Ok(state) => (None, state),
+            Err(thrown) => return failed(thrown),
+        },
+    };
+    let returned = match &task {
+        // The kind's verb gets its own input back.
+        Task::Make => Ok(work.input.clone()),
+        Task::Write(name) => match given(&work, &env).await {
+            Ok(given) => state.write(name, given, &env).await,
+            Err(reason) => return refused(&reason),
+        },
+        Task::Read(name) => match given(&work, &env).await {
+            Ok(given) => state.read(name, given, &env).await,
+            Err(reason) => return refused(&reason),
+        },
+    };
+    let value = match returned {
+        Ok(value) => value,
+        Err(thrown) => return failed(thrown),
+    };
+    let left = match task {
+        Task::Read(_) => None,
+        Task::Write(_) | Task::Make => match left(&mut memory, before, &state) {
+            Ok(left) => left,
+            Err(reason) => return refused(&reason),
+        },
+    };
+    said::<T, D, A>(&env, Produced { value, state: left, hot: Hot::new(memory), ..Produced::default() })
+}
+
+/// A state that nobody handed in: by `#[init]`, or the default.
+async fn make<T: Runs<D, A>, D, A>(env: &Env<D, A>) -> Result<T, Thrown> {
+    match T::CODE.init {
+        Some(_) => T::init(env).await,
+        None => T::initial().ok_or(Thrown::Unknown),
+    }
+}
+
+/// What the code is given: an action its parameters, a hook what its kind tells it and its items.
+async fn given<D, A>(work: &Work, env: &Env<D, A>) -> Result<Given, String> {
+    if !matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..)) {
+        return Ok(Given { body: work.input.clone(), rows: Vec::new() });
+    }
+    let input: Input = decode(&work.input)?;
+    let body = input.told.map_or_else(Bytes::new, |told| Bytes::copy_from_slice(told.get().as_bytes()));
+    let rows = match input.items {
+        Some(items) => read_items(&items, env.context()).await.map_err(|error| error.to_string())?,
+        None => Vec::new(),
+    };
+    Ok(Given { body, rows })
+}
+
+async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crate::Error> {
+    let (mut rows, mut from) = (Vec::new(), None);
+    loop {
+        let page = context.rows(items.page(from, ITEMS_PAGE)).await?;
+        let Some(last) = page.last().map(|row| row.key.clone()) else { return Ok(rows) };
+        let is_last = page.len() < ITEMS_PAGE as usize;
+        rows.extend(page.into_iter().map(|row| row.body));
+        if is_last {
+            return Ok(rows);
+        }
+        from = Some(after(&last));
+    }
+}
+
+/// The first row key after this one.
+fn after(key: &Bytes) -> Bytes {
+    let mut next = key.to_vec();
+    next.push(0);
+    next.into()
+}
+
+/// The state that code left: written, and read back at once, so that what cannot be read is never stored. `None` if it
+/// is as it was.
+fn left<T: Primitive>(
+    memory: &mut Memory<T, Record<T>>,
+    before: Option<Bytes>,
+    state: &T,
+) -> Result<Option<Bytes>, String> {
+    let bytes = encode(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
+    let read = decode(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
+    memory.set_state(bytes.clone(), read);
+    Ok((before.as_ref() != Some(&bytes)).then_some(bytes))
+}
+
+fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
+    let said = env.context().take_said();
+    if let Some(reason) = said.error {
+        return refused(&reason);
+    }
+    if said.alarm != Change::Keep && !T::Kind::AUTHOR_SETS_ALARM {
+        return refused(&format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
+    }
+    Outcome::Ok(Produced { alarm: said.alarm, send: said.send, emit: said.emit, ..produced })
+}
+
+fn failed(thrown: Thrown) -> Outcome {
+    match thrown {
+        Thrown::Failed(error) => Outcome::Failed(error),
+        Thrown::Malformed(reason) => refused(&reason),
+        Thrown::Unknown => refused("there is no such code"),
+    }
+}
+
+/// What comes before a reason of ours: no JSON text begins so, so that it cannot be an author's error.
+const OURS: u8 = 0;
+
+fn refused(reason: &str) -> Outcome {
+    Outcome::Failed([&[OURS], reason.as_bytes()].concat().into())
+}
+
+/// The reason, if an error is one of ours.
+pub(super) fn malformed(error: &[u8]) -> Option<String> {
+    error.strip_prefix(&[OURS]).map(|reason| String::from_utf8_lossy(reason).into_owned())
+}

@@ -1,0 +1,399 @@
+//! Turns: an input, the kind's or our own answer to it, one commit.
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Borrow, Cause, Change, Commit, Entity, Input, Key, Millis, Next, Outcome, Produced, Rows, Ticket, To, Work,
+};
+
+use super::{
+    Author, Record,
+    head::{Applying, Ending, Head},
+    memory::Memory,
+    running::{self, Piecework, malformed},
+    verbs::Verb,
+};
+use crate::{
+    Error, Failure, Params, Primitive, Runs, decode, encode,
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
+};
+
+/// What a turn sees.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) key: &'a Key,
+    pub(super) entity: Option<&'a Entity>,
+    pub(super) rows: &'a Rows,
+    pub(super) now: Millis,
+}
+
+/// Why a turn does not come to a commit.
+pub(super) enum Halt {
+    Stop(Stop),
+    /// What is stored cannot be read.
+    Park(String),
+    /// Nothing is bound, and this cannot bind it.
+    NotBound,
+    /// It is being destroyed.
+    Destroyed,
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+/// The turn of a bound entity, or of one that it binds, with what is stored beside the record.
+pub(super) struct Open<'a, R> {
+    pub(super) turn: Turn<'a, R>,
+    pub(super) ending: Option<Ending>,
+    pub(super) applying: Option<Applying>,
+    /// The state, if this turn sets it.
+    state: Option<Bytes>,
+}
+
+pub(super) type Turned = Result<Next, Halt>;
+
+impl<T, D, A> Author<T, D, A>
+where
+    T: Runs<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn take(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>, input: &Input) -> Next {
+        let (name, turned) = match input {
+            Input::Call { verb, body, ticket } => (verb.as_str(), self.called(memory, seen, verb, body, Some(*ticket))),
+            Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, verb, body, None)),
+            Input::Alarm { .. } => ("alarm", self.rang(memory, seen)),
+            Input::Done { work, attempt, cause, outcome } => {
+                (work.as_str(), self.done(memory, seen, (work.as_str(), *attempt), cause, outcome))
+            }
+            Input::Gone { .. } => ("gone", Ok(Next::nothing())),
+            Input::Changed => ("changed", self.changed(memory, seen)),
+        };
+        turned.unwrap_or_else(|halt| self.halted(halt, seen.key, name))
+    }
+
+    fn halted(&self, halt: Halt, key: &Key, verb: &str) -> Next {
+        match halt {
+            Halt::Stop(Stop::Read(ranges)) => Next::Read(ranges),
+            Halt::Stop(Stop::Failed(error)) => Next::Refuse(Error::Failed(error)),
+            Halt::Stop(Stop::Refuse(error)) => Next::Refuse(error),
+            Halt::Stop(Stop::Malformed(reason)) => Next::Refuse(Error::Malformed { verb: verb.to_owned(), reason }),
+            Halt::Park(reason) => Next::Park(reason),
+            Halt::NotBound => Next::Refuse(Error::NotBound { key: key.clone() }),
+            Halt::Destroyed => Next::Refuse(Error::Destroyed { key: key.clone() }),
+        }
+    }
+
+    fn called(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'_>,
+        name: &str,
+        body: &Bytes,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        let Some(verb) = self.verb(name) else { return Err(Stop::Refuse(self.unknown(name)).into()) };
+        if seen.entity.is_none() {
+            return self.called_unbound(memory, seen, (name, verb), body, ticket);
+        }
+        let mut open = self.open(memory, seen)?;
+        if let Some(ending) = &open.ending {
+            return self.called_while_ending(ending.clone(), memory, open, verb, ticket);
+        }
+        let answer = match verb {
+            Verb::Start => value(&self.kind.restart(&mut open.turn))?,
+            Verb::Replace => {
+                open.state = Some(state_in::<T>(body)?);
+                Answer::done()
+            }
+            Verb::State => Answer::Now(seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone())),
+            Verb::Status => {
+                let entity = seen.entity.ok_or(Halt::NotBound)?;
+                value(&self.kind.status(&shown(&open.turn.record, entity, seen.now)))?
+            }
+            Verb::Destroy { force } => return self.destroy(memory, open, force, ticket),
+            Verb::Kind { .. } => self.kind.verb(&mut open.turn, name, body)?,
+            Verb::Action(action) => {
+                self.check_state(memory, seen)?;
+                return Ok(Next::Run(running::action(action, body)));
+            }
+        };
+        self.close(memory, open, Some(answer), ticket)
+    }
+
+    fn called_unbound(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'_>,
+        (name, verb): (&str, Verb),
+        body: &Bytes,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        match verb {
+            Verb::Start => {
+                let open = self.born(seen, state_in::<T>(body)?);
+                self.close(memory, open, Some(value(&Started::Started)?), ticket)
+            }
+            Verb::State | Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
+            Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
+            Verb::Action(action) if action.writes && self.can_make() => Ok(Next::Run(running::action(action, body))),
+            Verb::Kind { binds: true } if T::CODE.init.is_some() => Ok(Next::Run(running::init::<T>(name, body))),
+            Verb::Kind { binds: true } => {
+                let state = T::initial().ok_or(Halt::NotBound)?;
+                let mut open = self.born(seen, encode(&state).map_err(Stop::Malformed)?);
+                let answer = self.kind.verb(&mut open.turn, name, body)?;
+                self.close(memory, open, Some(answer), ticket)
+            }
+            Verb::Replace | Verb::Kind { .. } | Verb::Action(_) => Err(Halt::NotBound),
+        }
+    }
+
+    /// Whether a state can be made without being given one (E1).
+    fn can_make(&self) -> bool {
+        T::CODE.init.is_some() || T::initial().is_some()
+    }
+
+    fn rang(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Turned {
+        if seen.entity.is_none() {
+            return Ok(Next::nothing());
+        }
+        self.check_state(memory, seen)?;
+        let mut open = self.open(memory, seen)?;
+        if open.ending.is_none() {
+            self.kind.alarm(&mut open.turn)?;
+        }
+        self.close(memory, open, None, None)
+    }
+
+    fn changed(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Turned {
+        if seen.entity.is_none() {
+            return Ok(Next::nothing());
+        }
+        let mut open = self.open(memory, seen)?;
+        if open.ending.is_none() {
+            self.kind.changed(&mut open.turn);
+        }
+        self.close(memory, open, None, None)
+    }
+
+    fn done(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'_>,
+        (work, attempt): (&str, u32),
+        cause: &Cause,
+        outcome: &Outcome,
+    ) -> Turned {
+        let piece = Piecework::parse(work);
+        match (cause, outcome) {
+            (Cause::Listed, _) => self.work_done(memory, seen, piece, attempt, outcome),
+            (_, Outcome::Ok(produced)) => {
+                let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
+                self.action_done(memory, seen, piece, produced, ticket)
+            }
+            (_, Outcome::Failed(error)) => Err(match malformed(error) {
+                Some(reason) => Stop::Malformed(reason),
+                None => Stop::Failed(error.clone()),
+            }
+            .into()),
+            (_, Outcome::Panicked(message)) => {
+                Err(Stop::Refuse(Error::Panicked { key: seen.key.clone(), message: message.clone() }).into())
+            }
+            (_, Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. }) => {
+                Err(Stop::Refuse(Error::Deadline { key: seen.key.clone() }).into())
+            }
+        }
+    }
+
+    fn action_done(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'_>,
+        piece: Piecework<'_>,
+        produced: &Produced,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        let mut open = match seen.entity {
+            Some(_) => self.open(memory, seen)?,
+            None => self.born(seen, produced.state.clone().ok_or(Halt::NotBound)?),
+        };
+        if open.ending.is_some() {
+            return Err(Halt::Destroyed);
+        }
+        let answer = match piece {
+            Piecework::Init(verb) => self.kind.verb(&mut open.turn, verb, &produced.value)?,
+            _ => {
+                open.state = produced.state.clone().or(open.state);
+                Answer::Now(produced.value.clone())
+            }
+        };
+        self.say(&mut open, produced);
+        self.close(memory, open, Some(answer), ticket)
+    }
+
+    fn work_done(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'_>,
+        piece: Piecework<'_>,
+        attempt: u32,
+        outcome: &Outcome,
+    ) -> Turned {
+        if seen.entity.is_none() {
+            return Ok(Next::nothing());
+        }
+        if let Outcome::Failed(error) = outcome
+            && malformed(error).is_some()
+        {
+            self.check_state(memory, seen)?;
+        }
+        let mut open = self.open(memory, seen)?;
+        match piece {
+            Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
+            Piecework::Apply(_) => self.applied(&mut open, outcome)?,
+            Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
+            Piecework::Action | Piecework::Init(_) => {}
+        }
+        self.close(memory, open, None, None)
+    }
+
+    fn hook_done(
+        &self,
+        open: &mut Open<'_, Record<T>>,
+        (hook, number, attempt): (&str, u64, u32),
+        outcome: &Outcome,
+    ) -> Result<(), Stop> {
+        let applies = T::CODE.hooks.iter().any(|code| code.name == hook && code.applies);
+        if let (Outcome::Ok(produced), true) = (outcome, applies) {
+            let value = decode(&produced.value).map_err(Stop::Malformed)?;
+            open.applying = Some(Applying { hook: hook.to_owned(), number, attempt, value });
+            self.say(open, produced);
+            return Ok(());
+        }
+        let done = Done { hook: hook.to_owned(), number, attempt };
+        self.kind.done(&mut open.turn, &done, ended(outcome))?;
+        if let Outcome::Ok(produced) = outcome {
+            open.state = produced.state.clone();
+            self.say(open, produced);
+        }
+        Ok(())
+    }
+
+    /// What the code said goes with the commit that takes its success.
+    pub(super) fn say(&self, open: &mut Open<'_, Record<T>>, produced: &Produced) {
+        open.turn.commit.send.extend(produced.send.iter().cloned());
+        open.turn.commit.emit.extend(produced.emit.iter().cloned());
+        if produced.alarm != Change::Keep {
+            self.kind.alarm_set(&mut open.turn);
+            open.turn.said_alarm(produced.alarm);
+        }
+    }
+
+    fn applied(&self, open: &mut Open<'_, Record<T>>, outcome: &Outcome) -> Result<(), Stop> {
+        let Some(applying) = open.applying.take() else { return Ok(()) };
+        if let Outcome::Ok(produced) = outcome {
+            open.state = produced.state.clone();
+        }
+        let done = Done { hook: applying.hook, number: applying.number, attempt: applying.attempt };
+        self.kind.done(&mut open.turn, &done, ended(outcome))
+    }
+
+    pub(super) fn listed(&self, head: &Head<Record<T>>, entity: &Entity, now: Millis) -> Vec<Work> {
+        if let Some(ending) = &head.ending {
+            let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
+            return if ending.is_due(now) { vec![work] } else { Vec::new() };
+        }
+        if let Some(applying) = &head.applying {
+            return vec![running::apply(applying)];
+        }
+        let pieces = self.kind.work(&shown(&head.record, entity, now)).into_iter();
+        let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
+        pieces
+            .filter(is_written)
+            .map(|piece| Work { borrow: hook_borrow::<T>(piece.hook), ..piece.into_work() })
+            .collect()
+    }
+
+    fn check_state(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Result<(), Halt> {
+        seen.entity.map_or(Ok(()), |entity| memory.check_state(&entity.state)).map_err(Halt::Park)
+    }
+
+    fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
+        let mut turn = self.turn_of(Record::<T>::default(), &seen);
+        self.kind.born(&mut turn);
+        Open { turn, ending: None, applying: None, state: Some(state) }
+    }
+
+    fn open<'a>(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'a>) -> Result<Open<'a, Record<T>>, Halt> {
+        let entity = seen.entity.ok_or(Halt::NotBound)?;
+        let Head { record, ending, applying } = memory.head(&entity.head).map_err(Halt::Park)?.clone();
+        Ok(Open { turn: self.turn_of(record, &seen), ending, applying, state: None })
+    }
+
+    /// The commit of a turn: the head only if it differs.
+    pub(super) fn close(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        open: Open<'_, Record<T>>,
+        answer: Option<Answer>,
+        ticket: Option<Ticket>,
+    ) -> Turned {
+        let Open { turn, ending, applying, state } = open;
+        let before = turn.entity().map(|entity| entity.head.clone());
+        let Turn { record, mut commit, .. } = turn;
+        let head = Head { record, ending, applying };
+        let bytes = encode(&head).map_err(Stop::Malformed)?;
+        if before.as_ref() != Some(&bytes) {
+            commit.head = Some(bytes.clone());
+            memory.set_head(bytes, head);
+        }
+        commit.state = state;
+        match (answer, ticket) {
+            (Some(Answer::Now(value)), Some(ticket)) => commit.replies.push((To::Ticket(ticket), Ok(value))),
+            (Some(Answer::Held(name)), Some(_)) => commit.hold = Some(name),
+            _ => {}
+        }
+        Ok(Next::Commit(commit))
+    }
+}
+
+fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Shown<'a, R> {
+    Shown { record, word: &entity.status.word, alarm: entity.alarm.map(Into::into), now: now.into() }
+}
+
+fn hook_borrow<T: Primitive>(hook: &str) -> Borrow {
+    let writes = T::CODE.hooks.iter().any(|code| code.name == hook && code.writes);
+    if writes { Borrow::Exclusive } else { Borrow::Shared }
+}
+
+/// The state that a caller hands in, read once and written as we write it.
+fn state_in<T: Primitive>(body: &[u8]) -> Result<Bytes, Stop> {
+    let state: T = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+    let bytes = encode(&state).map_err(Stop::Malformed)?;
+    decode::<T>(&bytes).map_err(|reason| Stop::Malformed(format!("the state could not be read back: {reason}")))?;
+    Ok(bytes)
+}
+
+fn value<V: crate::Stored>(value: &V) -> Result<Answer, Stop> {
+    Answer::value(value)
+}
+
+pub(super) fn reply(ticket: Option<Ticket>, value: Bytes) -> Next {
+    Next::Commit(ticket.map_or_else(Commit::default, |ticket| Commit::reply(ticket, Ok(value))))
+}
+
+pub(super) fn ended(outcome: &Outcome) -> Ended {
+    match outcome {
+        Outcome::Ok(_) => Ended::Ok,
+        Outcome::Failed(error) => Ended::Failed(match malformed(error) {
+            Some(reason) => reason.into(),
+            None => decode(error).unwrap_or_else(|_| Failure::from("it failed, and its error cannot be read")),
+        }),
+        Outcome::Panicked(message) => Ended::Failed(format!("it panicked: {message}").into()),
+        Outcome::TimedOut => Ended::Failed("it ran longer than its timeout".into()),
+        Outcome::Silent => Ended::Failed("it gave no sign of life for longer than its limit".into()),
+        Outcome::Crashed { crashes } => Ended::Exhausted(format!("it killed the process {crashes} times").into()),
+    }
+}

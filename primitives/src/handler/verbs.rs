@@ -1,0 +1,43 @@
+//! Which verbs there are: those of every entity, the kind's, the author's.
+
+use super::Author;
+use crate::{Primitive, kind::Kind, primitive::Action};
+
+/// What a verb is.
+#[derive(Clone, Copy)]
+pub(super) enum Verb {
+    Start,
+    Replace,
+    State,
+    Status,
+    Destroy {
+        force: bool,
+    },
+    /// One of the kind's, and whether it binds an unbound key.
+    Kind {
+        binds: bool,
+    },
+    Action(&'static Action),
+}
+
+/// The verbs of every entity.
+pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "destroy", "force_destroy"];
+
+/// The methods of every handle: no action may have the name of one.
+pub const COMMON_VERBS: &[&str] =
+    &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
+
+impl<T: Primitive, D, A> Author<T, D, A> {
+    pub(super) fn verb(&self, name: &str) -> Option<Verb> {
+        Some(match name {
+            "start" => Verb::Start,
+            "replace" => Verb::Replace,
+            "state" => Verb::State,
+            "status" => Verb::Status,
+            "destroy" => Verb::Destroy { force: false },
+            "force_destroy" => Verb::Destroy { force: true },
+            name if T::Kind::VERBS.contains(&name) => Verb::Kind { binds: T::Kind::BINDING.contains(&name) },
+            name => Verb::Action(T::CODE.actions.iter().find(|action| action.name == name)?),
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! A hook that should run, as it follows from a record.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use drystone_runtime::{Name, Range, Version, Work};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A hook that should run: `flush/7`, the second attempt.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// The hook.
+    pub hook: &'static str,
+    /// Which run of it; with the hook it names the piece, over retries and restarts.
+    pub number: u64,
+    /// Which attempt of it, from 1.
+    pub attempt: u32,
+    /// What the kind tells the hook, as JSON.
+    pub told: Bytes,
+    /// The items that it is given.
+    pub items: Option<Items>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long it may give no sign of life.
+    pub silence: Option<Duration>,
+}
+
+/// Rows that a hook is given: a whole lane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Items {
+    /// Another entity's lane, held for us: its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+    /// The lane.
+    pub lane: String,
+}
+
+impl Piece {
+    /// The first attempt of a run of a hook that is given nothing.
+    pub fn new(hook: &'static str, number: u64) -> Self {
+        Self { hook, number, attempt: 1, told: Bytes::new(), items: None, timeout: None, silence: None }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.hook, self.number)
+    }
+
+    pub(crate) fn into_work(self) -> Work {
+        let told = String::from_utf8(self.told.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
+        let input = Input { told, items: self.items.clone() };
+        Work {
+            attempt: self.attempt,
+            timeout: self.timeout,
+            silence: self.silence,
+            input: crate::encode(&input).unwrap_or_default(),
+            ..Work::new(self.name())
+        }
+    }
+}
+
+/// The input of a piece of work, as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) told: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) items: Option<Items>,
+}
+
+impl Items {
+    /// A page of them, from a row key on.
+    pub(crate) fn page(&self, from: Option<Bytes>, limit: u32) -> Range {
+        Range { of: self.of.map(Version), lane: Name::from(self.lane.clone()), from, limit, backwards: false }
+    }
+}

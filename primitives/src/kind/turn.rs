@@ -1,0 +1,156 @@
+//! One turn, as a kind sees it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Change, Commit, DropLane, Entity, Key, Lane, Lifecycle, Message, Millis, Name, Range, Row, RowKey, Rows, Status,
+    To, Version,
+};
+use serde::Serialize;
+
+use super::Stop;
+use crate::{Stored, context::fields, encode, primitive::Code};
+
+/// One turn: the record, the time, the rows that were asked for, and all that the turn writes.
+pub struct Turn<'a, R> {
+    /// The kind's record; what it is at the end of the turn is stored.
+    pub record: R,
+    /// The time.
+    pub now: Millis,
+    key: &'a Key,
+    entity: Option<&'a Entity>,
+    rows: &'a Rows,
+    author: Author,
+    pub(crate) commit: Commit,
+}
+
+/// The author's functions that run in a turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Author {
+    pub(crate) code: Code,
+    pub(crate) reduce: fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>,
+    pub(crate) check_item: fn(&[u8]) -> Result<(), String>,
+}
+
+impl<'a, R> Turn<'a, R> {
+    pub(crate) fn new(
+        record: R,
+        now: Millis,
+        key: &'a Key,
+        entity: Option<&'a Entity>,
+        rows: &'a Rows,
+        author: Author,
+    ) -> Self {
+        Self { record, now, key, entity, rows, author, commit: Commit::default() }
+    }
+
+    /// The entity's key.
+    pub fn key(&self) -> &Key {
+        self.key
+    }
+
+    /// The entity's id, which no other has or had; `None` while this turn binds it.
+    pub fn id(&self) -> Option<Version> {
+        self.entity.map(|entity| entity.id)
+    }
+
+    /// When the alarm is set for, as it was before this turn.
+    pub fn alarm(&self) -> Option<Millis> {
+        self.entity.and_then(|entity| entity.alarm)
+    }
+
+    /// Sets the alarm; one that stands already is not written again.
+    pub fn set_alarm(&mut self, at: Option<Millis>) {
+        self.commit.alarm = match at {
+            at if at == self.alarm() => Change::Keep,
+            Some(at) => Change::Set(at),
+            None => Change::Clear,
+        };
+    }
+
+    /// What the author's code said of the alarm.
+    pub(crate) fn said_alarm(&mut self, said: Change<Millis>) {
+        if said != Change::Keep {
+            self.commit.alarm = said;
+        }
+    }
+
+    pub(crate) fn entity(&self) -> Option<&'a Entity> {
+        self.entity
+    }
+
+    /// Sets the status.
+    pub fn set_status(&mut self, status: Status) {
+        let is_same = self.entity.is_some_and(|entity| entity.status == status);
+        self.commit.status = (!is_same).then_some(status);
+    }
+
+    /// The rows of a range; the turn is asked again when they are read.
+    pub fn rows(&self, range: Range) -> Result<&'a [Row], Stop> {
+        self.rows.get(&range).ok_or(Stop::Read(vec![range]))
+    }
+
+    /// Puts a row.
+    pub fn put(&mut self, lane: impl Into<Lane>, key: impl Into<RowKey>, body: Bytes) {
+        self.commit.put.push(Row { lane: lane.into(), key: key.into(), body });
+    }
+
+    /// Removes a row.
+    pub fn remove(&mut self, lane: impl Into<Lane>, key: impl Into<RowKey>) {
+        self.commit.remove.push((lane.into(), key.into()));
+    }
+
+    /// Lets a lane go, however long; `held` keeps its rows for somebody else.
+    pub fn drop_lane(&mut self, lane: impl Into<Lane>, held: bool) {
+        self.commit.drop.push(DropLane { lane: lane.into(), held });
+    }
+
+    /// Lets a lane go that was held for us.
+    pub fn release(&mut self, of: Version, lane: impl Into<Lane>) {
+        self.commit.release.push((of, lane.into()));
+    }
+
+    /// Ends the entity with this turn.
+    pub fn destroy(&mut self) {
+        self.commit.destroy = true;
+    }
+
+    /// Sends a message with this turn (M1).
+    pub fn send(&mut self, message: Message) {
+        self.commit.send.push(message);
+    }
+
+    /// Answers everyone who was held under a name.
+    pub fn answer_all<T: Stored>(&mut self, name: impl Into<Name>, value: &T) {
+        let reply =
+            encode(value).map_err(|reason| drystone_runtime::Error::Malformed { verb: "answer".into(), reason });
+        self.commit.replies.push((To::All(name.into()), reply));
+    }
+
+    /// Tells listeners, once this turn is durable (E15).
+    pub fn emit(&mut self, name: &'static str, particulars: &impl Serialize) {
+        let fields = fields(particulars).unwrap_or_else(|_| BTreeMap::new());
+        self.commit.emit.push(Lifecycle { name: Name::new(name), fields });
+    }
+
+    /// Whether the author wrote a `#[reduce]`.
+    pub fn has_reduce(&self) -> bool {
+        self.author.code.has_reduce
+    }
+
+    /// Whether the author wrote this hook.
+    pub fn has_hook(&self, name: &str) -> bool {
+        self.author.code.hooks.iter().any(|hook| hook.name == name)
+    }
+
+    /// The author's `#[reduce]`: an item folded into what was folded before.
+    pub fn reduce(&self, folded: Option<&[u8]>, item: &[u8]) -> Result<Bytes, Stop> {
+        (self.author.reduce)(folded, item).map_err(Stop::Malformed)
+    }
+
+    /// Refuses an item that the hook could not take.
+    pub fn check_item(&self, item: &[u8]) -> Result<(), Stop> {
+        (self.author.check_item)(item).map_err(Stop::Malformed)
+    }
+}

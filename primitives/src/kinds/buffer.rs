@@ -1,0 +1,1 @@
+//! Items collected, and handled together.

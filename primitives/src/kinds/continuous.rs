@@ -1,0 +1,1 @@
+//! Something done again and again: a tick.

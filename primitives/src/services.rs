@@ -1,0 +1,17 @@
+//! Services: what an app provides to its primitives' code, by type.
+
+/// Whoever provides a `T`: the struct with `#[derive(Services)]`.
+#[diagnostic::on_unimplemented(
+    message = "the services `{Self}` do not provide `{T}`",
+    label = "`{T}` is not among the services",
+    note = "add a field of that type to `{Self}`, which has `#[derive(Services)]`; or hand in others: `.services(..)`"
+)]
+pub trait Provide<T: ?Sized> {
+    /// The service.
+    fn provide(&self) -> &T;
+}
+
+/// The same type: `&Same<dyn Mail>` is `&(dyn Mail + 'static)`, where `&dyn Mail` would take the lifetime of the
+/// reference.
+#[doc(hidden)]
+pub type Same<T> = T;

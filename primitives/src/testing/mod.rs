@@ -1,0 +1,1 @@
+//! A whole app in a test, with a clock that moves by hand (X1).
