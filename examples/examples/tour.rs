@@ -43,15 +43,7 @@ impl Handler for Courier {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone::runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        now: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
         let ordered = entity.map_or(0, |entity| number(&entity.head));
         let delivered = entity.map_or(0, |entity| number(&entity.state));
         match input {
