@@ -52,14 +52,12 @@ pub(super) struct Batch {
     definition: String,
     #[serde(default)]
     kind: Option<String>,
-    entity: u64,
+    of: u64,
     lane: String,
     count: u64,
     bytes: u64,
-    reason: String,
     attempts: u32,
-    #[serde(default)]
-    error: Option<Failure>,
+    error: Failure,
     died_at: Timestamp,
 }
 
@@ -129,14 +127,14 @@ impl Kept {
             kind: batch.kind,
             action: None,
             from: None,
-            reason: clipped(&batch.reason),
-            error: batch.error.and_then(|error| encode(&error).ok()).and_then(|error| error_of(&error)),
+            reason: clipped(&format!("its flush failed: {}", batch.error)),
+            error: encode(&batch.error).ok().and_then(|error| error_of(&error)),
             attempts: batch.attempts,
             count: batch.count,
             bytes: batch.bytes,
             died_at: batch.died_at,
             kept_at: now,
-            batch: Some(Lane { of: batch.entity, lane: batch.lane }),
+            batch: Some(Lane { of: batch.of, lane: batch.lane }),
         }
     }
 
