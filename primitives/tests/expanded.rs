@@ -71,7 +71,7 @@ impl drystone::Primitive for Cart {
         const OPTIONS: drystone::kinds::object::Options = {
             let options = drystone::kinds::object::Options::NEW;
             let options = drystone::kinds::object::Options::retry(options, "1s..1m");
-            options
+            drystone::kinds::object::Options::checked(options)
         };
         OPTIONS
     }
