@@ -38,6 +38,7 @@ pub use events::{Events, LifecycleEvent};
 pub use failure::{Failure, Never};
 pub use handle::Handle;
 pub use kind::Started;
+pub use kinds::buffer::{Batch, Folded};
 pub use primitive::{Client, PartOf, Primitive, Primitives};
 pub use retry::Retry;
 pub use schedule::Schedule;
