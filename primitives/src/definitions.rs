@@ -13,7 +13,7 @@ pub(crate) struct Definitions(Arc<[Arc<Definition>]>);
 
 impl Definitions {
     pub(crate) fn of(registry: &Registry) -> Self {
-        Self(registry.iter().cloned().collect())
+        Self(registry.iter().filter(|definition| !definition.name.starts_with("drystone:")).cloned().collect())
     }
 
     /// The definition of this name, or an error that lists those there are.
