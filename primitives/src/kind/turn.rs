@@ -55,6 +55,16 @@ impl<'a, R> Turn<'a, R> {
         self.entity.map(|entity| entity.id)
     }
 
+    /// The name of its definition; `None` while this turn binds it.
+    pub fn definition(&self) -> Option<&'a Name> {
+        self.entity.map(|entity| &entity.definition)
+    }
+
+    /// The author's struct as it is stored; `None` while this turn binds it.
+    pub fn state(&self) -> Option<&'a Bytes> {
+        self.entity.map(|entity| &entity.state)
+    }
+
     /// When the alarm is set for, as it was before this turn.
     pub fn alarm(&self) -> Option<Millis> {
         self.entity.and_then(|entity| entity.alarm)
@@ -111,7 +121,7 @@ impl<'a, R> Turn<'a, R> {
         self.commit.release.push((of, lane.into()));
     }
 
-    /// Ends the entity with this turn.
+    /// Ends the entity with this turn; first its `#[destroy]` runs, if it has one (E8).
     pub fn destroy(&mut self) {
         self.commit.destroy = true;
     }
