@@ -1,4 +1,81 @@
 //! Typed, durable building blocks for Rust that stand without a server.
+//!
+//! State that must survive is a struct; `#[primitive]` on its `impl` says how it behaves. An app is the list of its primitives;
+//! its typed client has one method for each. Everything is kept in one SQLite file, and goes on after a crash.
+//!
+//! ```
+//! use drystone::{Context, Never, Primitives, d, primitive, testing::World};
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// A cart that reminds its owner.
+//! #[derive(Default, Serialize, Deserialize)]
+//! struct Cart {
+//!     items: Vec<String>,
+//!     reminders: u32,
+//! }
+//!
+//! #[primitive(object)]
+//! impl Cart {
+//!     /// Puts an item in; how many there are then.
+//!     async fn put(&mut self, item: String, cx: &Context) -> usize {
+//!         self.items.push(item);
+//!         cx.alarm_in("3d");
+//!         self.items.len()
+//!     }
+//!
+//!     #[alarm]
+//!     async fn remind(&mut self) -> Result<(), Never> {
+//!         self.reminders += 1;
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     cart: Cart,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let world = World::memory().start::<App>().await; // a real app: Runtime::sqlite("app.db").start::<App>().await?
+//! let anna = world.client().cart("anna");
+//! assert_eq!(anna.put("an apple".into()).await?, 1);
+//! world.advance(d!("3d")).await;
+//! assert_eq!(anna.state().await?.unwrap().reminders, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Choosing a primitive
+//!
+//! | you want | kind | you write | callers use |
+//! |---|---|---|---|
+//! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
+//! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `trigger` |
+//! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
+//! | something else | [your own](kind) | its hooks | its verbs |
+//!
+//! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
+//! [`destroy`](Handle::destroy), [`explain`](Handle::explain) and [`view`](Handle::view).
+//!
+//! # What a function in the `impl` is
+//!
+//! - `async fn` with `&self` **reads**, with `&mut self` **writes**: one at a time per key, in order. What it changes is durable when the
+//!   call answers; if it returns an error nothing of it is kept.
+//! - Owned parameters are the **input**: they need serde. `&T` is a **service** of the app ([`Services`](macro@Services)), also
+//!   `&dyn Trait`. `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
+//! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
+//!   be anything.
+//! - `#[init] async fn new(..) -> Self` makes the first state of a key; without it `Default` does, if there is one; else `start(state)`.
+//!   `#[destroy]` is the last thing an entity does.
+//! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
+//!   `#[apply] fn apply(&mut self, value: T)` takes it in afterwards.
+//!
+//! # What is promised
+//!
+//! Acknowledged is durable. Code that acts outside runs at least once, with a [work id](Context::work_id) that is the same over retries
+//! and restarts; what it changes in its struct is kept exactly once. Alarms never ring early. A panic, a hang or a crash is borne by its
+//! own entity. [`testing`] runs all of it with a clock that moves by hand.
 
 mod app;
 mod args;
