@@ -1,6 +1,8 @@
 //! What `#[primitive]`, `#[derive(Primitives)]` and `#[derive(Services)]` make, written by hand: the contract between the
 //! macros and this crate.
 
+#![allow(missing_docs, unused_imports, clippy::needless_pass_by_value, reason = "it is as macros make it")]
+
 use drystone::{CallError, Runtime};
 use serde::{Deserialize, Serialize};
 
