@@ -104,11 +104,11 @@ async fn a_year_of_alarms_passes_exactly() {
 
 /// X1: the kernel's own chores cost next to nothing.
 #[tokio::test]
-async fn a_hundred_years_pass_with_nothing_in_them() {
+async fn ten_years_pass_with_nothing_in_them() {
     let (world, log) = world().await;
     let start = world.now();
-    world.advance(d!("36500d")).await;
-    assert_eq!((world.now().since(start), log.take()), (d!("36500d"), vec![]));
+    world.advance(d!("3650d")).await;
+    assert_eq!((world.now().since(start), log.take()), (d!("3650d"), vec![]));
     assert_eq!(world.client().bell("a").add().await.unwrap(), 1);
 }
 
