@@ -24,6 +24,12 @@ use super::{driver::WorldDriver, running::Running, sleep::Sleepers};
 /// Where every world begins: some day in 2023.
 const START_MS: i64 = 1_700_000_000_000;
 
+/// No moment needs more polls than this: something spins.
+const POLLS_MAX: u64 = 1_000_000;
+
+/// The name of tasks that are the author's code.
+const WORK: &str = "work";
+
 /// A process: its tasks live and die together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process(u32);
@@ -57,6 +63,10 @@ pub(super) struct State {
     pub(super) told: Vec<Waker>,
     /// Polls so far.
     pub(super) polls: u64,
+    /// Polls before time last moved, or somebody outside last asked for something.
+    polls_before: u64,
+    /// Other than the default, if so.
+    polls_max: Option<u64>,
 }
 
 pub(super) struct Slot {
@@ -100,7 +110,7 @@ impl Executor {
 
     /// Starts a task; dropping the handle drops the task. In a dead process it is dropped at once.
     pub fn spawn(&self, process: Process, task: Task) -> Handle {
-        self.spawn_named(process, "work", task)
+        self.spawn_named(process, WORK, task)
     }
 
     pub(super) fn spawn_named(&self, process: Process, name: &str, task: Task) -> Handle {
@@ -175,6 +185,11 @@ impl Executor {
     /// Time since the world began.
     pub fn monotonic(&self) -> Duration {
         self.state().monotonic
+    }
+
+    /// A moment that needs so many polls is taken for one that never ends.
+    pub(super) fn set_polls_max(&self, polls_max: u64) {
+        self.state().polls_max = Some(polls_max);
     }
 
     /// Drops every task.
@@ -256,6 +271,21 @@ impl State {
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
+    }
+
+    /// Something new may happen: what follows does not count as more of the same.
+    pub(super) fn begin_moment(&mut self) {
+        self.polls_before = self.polls;
+    }
+
+    /// How many polls there were since then, and how many there may be.
+    pub(super) fn polls_of_moment(&self) -> (u64, u64) {
+        (self.polls - self.polls_before, self.polls_max.unwrap_or(POLLS_MAX))
+    }
+
+    /// Whether code of the author's is under way.
+    pub(super) fn has_work(&self) -> bool {
+        self.tasks.values().any(|slot| &*slot.name == WORK)
     }
 
     /// Where the first task stands that may run.

@@ -131,8 +131,8 @@ fn attend(executor: &Executor, process: Process, kernel: Kernel, events: Arc<Mut
         let _kernel = Dying(kernel);
         std::future::pending::<()>().await;
     };
-    std::mem::forget(executor.spawn(process, Box::pin(listening)));
-    std::mem::forget(executor.spawn(process, Box::pin(dying)));
+    std::mem::forget(executor.spawn_named(process, "attendant", Box::pin(listening)));
+    std::mem::forget(executor.spawn_named(process, "attendant", Box::pin(dying)));
 }
 
 /// Dropped with its process: whoever outside waits for it waits no longer.

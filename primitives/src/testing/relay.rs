@@ -58,11 +58,14 @@ impl Relay {
             task.await;
         });
         let _handle = self.executor.spawn_named(self.outside, "outside", task);
+        self.executor.state().begin_moment();
         yield_once().await;
         let mut patience = pin!(Patience::new(self.executor.clone(), self.patience));
         poll_fn(|context| {
             end.wait(context.waker());
-            run(&self.executor, context, |running| running.settle());
+            run(&self.executor, context, |running| {
+                running.settle();
+            });
             if end.has_come() {
                 return Poll::Ready(());
             }
@@ -80,7 +83,8 @@ impl Relay {
     pub(super) async fn advance(&self, span: Duration) {
         yield_once().await;
         let until = self.executor.monotonic() + span;
-        poll_fn(|context| match run(&self.executor, context, |running| self.pass(running, until)) {
+        let mut seen = 0;
+        poll_fn(|context| match run(&self.executor, context, |running| self.pass(running, until, &mut seen)) {
             Some(Passed::Whole) => Poll::Ready(()),
             Some(Passed::Part) => {
                 context.waker().wake_by_ref();
@@ -91,18 +95,23 @@ impl Relay {
         .await;
     }
 
-    fn pass(&self, running: &Running<'_>, until: Duration) -> Passed {
-        let mut polls = None;
+    /// Passes as much time as it may in one go; `seen` is how many polls there were when it last stopped.
+    fn pass(&self, running: &Running<'_>, until: Duration, seen: &mut u64) -> Passed {
+        let mut stepped_at = None;
         loop {
             let was_anybody_told = running.settle();
-            let now = self.executor.state().polls;
+            let polls = self.executor.state().polls;
             // A step that woke none of our tasks woke one of the test's own.
-            if was_anybody_told || polls.replace(now) == Some(now) {
+            let woke_outside = stepped_at == Some(polls);
+            // Code that yields to its runtime is woken by that, when we have yielded to it, too.
+            let may_have_yielded = std::mem::replace(seen, polls) != polls && self.executor.state().has_work();
+            if was_anybody_told || woke_outside || may_have_yielded {
                 return Passed::Part;
             }
             if !running.step(until) {
                 return Passed::Whole;
             }
+            stepped_at = Some(polls);
         }
     }
 }

@@ -4,9 +4,6 @@ use std::{task::Waker, time::Duration};
 
 use super::executor::{Executor, call_up};
 
-/// No settling needs more polls than this: something spins.
-const POLLS_MAX: u64 = 1_000_000;
-
 /// Whoever holds this runs the world; dropping it lets another.
 pub(super) struct Running<'a>(pub(super) &'a Executor);
 
@@ -14,13 +11,13 @@ impl Running<'_> {
     /// Runs everything that can run; time stands. Then those are told who wait for what came of it. Says whether
     /// there were any: they may want something more at this very time.
     pub(super) fn settle(&self) -> bool {
-        let polls_max = self.0.state().polls + POLLS_MAX;
         let mut was_anybody_told = false;
         loop {
             while self.poll_next() {
+                let (polls, polls_max) = self.0.state().polls_of_moment();
                 assert!(
-                    self.0.state().polls < polls_max,
-                    "the world spins: {POLLS_MAX} polls at one moment and no end; some code goes on and on without \
+                    polls < polls_max,
+                    "the world spins: {polls} polls at one moment and no end; some code goes on and on without \
                      letting time pass (does it wake itself, or set an alarm for now each time it rings?)"
                 );
             }
@@ -38,9 +35,13 @@ impl Running<'_> {
         let mut state = self.0.state();
         let Some((at, waker)) = state.sleepers.take_first(until) else {
             state.monotonic = state.monotonic.max(until);
+            state.begin_moment();
             return false;
         };
-        state.monotonic = state.monotonic.max(at);
+        if at > state.monotonic {
+            state.monotonic = at;
+            state.begin_moment();
+        }
         drop(state);
         waker.wake();
         true

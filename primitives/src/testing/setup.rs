@@ -95,6 +95,13 @@ impl<D: Send + Sync + 'static> Setup<D> {
         self
     }
 
+    /// Panics when so many polls at one moment of the world bring no end to it: 1,000,000 unless said.
+    #[must_use]
+    pub fn polls_max(self, polls_max: u64) -> Self {
+        self.executor.set_polls_max(polls_max);
+        self
+    }
+
     /// The time of the world to be, for a fake that takes some.
     pub fn clock(&self) -> Clock {
         Clock::new(self.executor.clone())
