@@ -98,7 +98,7 @@ impl Desk {
 async fn a_full_box_drops_the_oldest_and_counts_it() {
     let mut desk = open(Limits { letters_max: 3, ..LIMITS }).await;
     desk.send(5).await;
-    desk.heard("dead_letter.dropped", 2).await;
+    desk.heard("dead_letter.added", 5).await;
     assert_eq!(desk.ids().await, [2, 3, 4]);
     let record = desk.record().await;
     assert_eq!((record.next, record.count, record.dropped), (5, 3, 2));
