@@ -116,24 +116,26 @@ impl Shared {
 /// Hears what entities tell after their commits. A slow listener loses some, counted, and slows nobody.
 #[derive(Debug)]
 pub struct Listener {
-    receiver: broadcast::Receiver<Event>,
+    receiver: broadcast::Receiver<Option<Event>>,
     missed: u64,
+    is_over: bool,
 }
 
 impl Listener {
-    pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Self {
-        Self { receiver, missed: 0 }
+    pub(crate) fn new(receiver: broadcast::Receiver<Option<Event>>) -> Self {
+        Self { receiver, missed: 0, is_over: false }
     }
 
     /// The next event; `None` when the kernel is gone.
     pub async fn next(&mut self) -> Option<Event> {
-        loop {
+        while !self.is_over {
             match self.receiver.recv().await {
-                Ok(event) => return Some(event),
+                Ok(Some(event)) => return Some(event),
                 Err(broadcast::error::RecvError::Lagged(count)) => self.missed += count,
-                Err(broadcast::error::RecvError::Closed) => return None,
+                Ok(None) | Err(broadcast::error::RecvError::Closed) => self.is_over = true,
             }
         }
+        None
     }
 
     /// How many were lost because nobody fetched them in time.

@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) scout: Notify,
     /// Whoever ends with the kernel waits here.
     pub(crate) closed: Notify,
-    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) events: broadcast::Sender<Option<Event>>,
     pub(crate) places: Arc<AtomicUsize>,
     pub(crate) watch: Watch,
     numbers: AtomicU64,
@@ -118,7 +118,7 @@ impl Shared {
         }
         for event in released.events {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
-            let _ = self.events.send(event);
+            let _ = self.events.send(Some(event));
         }
         for thrown in released.trash {
             drop_guarded(thrown);
@@ -188,6 +188,8 @@ impl Shared {
         self.is_closed.store(true, Ordering::Relaxed);
         self.hands.close();
         self.with(|core, released| core.empty(self, released));
+        // Listeners learn of the end now, and not when the last loop has let go.
+        let _ = self.events.send(None);
         for bell in [&self.ringer, &self.scout, &self.closed] {
             bell.notify_waiters();
             bell.notify_one();
