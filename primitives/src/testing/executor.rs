@@ -1,23 +1,25 @@
-//! One thread, no chance: tasks run in the order in which they were woken; time moves by hand.
+//! One thread at a time, no chance: tasks run in the order in which they were woken; time moves by hand.
+//!
+//! Nobody's thread is ours: whoever awaits something of the world runs it, on the thread and in the runtime that the
+//! test has. So while the test's own code runs, the world stands; and while the world runs, the test waits.
 //!
 //! Tasks belong to processes, which can be killed or frozen. Futures are dropped between polls and never under
 //! the lock: their drop code may wake, spawn and stop.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    pin::Pin,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Wake, Waker},
     time::Duration,
 };
 
 use drystone_runtime::{
-    Driver, Millis,
+    Millis,
     driver::{Handle, Task},
 };
 
-/// No settling needs more polls than this: something spins.
-const POLLS_MAX: usize = 2_000_000;
+use super::{driver::WorldDriver, running::Running, sleep::Sleepers};
 
 /// Where every world begins: some day in 2023.
 const START_MS: i64 = 1_700_000_000_000;
@@ -26,56 +28,60 @@ const START_MS: i64 = 1_700_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process(u32);
 
-/// The executor. Clones are the same one.
+/// The executor below a world: tasks, processes and time. Clones are the same one.
+///
+/// [`World`](super::World) is what a test of an app wants; this is for tests of what lies below.
 #[derive(Clone, Default)]
 pub struct Executor(Arc<Mutex<State>>);
 
 #[derive(Default)]
-struct State {
-    tasks: BTreeMap<u64, Slot>,
-    ready: VecDeque<u64>,
-    sleepers: BTreeMap<(Duration, u64), Waker>,
+pub(super) struct State {
+    pub(super) tasks: BTreeMap<u64, Slot>,
+    pub(super) ready: VecDeque<u64>,
+    pub(super) sleepers: Sleepers,
     alive: BTreeSet<Process>,
     frozen: BTreeSet<Process>,
-    current: Option<Process>,
-    monotonic: Duration,
+    /// The process and the name of the task that is being polled.
+    pub(super) current: Option<(Process, Arc<str>)>,
+    pub(super) monotonic: Duration,
     wall_jump_ms: i64,
     numbers: u64,
-    graveyard: Vec<Task>,
+    pub(super) graveyard: Vec<Task>,
+    /// Somebody runs it at the moment.
+    pub(super) is_running: bool,
+    /// Somebody else wants to, too.
+    pub(super) is_wanted: bool,
+    /// Who would run it if there were something to run.
+    waiting: Vec<Waker>,
+    /// Who is to be told, when nothing is left to do, that what they wait for is there.
+    pub(super) told: Vec<Waker>,
+    /// Polls so far.
+    pub(super) polls: u64,
 }
 
-struct Slot {
-    process: Process,
+pub(super) struct Slot {
+    pub(super) process: Process,
+    pub(super) name: Arc<str>,
     /// `None` while it is polled.
-    task: Option<Task>,
-    is_queued: bool,
+    pub(super) task: Option<Task>,
+    pub(super) is_queued: bool,
 }
 
 impl Executor {
-    /// Runs everything that can run; time stands.
+    /// Runs everything that can run; time stands. Does nothing if it runs already.
     pub fn settle(&self) {
-        for _ in 0..POLLS_MAX {
-            self.bury();
-            let Some(id) = self.next_ready() else { return };
-            self.poll(id);
+        if let Some(running) = self.run() {
+            running.settle();
         }
-        panic!("it spins: {POLLS_MAX} polls and no end");
     }
 
     /// Lets time pass, from one sleeper to the next, until `span` is over and nothing is left to do.
     pub fn advance(&self, span: Duration) {
-        let until = self.state().monotonic + span;
-        loop {
-            self.settle();
-            let mut state = self.state();
-            let Some((&(at, number), _)) = state.sleepers.first_key_value().filter(|((at, _), _)| *at <= until) else {
-                state.monotonic = until;
-                return;
-            };
-            state.monotonic = state.monotonic.max(at);
-            let waker = state.sleepers.remove(&(at, number));
-            drop(state);
-            waker.into_iter().for_each(Waker::wake);
+        let until = self.monotonic() + span;
+        let Some(running) = self.run() else { return };
+        running.settle();
+        while running.step(until) {
+            running.settle();
         }
     }
 
@@ -89,19 +95,24 @@ impl Executor {
 
     /// The world as a process sees it.
     pub fn driver(&self, process: Process) -> WorldDriver {
-        WorldDriver { executor: self.clone(), process }
+        WorldDriver::new(self.clone(), process)
     }
 
     /// Starts a task; dropping the handle drops the task. In a dead process it is dropped at once.
     pub fn spawn(&self, process: Process, task: Task) -> Handle {
+        self.spawn_named(process, "work", task)
+    }
+
+    pub(super) fn spawn_named(&self, process: Process, name: &str, task: Task) -> Handle {
         let mut state = self.state();
         if !state.alive.contains(&process) {
             state.graveyard.push(task);
             return Handle::new(|| {});
         }
         let id = state.number();
-        state.tasks.insert(id, Slot { process, task: Some(task), is_queued: true });
+        state.tasks.insert(id, Slot { process, name: name.into(), task: Some(task), is_queued: true });
         state.ready.push_back(id);
+        call_up(state);
         let executor = self.clone();
         Handle::new(move || executor.stop(id))
     }
@@ -120,7 +131,7 @@ impl Executor {
 
     /// Kills the process whose task is being polled.
     pub fn kill_current(&self) {
-        let current = self.state().current;
+        let current = self.current();
         if let Some(process) = current {
             self.kill(process);
         }
@@ -128,8 +139,11 @@ impl Executor {
 
     /// Whether the task that is being polled belongs to a process that was killed.
     pub fn current_is_dead(&self) -> bool {
-        let state = self.state();
-        state.current.is_some_and(|process| !state.alive.contains(&process))
+        self.current().is_some_and(|process| !self.is_alive(process))
+    }
+
+    fn current(&self) -> Option<Process> {
+        self.state().current.as_ref().map(|(process, _)| *process)
     }
 
     /// Whether a process was not killed.
@@ -158,6 +172,11 @@ impl Executor {
         Millis(START_MS + state.wall_jump_ms).after(state.monotonic)
     }
 
+    /// Time since the world began.
+    pub fn monotonic(&self) -> Duration {
+        self.state().monotonic
+    }
+
     /// Drops every task.
     pub fn clear(&self) {
         let mut state = self.state();
@@ -168,7 +187,29 @@ impl Executor {
         self.bury();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// The right to run it; nobody else has it meanwhile.
+    pub(super) fn run(&self) -> Option<Running<'_>> {
+        let mut state = self.state();
+        let is_free = !std::mem::replace(&mut state.is_running, true);
+        state.is_wanted |= !is_free;
+        is_free.then(|| Running(self))
+    }
+
+    /// Will run it when there is something to run: to be said before one looks, so that nothing comes between.
+    pub(super) fn wait(&self, waker: &Waker) {
+        let mut state = self.state();
+        if !state.waiting.iter().any(|known| known.will_wake(waker)) {
+            state.waiting.push(waker.clone());
+        }
+    }
+
+    /// Ends the sleep of a thread before its time.
+    pub(super) fn rouse(&self, name: &str) {
+        let wakers = self.state().sleepers.rouse(name);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -178,7 +219,7 @@ impl Executor {
         state.graveyard.extend(task);
     }
 
-    fn bury(&self) {
+    pub(super) fn bury(&self) {
         loop {
             let dead = std::mem::take(&mut self.state().graveyard);
             if dead.is_empty() {
@@ -188,21 +229,14 @@ impl Executor {
         }
     }
 
-    fn next_ready(&self) -> Option<u64> {
-        let mut state = self.state();
-        let State { tasks, ready, frozen, .. } = &mut *state;
-        let may_run = |id: &u64| tasks.get(id).is_none_or(|slot| !frozen.contains(&slot.process));
-        let place = ready.iter().position(may_run)?;
-        ready.remove(place)
-    }
-
-    fn poll(&self, id: u64) {
+    pub(super) fn poll(&self, id: u64) {
         let mut state = self.state();
         let Some(slot) = state.tasks.get_mut(&id) else { return };
         slot.is_queued = false;
-        let process = slot.process;
+        let current = (slot.process, slot.name.clone());
         let Some(mut task) = slot.task.take() else { return };
-        state.current = Some(process);
+        state.current = Some(current);
+        state.polls += 1;
         drop(state);
         let waker = Waker::from(Arc::new(Alarm { state: Arc::downgrade(&self.0), id }));
         let ended = task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
@@ -219,10 +253,24 @@ impl Executor {
 }
 
 impl State {
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
+
+    /// Where the first task stands that may run.
+    pub(super) fn next_ready(&self) -> Option<usize> {
+        let may_run = |id: &u64| self.tasks.get(id).is_none_or(|slot| !self.frozen.contains(&slot.process));
+        self.ready.iter().position(may_run)
+    }
+}
+
+/// There is something to run: whoever waits comes and runs it, unless somebody runs already.
+pub(super) fn call_up(mut state: MutexGuard<'_, State>) {
+    let waiting = if state.is_running { Vec::new() } else { std::mem::take(&mut state.waiting) };
+    // Wakers run foreign code: never under the lock.
+    drop(state);
+    waiting.into_iter().for_each(Waker::wake);
 }
 
 struct Alarm {
@@ -238,68 +286,13 @@ impl Wake for Alarm {
         if let Some(slot) = tasks.get_mut(&self.id).filter(|slot| !slot.is_queued) {
             slot.is_queued = true;
             ready.push_back(self.id);
+            call_up(state);
         }
     }
 }
 
-/// Time and tasks for one process.
-pub struct WorldDriver {
-    executor: Executor,
-    process: Process,
-}
-
-impl Driver for WorldDriver {
-    fn spawn(&self, task: Task) -> Handle {
-        self.executor.spawn(self.process, task)
-    }
-
-    fn thread(&self, _: &str, task: Task) {
-        // A thread goes on when nobody holds it.
-        std::mem::forget(self.executor.spawn(self.process, task));
-    }
-
-    fn sleep_until(&self, at: Duration) -> Task {
-        Box::pin(Sleep { executor: self.executor.clone(), at, number: None })
-    }
-
-    fn now(&self) -> Millis {
-        self.executor.wall()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.executor.state().monotonic
-    }
-
-    fn random(&self) -> u64 {
-        self.executor.state().number().wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-}
-
-struct Sleep {
-    executor: Executor,
-    at: Duration,
-    number: Option<u64>,
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let executor = self.executor.clone();
-        let mut state = executor.state();
-        if state.monotonic >= self.at {
-            return Poll::Ready(());
-        }
-        let number = *self.number.get_or_insert_with(|| state.number());
-        state.sleepers.insert((self.at, number), context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.executor.state().sleepers.remove(&(self.at, number));
-        }
+impl fmt::Debug for Executor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Executor").field("now", &self.wall()).finish_non_exhaustive()
     }
 }
