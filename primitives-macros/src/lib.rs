@@ -1,8 +1,65 @@
 //! The macros of Drystone. Use them through the `drystone` crate.
 
+mod app;
+mod duration;
+mod known;
+mod mistakes;
+mod primitive;
+mod services;
+mod suggest;
+mod types;
+
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-mod duration;
+/// Makes a primitive of a struct, from the `impl` block with its functions.
+///
+/// ```ignore
+/// #[primitive(object)]
+/// impl Cart {
+///     /// Puts an item in; how many there are then.
+///     async fn put(&mut self, item: String) -> usize {
+///         self.items.push(item);
+///         self.items.len()
+///     }
+/// }
+/// ```
+///
+/// The first word is the kind: `object`, `continuous` or `buffer`, or the path of a module anywhere else. Its options
+/// follow.
+///
+/// Every `async fn` with `&self` or `&mut self` is an **action**, and a method of the handle that callers hold. Owned
+/// parameters are its input and travel with the call; `&T` is a service of the app; `&Context` says when and for whom it
+/// runs; `&Client<P>` calls another primitive of the app. What it returns is stored, so it is serde.
+///
+/// | attribute | what it is |
+/// |---|---|
+/// | `#[tick]`, `#[flush]`, `#[alarm]`, `#[hook(name)]` | the hook of the kind: `async`, and returns a `Result` with any error |
+/// | `#[init]` | makes the state of a key that has none: `async fn init() -> Self` |
+/// | `#[destroy]` | runs before the entity ends |
+/// | `#[reduce]` | folds an item of a buffer into a total: `fn fold(total: &mut Total, item: Item)` |
+/// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |
+///
+/// All other functions stay plain Rust.
+#[proc_macro_attribute]
+pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    primitive::primitive(attribute.into(), item.into()).into()
+}
+
+/// Makes an app of a struct: each field is a primitive, and its name is how the primitive is stored.
+///
+/// `App` gets an `AppClient` with one method per field, which takes a key and gives that key's handle.
+#[proc_macro_derive(Primitives)]
+pub fn primitives(input: TokenStream) -> TokenStream {
+    app::app(input.into()).into()
+}
+
+/// Makes the fields of a struct services: code that takes a `&T` gets the field of type `T`.
+///
+/// An `Arc<T>` or a `Box<T>` provides its `T` too, so that `mail: Box<dyn Mail>` is taken as `&dyn Mail`.
+#[proc_macro_derive(Services)]
+pub fn services(input: TokenStream) -> TokenStream {
+    services::services(input.into()).into()
+}
 
 /// A [`Duration`](std::time::Duration) from a literal that is checked where it stands: `d!("1h 30m")`.
 ///

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use drystone_runtime::{
-    Driver, Kernel, Key, Options, Store,
+    Driver, Kernel, Key, Options, Registry, Store,
     driver::TokioDriver,
     kernel::{Explain, Report},
     store::{Memory, Sqlite, SqliteOptions, StoreError, StoreErrorKind},
@@ -108,18 +108,23 @@ impl<D: Send + Sync + 'static> Builder<D> {
 
     /// Opens the store and goes on with everything in it; await it.
     pub fn start<A: App<D>>(self) -> Start<A> {
-        let mut registrar = Registrar::new(self.services, self.is_shared);
-        A::register(&mut registrar);
+        let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
         Start(Box::pin(async move {
-            let registry = registrar.finish()?;
+            let registry = registry?;
             let definitions = Definitions::of(&registry);
-            let registry = crate::dead_letters::registered(registry);
             let driver = driver.map_or_else(real_driver, Ok)?;
             let (kernel, report) = Kernel::open(place.open(&driver)?, registry, driver, options).await?;
             Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
         }))
     }
+}
+
+/// The definitions of an app with these services.
+pub(crate) fn registry<D: Send + Sync + 'static, A: App<D>>(services: D, is_shared: bool) -> Result<Registry, Error> {
+    let mut registrar = Registrar::new(services, is_shared);
+    A::register(&mut registrar);
+    Ok(crate::dead_letters::registered(registrar.finish()?))
 }
 
 fn real_driver() -> Result<Arc<dyn Driver>, Error> {
@@ -216,7 +221,7 @@ impl<A: Primitives> Runtime<A> {
     }
 }
 
-fn shared_key(key: impl AsRef<[u8]>) -> Result<Key, Error> {
+pub(crate) fn shared_key(key: impl AsRef<[u8]>) -> Result<Key, Error> {
     Key::new(SHARED_SPACE, key.as_ref().to_vec())
 }
 

@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use crate::{Stored, decode};
+use crate::{
+    Stored, decode,
+    stored::{Codec, stored},
+};
 
 /// Parameters on their way out.
 #[derive(Debug, Default)]
@@ -24,6 +27,17 @@ impl Args {
         self.text.push(if self.text.is_empty() { b'[' } else { b',' });
         if let Err(error) = serde_json::to_writer(&mut self.text, value) {
             self.error.get_or_insert_with(|| error.to_string());
+        }
+        self
+    }
+
+    /// With the next one, written by `codec`.
+    #[must_use]
+    pub fn with<T>(mut self, codec: Codec<T>, value: &T) -> Self {
+        self.text.push(if self.text.is_empty() { b'[' } else { b',' });
+        match codec.write(value) {
+            Ok(text) => self.text.extend_from_slice(&text),
+            Err(reason) => drop(self.error.get_or_insert(reason)),
         }
         self
     }
@@ -57,9 +71,14 @@ impl Params {
 
     /// The next one.
     pub fn take<T: Stored>(&mut self) -> Result<T, String> {
+        self.take_with(stored())
+    }
+
+    /// The next one, read by `codec`.
+    pub fn take_with<T>(&mut self, codec: Codec<T>) -> Result<T, String> {
         let number = self.count - self.values.len();
         let value = self.values.next().ok_or("a parameter is missing")?;
-        decode(value.get().as_bytes()).map_err(|reason| format!("parameter {number}: {reason}"))
+        codec.read(value.get().as_bytes()).map_err(|reason| format!("parameter {number}: {reason}"))
     }
 }
 
@@ -69,7 +88,7 @@ mod tests {
 
     #[test]
     fn parameters_come_back_in_order_and_by_number() {
-        let bytes = Args::new().put(&1_u32).put(&"two".to_owned()).finish().unwrap();
+        let bytes = Args::new().put(&1_u32).with(stored(), &"two".to_owned()).finish().unwrap();
         assert_eq!(bytes, r#"[1,"two"]"#);
         let mut params = Params::read(&bytes, 2).unwrap();
         assert_eq!(params.take::<u32>(), Ok(1));

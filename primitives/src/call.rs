@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name};
 
-use crate::{Args, CallError, Error, Never, Stored, decode};
+use crate::{Args, CallError, Error, Never, Stored, decode, testing::Relay};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -23,6 +23,8 @@ pub struct Desk {
 #[derive(Clone)]
 enum Line {
     Outside(Kernel),
+    /// Outside of a world of the test kit, which polls what is asked of it itself.
+    World(Kernel, Relay),
     Inside(Cx),
 }
 
@@ -30,6 +32,11 @@ impl Desk {
     /// The desk of code outside of any entity.
     pub(crate) fn outside(kernel: Kernel, is_shared: bool) -> Self {
         Self { line: Line::Outside(kernel), is_shared }
+    }
+
+    /// The desk of a test.
+    pub(crate) fn of_world(kernel: Kernel, relay: Relay, is_shared: bool) -> Self {
+        Self { line: Line::World(kernel, relay), is_shared }
     }
 
     /// The desk of an entity's code.
@@ -44,6 +51,9 @@ impl Desk {
 
     async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
         match self.line {
+            Line::World(kernel, relay) => {
+                relay.ask(async move { kernel.call(call).await }).await.unwrap_or(Err(Error::Closing))
+            }
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
         }
@@ -82,9 +92,20 @@ impl Address {
         Key::new(space_of(&self.definition, self.desk.is_shared), self.key.clone())
     }
 
-    pub(crate) fn kernel(&self) -> Option<&Kernel> {
+    /// Asks the kernel something about this key; `None` in an entity's code.
+    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel, Key) -> F) -> Option<Result<T, Error>>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let key = match self.full_key() {
+            Ok(key) => key,
+            Err(error) => return Some(Err(error)),
+        };
         match &self.desk.line {
-            Line::Outside(kernel) => Some(kernel),
+            Line::Outside(kernel) => Some(ask(kernel.clone(), key).await),
+            Line::World(kernel, relay) => {
+                Some(relay.ask(ask(kernel.clone(), key)).await.unwrap_or(Err(Error::Closing)))
+            }
             Line::Inside(_) => None,
         }
     }

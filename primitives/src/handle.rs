@@ -55,13 +55,14 @@ impl<T: Primitive> Handle<T> {
 
     /// What it waits for.
     pub async fn explain(&self) -> Result<Explain, Error> {
-        self.address.kernel().ok_or_else(outside_only)?.explain(&self.address.full_key()?).await
+        let asked = self.address.ask(|kernel, key| async move { kernel.explain(&key).await }).await;
+        asked.unwrap_or_else(|| Err(outside_only()))
     }
 
     /// Everything stored of it: `primitive:type`, `name`, `state`, `config` and `meta`; `None` if the key is unbound.
     pub async fn view(&self) -> Result<Option<View>, Error> {
-        let kernel = self.address.kernel().ok_or_else(outside_only)?;
-        Ok(kernel.view(&self.address.full_key()?).await?.map(View::from))
+        let asked = self.address.ask(|kernel, key| async move { kernel.view(&key).await }).await;
+        Ok(asked.unwrap_or_else(|| Err(outside_only()))?.map(View::from))
     }
 
     /// The key.

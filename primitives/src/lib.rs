@@ -25,7 +25,7 @@ pub mod testing;
 mod timestamp;
 mod view;
 
-pub use drystone_macros::d;
+pub use drystone_macros::{Primitives, Services, d, primitive};
 pub use drystone_runtime::{self as runtime, Error};
 
 pub use app::{Builder, Runtime, Start};
@@ -62,11 +62,12 @@ pub mod author {
         call::{Address, Desk},
         handler::COMMON_VERBS,
         primitive::{
-            Action, App, Code, Env, Fallback, Given, HookCode, Making, Probe, Pure, Running, Runs, TakenBy, Thrown,
-            action_ended, fold, hook_ended, not_a_verb, nothing, read_answer, read_error, returned, sendable,
+            Action, App, Code, Env, Fallback, Given, HookCode, HookError, Making, Outcome, Probe, Pure, Running, Runs,
+            Taken, TakenBy, Thrown, action_ended, fold, hook_ended, made, not_a_verb, nothing, returned, sendable,
+            taken,
         },
         registrar::Registrar,
         services::Same,
-        stored::{decode, encode},
+        stored::{Codec, decode, encode, stored, stored_error},
     };
 }

@@ -3,10 +3,9 @@
 use std::{any::type_name, marker::PhantomData, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
 
 use crate::{
-    Address, Call, Context, Desk, Failure, Provide, Stored, StoredError, context::Outbox, decode, encode, kind::Kind,
+    Address, Call, Context, Desk, Failure, Provide, Stored, context::Outbox, decode, encode, kind::Kind, stored::Codec,
 };
 
 /// A definition: an author's struct with `#[primitive]` on its `impl`.
@@ -111,6 +110,12 @@ pub enum Thrown {
     Malformed(String),
     /// There is no such code.
     Unknown,
+}
+
+impl From<String> for Thrown {
+    fn from(reason: String) -> Self {
+        Self::Malformed(reason)
+    }
 }
 
 /// What a piece of code is given: a JSON text, and rows for a hook that takes many items.
@@ -236,33 +241,89 @@ pub trait Primitives: Sized + 'static {
     fn client(desk: Desk) -> Self::Client;
 }
 
-/// The return value of a hook: any error will do, for nobody receives it.
-pub fn hook_ended<T, E: Into<Failure>>(
+/// The error of a hook: it is told and never received, so any will do.
+#[diagnostic::on_unimplemented(
+    message = "the error `{Self}` cannot be told: it is not an `Error`",
+    label = "not a `std::error::Error`",
+    note = "implement `std::error::Error` for it, or return `Result<_, drystone::Failure>`: `?` turns any error (anyhow's too) into a `Failure`"
+)]
+pub trait HookError: Into<Failure> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<Failure>> HookError for E {}
+
+/// The two types of a `Result`, whatever the alias that it is behind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a `Result`, although its name says so",
+    label = "not a `Result`",
+    note = "write `Result<T, E>`, or give the type another name"
+)]
+pub trait Outcome {
+    /// What it is when all went well.
+    type Ok;
+    /// Its error.
+    type Err;
+}
+
+impl<T, E> Outcome for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+}
+
+/// The return value of a hook.
+pub fn hook_ended<T, E: HookError>(
     ended: Result<T, E>,
-    write: fn(&T) -> Result<Bytes, Thrown>,
+    write: impl FnOnce(&T) -> Result<Bytes, Thrown>,
 ) -> Result<Bytes, Thrown> {
     match ended {
         Ok(value) => write(&value),
-        Err(error) => encode(&error.into()).map_err(Thrown::Malformed).and_then(|error| Err(Thrown::Failed(error))),
+        Err(error) => Err(Thrown::Failed(encode(&error.into())?)),
     }
 }
 
 /// The return value of an action that can fail.
-pub fn action_ended<T: Stored, E: StoredError>(ended: Result<T, E>) -> Result<Bytes, Thrown> {
+pub fn action_ended<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
     match ended {
-        Ok(value) => returned(&value),
-        Err(error) => encode(&error).map_err(Thrown::Malformed).and_then(|error| Err(Thrown::Failed(error))),
+        Ok(answer) => Ok(value.write(&answer)?),
+        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
     }
 }
 
 /// The return value of code that cannot fail.
-pub fn returned<T: Stored>(value: &T) -> Result<Bytes, Thrown> {
-    encode(value).map_err(Thrown::Malformed)
+pub fn returned<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
+    Ok(codec.write(value)?)
 }
 
 /// The return value of a hook that returns nothing.
-pub fn nothing<T>(_: &T) -> Result<Bytes, Thrown> {
+pub fn nothing(_: &()) -> Result<Bytes, Thrown> {
     Ok(Bytes::new())
+}
+
+/// The state that an `#[init]` made, or its error.
+pub fn made<T, E>(made: Result<T, E>, error: Codec<E>) -> Result<T, Thrown> {
+    match made {
+        Ok(state) => Ok(state),
+        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
+    }
+}
+
+/// How a hook's input is read and an item of it checked.
+pub struct Taken<P> {
+    /// Reads it.
+    pub take: fn(Given) -> Result<P, String>,
+    /// Whether one item is one of it.
+    pub check_item: fn(&[u8]) -> Result<(), String>,
+}
+
+impl<P> std::fmt::Debug for Taken<P> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Taken({})", type_name::<P>())
+    }
+}
+
+/// How the hook `H` takes a `P`: the one place where generated code asks for it, so that a mistake is one error.
+pub fn taken<P: TakenBy<H>, H>() -> Taken<P> {
+    Taken { take: P::take, check_item: P::check_item }
 }
 
 /// Reads a folded value and an item, folds, and writes: what `#[reduce]` becomes.
@@ -331,18 +392,4 @@ const fn same(one: &str, other: &str) -> bool {
         index += 1;
     }
     true
-}
-
-/// Reads a value for an answer; named so that generated code touches each type in one way.
-pub fn read_answer<T: Stored>(bytes: &[u8]) -> Result<T, String> {
-    decode(bytes)
-}
-
-/// Reads an author's error.
-pub fn read_error<E: StoredError>(bytes: &[u8]) -> Result<E, String> {
-    decode_error(bytes)
-}
-
-fn decode_error<E: DeserializeOwned>(bytes: &[u8]) -> Result<E, String> {
-    decode(bytes)
 }

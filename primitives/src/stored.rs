@@ -1,5 +1,7 @@
 //! What can be stored, and how: JSON, so that `sqlite3 app.db` shows it.
 
+use std::{any::type_name, fmt};
+
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -24,6 +26,47 @@ pub trait StoredError: Serialize + DeserializeOwned + Send + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
+
+/// How a type is written and read, for code that names the type elsewhere.
+///
+/// Generated code asks for it in one way, so that a type that cannot be stored is one error wherever it is used.
+pub struct Codec<T> {
+    write: fn(&T) -> Result<Bytes, String>,
+    read: fn(&[u8]) -> Result<T, String>,
+}
+
+impl<T> Codec<T> {
+    /// Writes a value.
+    pub fn write(self, value: &T) -> Result<Bytes, String> {
+        (self.write)(value)
+    }
+
+    /// Reads a value.
+    pub fn read(self, bytes: &[u8]) -> Result<T, String> {
+        (self.read)(bytes)
+    }
+
+    /// The function that reads.
+    pub fn reader(self) -> fn(&[u8]) -> Result<T, String> {
+        self.read
+    }
+}
+
+impl<T> fmt::Debug for Codec<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Codec({})", type_name::<T>())
+    }
+}
+
+/// How a value is stored.
+pub fn stored<T: Stored>() -> Codec<T> {
+    Codec { write: encode::<T>, read: decode::<T> }
+}
+
+/// How an error is stored.
+pub fn stored_error<E: StoredError>() -> Codec<E> {
+    Codec { write: encode::<E>, read: decode::<E> }
+}
 
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {

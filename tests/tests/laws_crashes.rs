@@ -55,7 +55,7 @@ fn workers(bomb: &Bomb, latch: &Latch, log: &Log) -> Toy {
 
 fn world(registry: Registry, bomb: &Bomb) -> World {
     let world = World::of(registry);
-    bomb.0.set(world.executor.clone()).ok().expect("one world per bomb");
+    bomb.0.set(world.executor.clone()).expect("one world per bomb");
     world
 }
 

@@ -1,1 +1,95 @@
 //! A whole app in a test, with a clock that moves by hand (X1).
+//!
+//! A [`World`] runs the app in this process, on memory or on a SQLite file, on the thread of the test and in its
+//! runtime. Time stands until the test lets it pass; [`advance`](World::advance) goes from one thing that is due to the
+//! next and returns when nothing is left to do. An hour takes no longer than what happens in it.
+//!
+//! ```
+//! use drystone::{Context, Primitives, Services, d, primitive, testing::{Log, Moment, World}};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Default, Serialize, Deserialize)]
+//! struct Cart {
+//!     items: Vec<String>,
+//! }
+//!
+//! #[primitive(object)]
+//! impl Cart {
+//!     async fn put(&mut self, item: String, cx: &Context) -> usize {
+//!         cx.alarm_in(d!("1h"));
+//!         self.items.push(item);
+//!         self.items.len()
+//!     }
+//!
+//!     #[alarm]
+//!     async fn abandoned(&mut self, mail: &Log, cx: &Context) -> Result<(), std::io::Error> {
+//!         mail.say(format!("{}, you left {}", cx.key_text(), self.items.join(", ")));
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     cart: Cart,
+//! }
+//!
+//! #[derive(Services)]
+//! struct Fakes {
+//!     mail: Log, // what would send mail writes it down
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! // #[tokio::test]
+//! // async fn an_abandoned_cart_is_remembered() {
+//! let mail = Log::default();
+//! let world = World::memory().services(Fakes { mail: mail.clone() }).start::<App>().await;
+//! world.client().cart("ada").put("tea".into()).await.unwrap();
+//! world.advance(d!("59m")).await;
+//! assert!(mail.take().is_empty());
+//!
+//! world.crash_at_commit(1, Moment::Before); // the mail goes out, and then the lights
+//! world.advance(d!("1m")).await;
+//! assert!(world.is_dead());
+//! world.restart().await;
+//! assert_eq!(mail.take(), ["ada, you left tea", "ada, you left tea"]); // at least once (A2)
+//! # });
+//! ```
+//!
+//! # What holds here
+//! - While the test's own code runs, the world stands; the world runs while the test awaits something of it. An answer is
+//!   given when nothing is left to do at that time: after `put(..).await` all that comes of it at once has happened.
+//! - Nothing is drawn by chance: in a test on one thread (`#[tokio::test]`, or [`block_on`] in a plain `#[test]`) the same
+//!   test does the same. On several threads a world works, and the order in which they ask decides.
+//! - Code is not waited for if it waits for something else than the world: a [`Latch`], a real timer, a socket. Time goes
+//!   on without it. Fakes that take time are told it by [`Setup::clock`].
+//! - A test that would wait for ever panics and says why: if code spins, and if nothing moves for a while of real time.
+//! - The kernel is the real one. Only chores that nobody sees are done once a day: renewing leases that nobody contends
+//!   for, sweeping, looking for code that blocks.
+//!
+//! Code that blocks its thread, `std::thread::sleep`, blocks the test.
+
+mod clock;
+mod driver;
+mod executor;
+mod latch;
+mod log;
+mod machine;
+mod patience;
+mod place;
+mod relay;
+mod running;
+mod setup;
+mod sleep;
+mod store;
+mod world;
+
+pub use clock::Clock;
+pub use driver::WorldDriver;
+pub use drystone_runtime::driver::block_on;
+pub use executor::{Executor, Process};
+pub use latch::Latch;
+pub use log::Log;
+pub(crate) use relay::Relay;
+pub use setup::Setup;
+pub use store::{Fault, Moment};
+pub use world::World;

@@ -192,6 +192,12 @@ impl Kernel {
         self.shared.time.now()
     }
 
+    /// Ends at once, as if the process had died: nothing is given back or waited for, and whoever waits for an answer
+    /// is told that there will be none.
+    pub fn abandon(&self) {
+        self.shared.close();
+    }
+
     /// Ends in order: no new calls, messages or alarms; work gets `limit` to end, and what does not is given
     /// back; leases are released. Nothing counts as a crash (R2).
     pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {

@@ -24,6 +24,8 @@ pub struct Options {
     pub blocked_after: Duration,
     /// How far ahead alarms are kept in memory: 60 s.
     pub horizon: Duration,
+    /// The ringer looks at the time at least so often: 60 s.
+    pub nap_max: Duration,
     /// Alarms kept in memory: 65,536.
     pub near_max: usize,
     /// How often the store is scanned for what hints missed: 5 s.
@@ -84,6 +86,7 @@ impl Default for Options {
             spare_hands: 8,
             blocked_after: Duration::from_millis(500),
             horizon: Duration::from_secs(60),
+            nap_max: Duration::from_secs(60),
             near_max: 65_536,
             rescan_every: Duration::from_secs(5),
             pace: 1_024,

@@ -6,15 +6,14 @@ use std::{sync::Arc, time::Duration};
 use super::{core::Released, race::race, shared::Shared};
 use crate::Partition;
 
-/// No sleep is longer: time may have been told anew meanwhile (fD2).
-const NAP_MAX: Duration = Duration::from_secs(60);
-
 impl Shared {
     pub(crate) async fn ring_for_ever(self: Arc<Self>) {
         while !self.is_closed() {
             let next = self.ring_due();
             let now = self.driver.monotonic();
-            let until = next.unwrap_or(now + NAP_MAX).min(now + NAP_MAX);
+            // No nap is longer: time may have been told anew meanwhile (fD2).
+            let latest = now + self.options.nap_max;
+            let until = next.unwrap_or(latest).min(latest);
             race(self.ringer.notified(), self.driver.sleep_until(until)).await;
         }
     }

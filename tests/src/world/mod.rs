@@ -4,8 +4,6 @@
 //! [`World::advance`] returns when nothing is left to do. The simulator is for what nobody thought of; this is
 //! for what the laws say.
 
-mod executor;
-mod latch;
 mod store;
 pub mod toys;
 
@@ -23,9 +21,8 @@ use drystone_runtime::{
     store::{Found, Read, Store},
 };
 
-pub use executor::{Executor, Process};
-pub use latch::{Latch, Log};
-pub use store::{Fault, Moment, TestStore};
+pub use drystone::testing::{Executor, Fault, Latch, Log, Moment, Process};
+pub use store::TestStore;
 
 /// One machine: a store that lasts, and the process that runs on it now.
 pub struct World {

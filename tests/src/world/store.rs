@@ -15,29 +15,7 @@ use drystone_runtime::{
     },
 };
 
-use super::{executor::Executor, latch::Latch};
-
-/// What is wrong with the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It answers nothing but errors.
-    Down,
-    /// It cannot be written.
-    Full,
-    /// The next commit is applied, and answered with an error.
-    LostAnswer,
-    /// The next commit is not applied, and nobody is told so.
-    LostCommit,
-}
-
-/// When a process dies of a store call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// Before the store has seen it.
-    Before,
-    /// After the store has done it.
-    After,
-}
+use super::{Executor, Fault, Latch, Moment};
 
 /// A store in memory with switches.
 pub struct TestStore {

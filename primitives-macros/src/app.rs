@@ -1,0 +1,164 @@
+//! `#[derive(Primitives)]`: an app, its typed client, and what each of its primitives needs of it.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Attribute, Data, DataStruct, DeriveInput, Fields, Type};
+
+use crate::{mistakes::Mistakes, primitive::lenient, types};
+
+/// One field: a primitive by its name.
+struct Part {
+    name: Ident,
+    ty: Type,
+    docs: Vec<Attribute>,
+}
+
+pub(crate) fn app(input: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(input) {
+        Ok(input) => input,
+        Err(error) => return error.to_compile_error(),
+    };
+    let mut mistakes = Mistakes::default();
+    let parts = parts(&input, &mut mistakes);
+    if !mistakes.is_empty() {
+        return quote!(#mistakes);
+    }
+    let client = client(&input, &parts);
+    let registers = registers(&input.ident, &parts);
+    let parts_of = parts_of(&input.ident, &parts);
+    let read = read(&input.ident, &parts);
+    quote!(#client #registers #parts_of #read)
+}
+
+fn parts(input: &DeriveInput, mistakes: &mut Mistakes) -> Vec<Part> {
+    if !input.generics.params.is_empty() {
+        mistakes.at(&input.generics, "an app is one type: write it without generics");
+    }
+    let name = &input.ident;
+    let Data::Struct(DataStruct { fields: Fields::Named(fields), .. }) = &input.data else {
+        mistakes.at(name, format!("an app is a struct with one field per primitive: `struct {name} {{ cart: Cart }}`"));
+        return Vec::new();
+    };
+    if fields.named.is_empty() {
+        mistakes.at(name, format!("this app has no primitive; add one: `struct {name} {{ cart: Cart }}`"));
+    }
+    let parts = fields.named.iter().filter_map(|field| {
+        let docs = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
+        Some(Part { name: field.ident.clone()?, ty: field.ty.clone(), docs })
+    });
+    parts.collect()
+}
+
+/// `AppClient`, as visible as the app.
+fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
+    let (app, vis, lenient) = (&input.ident, &input.vis, lenient());
+    let client = format_ident!("{app}Client");
+    let methods = parts.iter().map(|part| method(part, vis));
+    let (said, text) = (format!("The typed client of [`{app}`]: one method per primitive."), client.to_string());
+    quote! {
+        #[doc = #said]
+        #[derive(::core::clone::Clone)]
+        #lenient
+        #vis struct #client {
+            __desk: ::drystone::author::Desk,
+        }
+
+        #lenient
+        impl #client {
+            #(#methods)*
+        }
+
+        #[automatically_derived]
+        #lenient
+        impl ::core::fmt::Debug for #client {
+            fn fmt(&self, __out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                __out.debug_struct(#text).finish_non_exhaustive()
+            }
+        }
+
+        #[automatically_derived]
+        #lenient
+        impl ::drystone::Primitives for #app {
+            type Client = #client;
+
+            fn client(__desk: ::drystone::author::Desk) -> Self::Client {
+                #client { __desk }
+            }
+        }
+    }
+}
+
+fn method(part: &Part, vis: &syn::Visibility) -> TokenStream {
+    let (name, ty, text) = (&part.name, &part.ty, types::plain(&part.name));
+    let said = format!("The `{text}` of a key.");
+    let docs = if part.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(&part.docs) };
+    let primitive = quote_spanned!(types::end_of(ty)=> <#ty as ::drystone::Primitive>);
+    quote! {
+        #(#docs)*
+        #vis fn #name(&self, __key: impl ::core::convert::AsRef<[u8]>) -> #primitive::Handle {
+            #primitive::handle(self.__desk.address(#text, __key))
+        }
+    }
+}
+
+fn copied(docs: &[Attribute]) -> Vec<TokenStream> {
+    docs.iter().map(ToTokens::to_token_stream).collect()
+}
+
+/// Each primitive with the services of the app; what one of them lacks is an error where the app is started.
+fn registers(app: &Ident, parts: &[Part]) -> TokenStream {
+    let (lenient, services) = (lenient(), types::local("D"));
+    let mut bounds: Vec<&Type> = Vec::new();
+    for part in parts {
+        if !bounds.iter().any(|ty| types::text(ty) == types::text(&part.ty)) {
+            bounds.push(&part.ty);
+        }
+    }
+    let (types, names): (Vec<_>, Vec<_>) = parts.iter().map(|part| (&part.ty, types::plain(&part.name))).unzip();
+    quote! {
+        #[automatically_derived]
+        #lenient
+        impl<#services> ::drystone::author::App<#services> for #app
+        where
+            #services: ::core::marker::Send + ::core::marker::Sync + 'static,
+            #(#bounds: ::drystone::author::Runs<#services, #app>,)*
+        {
+            fn register(__registrar: &mut ::drystone::author::Registrar<#services, Self>) {
+                #(__registrar.add::<#types>(#names);)*
+            }
+        }
+    }
+}
+
+/// A type that is one field can be named by it; one that is two fields cannot.
+fn parts_of(app: &Ident, parts: &[Part]) -> TokenStream {
+    let lenient = lenient();
+    let once = parts.iter().filter(|part| parts.iter().filter(|other| same(&part.ty, &other.ty)).count() == 1);
+    let parts = once.map(|Part { name, ty, .. }| {
+        let text = types::plain(name);
+        quote! {
+            #[automatically_derived]
+            #lenient
+            impl ::drystone::PartOf<#app> for #ty {
+                const NAME: &'static str = #text;
+            }
+        }
+    });
+    quote!(#(#parts)*)
+}
+
+fn same(one: &Type, other: &Type) -> bool {
+    types::text(one) == types::text(other)
+}
+
+/// The fields are never read, for nobody makes an app: reading them once keeps the compiler from saying so.
+fn read(app: &Ident, parts: &[Part]) -> TokenStream {
+    let (lenient, names) = (lenient(), parts.iter().map(|part| &part.name).collect::<Vec<_>>());
+    quote! {
+        #lenient
+        const _: fn() = || {
+            let __app = #app { #(#names: ::core::unreachable!()),* };
+            #(let _ = &__app.#names;)*
+        };
+    }
+}

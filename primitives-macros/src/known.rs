@@ -1,0 +1,114 @@
+//! What the macro knows of our own kinds, for nicer words than the compiler's. A kind from outside is known to nobody but
+//! itself: its module says the same by its items.
+
+/// One of our kinds.
+pub(crate) struct Known {
+    /// Its name, and its module's.
+    pub(crate) name: &'static str,
+    /// Its options, and what each is set to.
+    pub(crate) options: &'static [(&'static str, Value)],
+    /// Options of which exactly one is written.
+    pub(crate) one_of: &'static [&'static str],
+    /// Its hook.
+    pub(crate) hook: &'static str,
+    /// How its hook is written, if it cannot do without.
+    pub(crate) needs_hook: Option<&'static str>,
+    /// Its verbs.
+    pub(crate) verbs: &'static [&'static str],
+}
+
+/// What an option is set to.
+#[derive(Clone, Copy)]
+pub(crate) enum Value {
+    /// A number from 1.
+    Count,
+    /// `"59m"`.
+    Duration,
+    /// `"1m"`, `"1s..1m"`.
+    Pause,
+    /// One of these texts.
+    Word(&'static [&'static str]),
+    /// Nothing: its name is enough.
+    Flag,
+}
+
+const KINDS: &[Known] = &[
+    Known {
+        name: "object",
+        options: &[("max_attempts", Value::Count), ("retry", Value::Pause)],
+        one_of: &[],
+        hook: "alarm",
+        needs_hook: None,
+        verbs: &[],
+    },
+    Known {
+        name: "continuous",
+        options: &[
+            ("every", Value::Duration),
+            ("after", Value::Duration),
+            ("first", Value::Word(&["now"])),
+            ("max_attempts", Value::Count),
+            ("retry", Value::Pause),
+            ("on_exhausted", Value::Word(&["stop", "continue", "destroy"])),
+            ("timeout", Value::Duration),
+        ],
+        one_of: &["every", "after"],
+        hook: "tick",
+        needs_hook: Some("#[tick] async fn tick(&mut self) -> Result<(), E>"),
+        verbs: &["stop", "trigger"],
+    },
+    Known {
+        name: "buffer",
+        options: &[
+            ("max_items", Value::Count),
+            ("max_wait", Value::Duration),
+            ("reset_on_add", Value::Flag),
+            ("max_attempts", Value::Count),
+            ("backoff", Value::Pause),
+            ("strict_order", Value::Flag),
+            ("timeout", Value::Duration),
+            ("max_stored", Value::Count),
+            ("max_stored_bytes", Value::Count),
+        ],
+        one_of: &[],
+        hook: "flush",
+        needs_hook: Some("#[flush] async fn flush(&mut self, batch: Batch<Item>) -> Result<(), E>"),
+        verbs: &["add", "flush", "clear"],
+    },
+];
+
+/// The methods of every handle.
+const COMMON_VERBS: &[&str] =
+    &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
+
+impl Known {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    pub(crate) fn names() -> Vec<&'static str> {
+        KINDS.iter().map(|kind| kind.name).collect()
+    }
+
+    /// The kind that has a hook of this name.
+    pub(crate) fn of_hook(hook: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.hook == hook)
+    }
+
+    /// What an option is set to.
+    pub(crate) fn option(&self, name: &str) -> Option<Value> {
+        self.options.iter().find(|(option, _)| *option == name).map(|(_, value)| *value)
+    }
+
+    pub(crate) fn option_names(&self) -> Vec<&'static str> {
+        self.options.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Whose verb `name` is, if it is one.
+    pub(crate) fn owner_of_verb(&self, name: &str) -> Option<&'static str> {
+        if COMMON_VERBS.contains(&name) {
+            return Some("every handle");
+        }
+        self.verbs.contains(&name).then_some("its kind")
+    }
+}

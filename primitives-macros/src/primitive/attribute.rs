@@ -1,0 +1,114 @@
+//! `#[primitive(kind, option = literal, flag)]`, parsed.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::{
+    Expr, ExprLit, Lit, Path, Token,
+    parse::{ParseStream, Parser},
+};
+
+use crate::{known::Known, mistakes::Mistakes, suggest, types};
+
+/// What the attribute says.
+pub(crate) struct Attribute {
+    pub(crate) kind: Kind,
+    pub(crate) options: Vec<Setting>,
+}
+
+/// The kind: one of ours, a module from elsewhere, or a word that names none.
+pub(crate) enum Kind {
+    Ours(&'static Known, Ident),
+    Outside(Path),
+    Unknown,
+}
+
+/// One option.
+pub(crate) struct Setting {
+    pub(crate) name: Ident,
+    pub(crate) value: Option<Lit>,
+}
+
+impl Kind {
+    /// The module of the kind, with our names at `at`. A kind that is unknown is expanded as if it were an object.
+    pub(crate) fn module(&self, at: Span) -> TokenStream {
+        let module = match self {
+            Self::Ours(known, _) => Ident::new(known.name, Span::call_site()),
+            Self::Outside(path) => return path.to_token_stream(),
+            Self::Unknown => Ident::new("object", Span::call_site()),
+        };
+        types::located(quote!(::drystone::kinds::#module), at)
+    }
+
+    pub(crate) fn ours(&self) -> Option<&'static Known> {
+        match self {
+            Self::Ours(known, _) => Some(known),
+            _ => None,
+        }
+    }
+}
+
+impl Attribute {
+    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut attribute = Self { kind: Kind::Unknown, options: Vec::new() };
+        let parse = |input: ParseStream<'_>| {
+            attribute.read(input, mistakes).or_else(|error| {
+                mistakes.add(error);
+                input.parse::<TokenStream>().map(drop)
+            })
+        };
+        if let Err(error) = parse.parse2(tokens) {
+            mistakes.add(error);
+        }
+        attribute
+    }
+
+    fn read(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
+        if input.is_empty() || input.peek2(Token![=]) {
+            let names = Known::names().join(", ");
+            return Err(input.error(format!("the kind is missing: write it first; it is one of: {names}")));
+        }
+        self.kind = kind(input.call(Path::parse_mod_style)?, mistakes);
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            self.option(input, mistakes)?;
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
+        let name: Ident = input.parse()?;
+        if self.options.iter().any(|option| option.name == name) {
+            mistakes.at(&name, format!("`{name}` is set twice"));
+        }
+        let value = match input.parse::<Option<Token![=]>>()? {
+            None => None,
+            Some(_) => match input.parse::<Expr>()? {
+                Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+                other => {
+                    mistakes.at(other, format!("`{name}` is set to a literal, so that it can be checked here"));
+                    return Ok(());
+                }
+            },
+        };
+        self.options.push(Setting { name, value });
+        Ok(())
+    }
+}
+
+fn kind(path: Path, mistakes: &mut Mistakes) -> Kind {
+    let Some(name) = path.get_ident() else { return Kind::Outside(path) };
+    match Known::named(&name.to_string()) {
+        Some(known) => Kind::Ours(known, name.clone()),
+        None => {
+            let names = Known::names();
+            let meant = suggest::among(&name.to_string(), &names);
+            let listed =
+                if meant.contains("did you mean") { format!(" (kinds: {})", names.join(", ")) } else { String::new() };
+            mistakes.at(name, format!("unknown kind of primitive `{name}`{meant}{listed}"));
+            Kind::Unknown
+        }
+    }
+}

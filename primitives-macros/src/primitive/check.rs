@@ -1,0 +1,116 @@
+//! What is wrong between the parts of a primitive; each part was checked when it was read.
+
+use proc_macro2::Ident;
+
+use super::{
+    attribute::Kind,
+    model::{Apply, Model, Reduce},
+    options,
+};
+use crate::{known::Known, mistakes::Mistakes, suggest, types};
+
+pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
+    if let Kind::Ours(known, written) = &model.kind {
+        check_options(model, known, written, mistakes);
+        check_hook(model, known, written, mistakes);
+        check_names(model, known, mistakes);
+        check_reduce(model, known, mistakes);
+    }
+    check_once(model, mistakes);
+    check_apply(model, mistakes);
+}
+
+fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
+    for setting in &model.options {
+        let name = setting.name.to_string();
+        match known.option(&name) {
+            Some(expected) => options::check(setting, expected, mistakes),
+            None => {
+                let meant = suggest::among(&name, &known.option_names());
+                mistakes.at(&setting.name, format!("`{}` has no option `{name}`{meant}", known.name));
+            }
+        }
+    }
+    let chosen: Vec<&Ident> = model
+        .options
+        .iter()
+        .map(|setting| &setting.name)
+        .filter(|name| known.one_of.iter().any(|option| *name == option))
+        .collect();
+    match chosen.as_slice() {
+        [] if !known.one_of.is_empty() => {
+            let either = known.one_of.iter().map(|name| format!("`{name} = \"59m\"`")).collect::<Vec<_>>().join(" or ");
+            mistakes.at(written, format!("`{}` needs to know when: write {either}", known.name));
+        }
+        [first, second, ..] if first != second => {
+            mistakes.at(second, format!("`{first}` and `{second}` exclude each other: write one of them"));
+        }
+        _ => {}
+    }
+}
+
+fn check_hook(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
+    if let (Some(form), [], false) = (known.needs_hook, model.hooks.as_slice(), model.refused) {
+        mistakes.at(written, format!("`{}` needs a hook: write `{form}`", known.name));
+    }
+}
+
+fn check_names(model: &Model, known: &Known, mistakes: &mut Mistakes) {
+    for action in &model.actions {
+        let name = &action.function.name;
+        if let Some(owner) = known.owner_of_verb(&name.to_string()) {
+            mistakes.at(name, format!("`{name}` is a verb of {owner}: give the action another name"));
+        }
+    }
+}
+
+fn check_reduce(model: &Model, known: &Known, mistakes: &mut Mistakes) {
+    let input = model.hooks.first().and_then(|hook| hook.input.as_ref());
+    let input_name = input.and_then(types::last_segment).map(|segment| segment.ident.to_string());
+    match (model.reduce.first(), input_name.as_deref()) {
+        (Some(Reduce { word, .. }), _) if known.name != "buffer" => {
+            mistakes.at(word, format!("`#[reduce]` folds the items of a `buffer`; this is a `{}`", known.name));
+        }
+        (Some(Reduce { total, .. }), Some("Batch")) => {
+            let total = types::text(total);
+            mistakes.at(input, format!("with `#[reduce]` the items are folded: `#[flush]` takes `Folded<{total}>`"));
+        }
+        (None, Some("Folded")) if !model.refused => {
+            mistakes.at(input, "only `#[reduce]` folds items: write `Batch<Item>`, or add `#[reduce]`");
+        }
+        _ => {}
+    }
+}
+
+/// Nothing is there twice.
+fn check_once(model: &Model, mistakes: &mut Mistakes) {
+    let mut words: Vec<&Ident> = model.hooks.iter().map(|hook| &hook.word).collect();
+    words.extend(model.init.iter().map(|init| &init.word));
+    words.extend(model.destroy.iter().map(|destroy| &destroy.word));
+    words.extend(model.reduce.iter().map(|reduce| &reduce.word));
+    words.extend(model.apply.iter().map(|apply| &apply.word));
+    for (index, word) in words.iter().enumerate() {
+        if words[..index].contains(word) {
+            mistakes.at(word, format!("there is a `#[{word}]` already; a primitive has one"));
+        }
+    }
+}
+
+fn check_apply(model: &Model, mistakes: &mut Mistakes) {
+    let first = model.applying().next();
+    match (first, model.apply.first()) {
+        (Some(hook), None) if !model.refused => {
+            let value = hook.value.as_ref().map(types::text).unwrap_or_default();
+            let message = format!(
+                "`#[{}]` takes `&self` and returns a value: write `#[apply] fn apply(&mut self, value: {value})`, \
+                 or return `Result<(), E>`",
+                hook.word
+            );
+            mistakes.at(&hook.value, message);
+        }
+        (None, Some(Apply { word, .. })) if !model.refused => {
+            mistakes.at(word, "no hook returns a value to apply: a hook that takes `&self` returns `Result<V, E>`");
+        }
+        _ => {}
+    }
+}

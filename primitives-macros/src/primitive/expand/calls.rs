@@ -1,0 +1,57 @@
+//! Pieces of made code that name a type of the author's. Each type is asked for in one way wherever it is used: then
+//! the compiler sees one error twice, and shows it once.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+
+use super::super::{
+    function::Function,
+    model::{Hook, Model},
+    parameter::Parameter,
+    returns::Returns,
+};
+use crate::types;
+
+/// How a value is stored.
+pub(super) fn stored(ty: &impl ToTokens) -> TokenStream {
+    quote_spanned!(types::end_of(ty)=> ::drystone::author::stored::<#ty>())
+}
+
+/// How an error is stored.
+pub(super) fn stored_error(ty: &impl ToTokens) -> TokenStream {
+    quote_spanned!(types::end_of(ty)=> ::drystone::author::stored_error::<#ty>())
+}
+
+/// How a hook takes its input.
+pub(super) fn taken(model: &Model, hook: &Hook) -> TokenStream {
+    let (word, input) = (&hook.word, &hook.input);
+    let at = input.as_ref().map_or_else(|| hook.function.name.span(), types::end_of);
+    let module = model.kind.module(word.span());
+    let input = input.as_ref().map_or_else(|| quote_spanned!(at=> ()), ToTokens::to_token_stream);
+    quote_spanned!(at=> ::drystone::author::taken::<#input, #module::#word>())
+}
+
+/// The author's function, called with `inputs` and what the app lends it, and awaited.
+pub(super) fn call(model: &Model, function: &Function, has_self: bool, inputs: &[TokenStream]) -> TokenStream {
+    let (struct_, name, env) = (&model.struct_, &function.name, types::local("env"));
+    let mut inputs = inputs.iter();
+    let lent = function.parameters.iter().map(|parameter| match parameter {
+        Parameter::Input { .. } => inputs.next().cloned().unwrap_or_default(),
+        Parameter::Service(service) => quote!(#env.service::<::drystone::author::Same<#service>>()),
+        Parameter::Context => quote!(#env.context()),
+        Parameter::Client(primitive) => quote!(&#env.client::<#primitive>()),
+    });
+    let state = has_self.then(|| quote!(self,));
+    let arguments = quote!(#state #(#lent),*);
+    let at = name.span();
+    let struct_ = types::located(struct_.to_token_stream(), at);
+    quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(#arguments)).await)
+}
+
+/// What an action's value and error are, as the types of a call.
+pub(super) fn outcome(returns: &Returns) -> (TokenStream, TokenStream) {
+    match returns {
+        Returns::Plain(ty) => (ty.to_token_stream(), quote!(::drystone::Never)),
+        Returns::Fallible(fallible) => (fallible.ok.clone(), fallible.error.clone()),
+    }
+}

@@ -1,0 +1,130 @@
+//! `impl Primitive`: what there is, and how it is set up.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::{
+    super::{attribute::Setting, model::Model},
+    lenient,
+};
+use crate::types;
+
+pub(super) fn definition(model: &Model) -> TokenStream {
+    let (struct_, lenient) = (&model.struct_, lenient());
+    let module = model.kind.module(Span::call_site());
+    let handle = super::handle::name(model);
+    let (code, kind) = (code(model), kind(model));
+    let (reduce, check_item) = (reduce(model), check_item(model));
+    quote! {
+        #[automatically_derived]
+        #lenient
+        impl ::drystone::Primitive for #struct_ {
+            type Kind = #module::Options;
+            type Handle = #handle;
+
+            const CODE: ::drystone::author::Code = #code;
+
+            fn kind() -> Self::Kind { #kind }
+
+            fn handle(__address: ::drystone::author::Address) -> Self::Handle {
+                #handle(::core::convert::From::from(::drystone::Handle::new(__address)))
+            }
+
+            fn initial() -> ::core::option::Option<Self> {
+                use ::drystone::author::Fallback as _;
+                ::drystone::author::Probe::<#struct_>::initial()
+            }
+
+            #reduce
+            #check_item
+        }
+    }
+}
+
+fn code(model: &Model) -> TokenStream {
+    let actions = model.actions.iter().map(|action| {
+        let function = &action.function;
+        let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
+        let (writes, pure) = (function.writes, function.is_pure());
+        quote!(#(#cfgs)* ::drystone::author::Action { name: #name, writes: #writes, pure: #pure })
+    });
+    let hooks = model.hooks.iter().map(|hook| {
+        let (cfgs, name) = (&hook.function.cfgs, types::plain(&hook.word));
+        let (writes, applies) = (hook.function.writes, hook.value.is_some());
+        quote!(#(#cfgs)* ::drystone::author::HookCode { name: #name, writes: #writes, applies: #applies })
+    });
+    let init = match model.init.first() {
+        Some(init) => {
+            let pure = init.function.is_pure();
+            quote!(::core::option::Option::Some(#pure))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let (has_destroy, has_reduce) = (!model.destroy.is_empty(), !model.reduce.is_empty());
+    quote! {
+        ::drystone::author::Code {
+            actions: &[#(#actions),*],
+            hooks: &[#(#hooks),*],
+            init: #init,
+            has_destroy: #has_destroy,
+            has_reduce: #has_reduce,
+        }
+    }
+}
+
+/// The options, in a constant: what is wrong with one stops the compiler with its kind's words.
+fn kind(model: &Model) -> TokenStream {
+    let module = model.kind.module(Span::call_site());
+    let options = types::local("options");
+    let settings = model.options.iter().map(|setting| self::setting(model, setting));
+    quote! {
+        const __OPTIONS: #module::Options = {
+            let #options = #module::Options::NEW;
+            #(let #options = #settings;)*
+            #options
+        };
+        __OPTIONS
+    }
+}
+
+/// One option. The whole call is shown between the option's name and its literal.
+fn setting(model: &Model, setting: &Setting) -> TokenStream {
+    let (name, value, at) = (&setting.name, &setting.value, setting.name.span());
+    let options = types::local("options");
+    let options = types::located(quote!(#options), at);
+    let module = types::located(model.kind.module(at), at);
+    let function = quote_spanned!(at=> #module::Options::#name);
+    let mut arguments = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#options, #value));
+    arguments.set_span(value.as_ref().map_or(at, syn::Lit::span));
+    quote!(#function #arguments)
+}
+
+fn reduce(model: &Model) -> Option<TokenStream> {
+    let (reduce, struct_) = (model.reduce.first()?, &model.struct_);
+    let (name, total, item) = (&reduce.name, &reduce.total, &reduce.item);
+    Some(quote! {
+        fn reduce(
+            __folded: ::core::option::Option<&[u8]>,
+            __item: &[u8],
+        ) -> ::core::result::Result<::drystone::author::Bytes, ::std::string::String> {
+            ::drystone::author::fold::<#total, #item>(__folded, __item, <#struct_>::#name)
+        }
+    })
+}
+
+fn check_item(model: &Model) -> Option<TokenStream> {
+    let checked = match (model.reduce.first(), model.hooks.iter().find(|hook| hook.input.is_some())) {
+        (Some(reduce), _) => {
+            let item = super::calls::stored(&reduce.item);
+            quote!(#item.read(__item).map(::core::mem::drop))
+        }
+        (None, Some(hook)) => {
+            let taken = super::calls::taken(model, hook);
+            quote!((#taken.check_item)(__item))
+        }
+        (None, None) => return None,
+    };
+    Some(quote! {
+        fn check_item(__item: &[u8]) -> ::core::result::Result<(), ::std::string::String> { #checked }
+    })
+}

@@ -1,0 +1,92 @@
+//! What callers hold: the verbs of the kind, and the author's actions as methods.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+
+use super::{
+    super::model::{Action, Model},
+    calls, lenient,
+};
+use crate::types;
+
+/// `CartHandle`.
+pub(super) fn name(model: &Model) -> Ident {
+    format_ident!("{}Handle", model.name)
+}
+
+/// The handle is `pub` and generic whatever the struct is: an attribute on an `impl` cannot see how visible the struct is,
+/// and a private type may be an argument of a public one.
+pub(super) fn handle(model: &Model) -> TokenStream {
+    let (struct_, name, lenient) = (&model.struct_, self::name(model), lenient());
+    let module = model.kind.module(Span::call_site());
+    let item = item(model);
+    let methods = model.actions.iter().map(method);
+    let doc = format!("A key of [`{}`]: the verbs of its kind, and its own actions.", model.name);
+    let text = name.to_string();
+    quote! {
+        #[doc = #doc]
+        #lenient
+        pub struct #name<T = #struct_, I = #item>(#module::Verbs<T, I>);
+
+        #[automatically_derived]
+        #lenient
+        impl<T, I> ::core::ops::Deref for #name<T, I> {
+            type Target = #module::Verbs<T, I>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        #[automatically_derived]
+        #lenient
+        impl<T, I> ::core::fmt::Debug for #name<T, I> {
+            fn fmt(&self, __out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                __out.debug_struct(#text).finish_non_exhaustive()
+            }
+        }
+
+        #lenient
+        impl #name<#struct_, #item> {
+            #(#methods)*
+        }
+    }
+}
+
+/// What the hook of the kind takes: its verbs may take an item of it.
+fn item(model: &Model) -> TokenStream {
+    if let Some(reduce) = model.reduce.first() {
+        let item = &reduce.item;
+        return quote!(::drystone::kinds::buffer::Reduced<#item>);
+    }
+    let input = model.hooks.iter().find_map(|hook| hook.input.as_ref());
+    input.map_or_else(|| quote!(()), ToTokens::to_token_stream)
+}
+
+fn method(action: &Action) -> TokenStream {
+    let function = &action.function;
+    let (name, cfgs, deprecated) = (&function.name, &function.cfgs, &function.deprecated);
+    let text = types::plain(name);
+    let said = format!("Calls `{text}`.");
+    let docs = if function.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(function) };
+    let (names, types): (Vec<_>, Vec<_>) = function.inputs().unzip();
+    let codecs = types.iter().map(|ty| calls::stored(*ty));
+    let (ok, error) = calls::outcome(&action.returns);
+    let (read, thrown) = (calls::stored(&ok), calls::stored_error(&error));
+    quote! {
+        #(#docs)* #(#cfgs)* #(#deprecated)*
+        pub fn #name(&self, #(#names: #types),*) -> ::drystone::Call<#ok, #error> {
+            ::drystone::Call::new(
+                self.address(),
+                #text,
+                ::drystone::author::Args::new()#(.with(#codecs, &#names))*,
+                #read.reader(),
+                #thrown.reader(),
+            )
+        }
+    }
+}
+
+fn copied(function: &super::super::function::Function) -> Vec<TokenStream> {
+    function.docs.iter().map(ToTokens::to_token_stream).collect()
+}

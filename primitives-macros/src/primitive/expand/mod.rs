@@ -1,0 +1,41 @@
+//! The code that a model stands for.
+
+mod calls;
+mod definition;
+mod handle;
+mod runs;
+mod wards;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::model::Model;
+
+/// Everything that is made beside the author's own block.
+pub(crate) fn expand(model: &Model) -> TokenStream {
+    let wards = wards::wards(model);
+    let definition = definition::definition(model);
+    let runs = runs::runs(model);
+    let handle = handle::handle(model);
+    quote!(#wards #definition #runs #handle)
+}
+
+/// What made code need not answer for: the author's lints are about the author's code.
+pub(crate) fn lenient() -> TokenStream {
+    quote! {
+        #[allow(
+            dead_code,
+            deprecated,
+            private_interfaces,
+            unreachable_code,
+            unreachable_pub,
+            unused_imports,
+            unused_qualifications,
+            unused_variables,
+            clippy::all,
+            clippy::pedantic,
+            clippy::nursery,
+            clippy::restriction
+        )]
+    }
+}

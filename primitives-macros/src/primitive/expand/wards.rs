@@ -1,0 +1,60 @@
+//! Constants that stop the compiler where the macro cannot see: behind an alias, or in a kind from outside.
+//!
+//! They are items, because a constant inside a function that nobody calls is never evaluated.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+
+use super::{
+    super::{
+        model::{Action, Model},
+        returns::Returns,
+    },
+    lenient,
+};
+use crate::types;
+
+pub(super) fn wards(model: &Model) -> TokenStream {
+    let actions = model.actions.iter().map(|action| of_action(model, action));
+    let total = total(model);
+    quote!(#(#actions)* #total)
+}
+
+fn of_action(model: &Model, action: &Action) -> TokenStream {
+    let (name, cfgs, lenient) = (&action.function.name, &action.function.cfgs, lenient());
+    let (at, text) = (name.span(), types::plain(name));
+    let module = types::located(model.kind.module(at), at);
+    let is_plain = match &action.returns {
+        Returns::Plain(ty) if !types::is_unit(ty) => Some(plain_value(ty)),
+        _ => None,
+    };
+    let is_no_verb = quote_spanned! {at=>
+        ::drystone::author::not_a_verb(::drystone::author::COMMON_VERBS, #text);
+        ::drystone::author::not_a_verb(<#module::Options as ::drystone::kind::Kind>::VERBS, #text);
+    };
+    quote! {
+        #(#cfgs)* #lenient const _: () = { #is_no_verb #is_plain };
+    }
+}
+
+/// A `Result` behind another name would be stored as a success.
+fn plain_value(ty: &syn::Type) -> TokenStream {
+    quote_spanned! {types::end_of(ty)=>
+        {
+            use ::drystone::author::Fallback as _;
+            ::core::assert!(
+                !::drystone::author::Probe::<#ty>::IS_RESULT,
+                "this alias is a `Result`: give it a name that ends in `Result`, or write `Result<T, E>`"
+            );
+        }
+    }
+}
+
+/// What is folded is what the hook takes: they meet as JSON, where no type is left.
+fn total(model: &Model) -> Option<TokenStream> {
+    let (reduce, hook) = (model.reduce.first()?, model.hooks.first()?);
+    let (input, total, lenient) = (hook.input.as_ref()?, &reduce.total, lenient());
+    let module = types::located(model.kind.module(hook.word.span()), types::end_of(input));
+    let folded = quote_spanned!(types::end_of(input)=> #module::Folded<#total>);
+    Some(quote!(#lenient const _: fn(#folded) = |__taken: #input| ();))
+}

@@ -1,0 +1,36 @@
+//! What is left of a primitive that has mistakes: enough that the rest of the app compiles, so that one mistake is one
+//! error.
+
+use super::{attribute::Kind, model::Model};
+
+/// The same primitive without its options, and without what was written twice or cannot stand alone.
+pub(crate) fn healthy(mut model: Model) -> Model {
+    model.options.clear();
+    let known = model.kind.ours();
+    model
+        .actions
+        .retain(|action| known.is_none_or(|known| known.owner_of_verb(&action.function.name.to_string()).is_none()));
+    if matches!(model.kind, Kind::Unknown) {
+        model.hooks.clear();
+        model.reduce.clear();
+    }
+    model.hooks.truncate(1);
+    model.init.truncate(1);
+    model.destroy.truncate(1);
+    model.reduce.truncate(1);
+    model.apply.truncate(1);
+    if model.apply.is_empty() {
+        model.hooks.retain(|hook| hook.value.is_none());
+    }
+    if model.reduce.is_empty() == is_folded(&model) {
+        model.hooks.clear();
+        model.reduce.clear();
+    }
+    model
+}
+
+/// Whether the hook takes folded items.
+fn is_folded(model: &Model) -> bool {
+    let input = model.hooks.first().and_then(|hook| hook.input.as_ref());
+    input.and_then(crate::types::last_segment).is_some_and(|segment| segment.ident == "Folded")
+}

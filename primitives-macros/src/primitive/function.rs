@@ -1,0 +1,257 @@
+//! One function, read into the model by its role; `None` once its mistakes are told.
+
+use proc_macro2::Ident;
+use quote::ToTokens;
+use syn::{Attribute, FnArg, ImplItemFn, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type};
+
+use super::{
+    model::{Action, Apply, Hook, Init, Reduce},
+    parameter::{self, Parameter},
+    returns::Returns,
+};
+use crate::{mistakes::Mistakes, types};
+
+/// What all of the author's functions have.
+pub(crate) struct Function {
+    pub(crate) name: Ident,
+    /// `&mut self`.
+    pub(crate) writes: bool,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) deprecated: Vec<Attribute>,
+}
+
+impl Function {
+    fn new(function: &ImplItemFn, writes: bool, parameters: Vec<Parameter>) -> Self {
+        let named = |name: &str| function.attrs.iter().filter(|attr| attr.path().is_ident(name)).cloned().collect();
+        let name = function.sig.ident.clone();
+        Self { name, writes, parameters, docs: named("doc"), cfgs: named("cfg"), deprecated: named("deprecated") }
+    }
+
+    /// The owned parameters.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = (&Ident, &Type)> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Input { name, ty } => Some((name, ty)),
+            _ => None,
+        })
+    }
+
+    /// Whether it acts on nothing outside.
+    pub(crate) fn is_pure(&self) -> bool {
+        !self.parameters.iter().any(|parameter| matches!(parameter, Parameter::Service(_) | Parameter::Client(_)))
+    }
+}
+
+/// An `async fn` with `&self` or `&mut self`.
+pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Action> {
+    let signature = &function.sig;
+    let is_plain = is_plain("an action", signature, mistakes);
+    let writes = writes("an action", signature, mistakes);
+    let parameters = parameter::read(signature, struct_, mistakes);
+    let returns = Returns::read(signature, struct_);
+    let travels = returns.check_travels(signature, mistakes);
+    if !is_plain || !travels {
+        return None;
+    }
+    Some(Action { function: Function::new(function, writes?, parameters?), returns })
+}
+
+/// A hook: `async`, with `self`, at most one input, and a `Result`.
+pub(crate) fn hook(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Hook> {
+    let (noun, signature) = (format!("`#[{word}]`"), &function.sig);
+    let is_async = is_async(&noun, signature, mistakes);
+    let is_plain = is_plain(&noun, signature, mistakes);
+    let writes = writes(&noun, signature, mistakes);
+    let parameters = parameter::read(signature, struct_, mistakes);
+    let inputs = parameters.as_ref().map(|parameters| one_input(&noun, parameters, mistakes));
+    let returns = fallible(&noun, signature, struct_, mistakes);
+    let (input, returns, writes) = (inputs??, returns?, writes?);
+    let value = returns.value.filter(|value| !types::is_unit(value));
+    if let (true, Some(value)) = (writes, &value) {
+        let message = format!("{noun} takes `&mut self`, so it keeps its value itself: return `Result<(), E>`");
+        mistakes.at(value, message);
+        return None;
+    }
+    if !is_async || !is_plain {
+        return None;
+    }
+    Some(Hook { word, function: Function::new(function, writes, parameters?), input, value, error: returns.error })
+}
+
+/// `#[destroy]`: a hook that takes nothing.
+pub(crate) fn destroy(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Hook> {
+    let hook = hook(word, function, struct_, mistakes)?;
+    if let Some(wrong) = hook.input.as_ref().or(hook.value.as_ref()) {
+        mistakes.at(wrong, "`#[destroy]` takes no input and returns `Result<(), E>`");
+        return None;
+    }
+    Some(hook)
+}
+
+/// `#[init]`: `async`, without `self` and without input, and it makes a `Self`.
+pub(crate) fn init(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Init> {
+    let (noun, signature) = ("`#[init]`", &function.sig);
+    let is_async = is_async(noun, signature, mistakes);
+    let is_plain = is_plain(noun, signature, mistakes);
+    if let Some(receiver) = signature.receiver() {
+        mistakes.at(receiver, "`#[init]` makes the state, so it has no `self`: write `async fn init() -> Self`");
+        return None;
+    }
+    let parameters = parameter::read(signature, struct_, mistakes)?;
+    for argument in &signature.inputs {
+        let FnArg::Typed(typed) = argument else { continue };
+        let is_client =
+            types::last_segment(strip_reference(&typed.ty)).is_some_and(|segment| segment.ident == "Client");
+        if !matches!(types::bare(&typed.ty), Type::Reference(_)) || is_client {
+            mistakes.at(&typed.ty, "`#[init]` takes services (`&T`) and `&Context` only");
+            return None;
+        }
+    }
+    if let ReturnType::Default = signature.output {
+        mistakes.at(&signature.ident, "`#[init]` returns the state: write `-> Self` or `-> Result<Self, E>`");
+        return None;
+    }
+    let returns = Returns::read(signature, struct_);
+    (is_async && is_plain).then(|| Init { word, function: Function::new(function, true, parameters), returns })
+}
+
+/// `#[reduce] fn fold(total: &mut Total, item: Item)`.
+pub(crate) fn reduce(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Reduce> {
+    const FORM: &str = "write `#[reduce] fn fold(total: &mut Total, item: Item)`";
+    let signature = &function.sig;
+    let is_sync = is_sync("`#[reduce]`", FORM, signature, mistakes);
+    let is_plain = is_plain("`#[reduce]`", signature, mistakes);
+    let mut types_taken = signature.inputs.iter().map(|argument| match argument {
+        FnArg::Typed(typed) => Some(types::without_self(&typed.ty, struct_)),
+        FnArg::Receiver(_) => None,
+    });
+    let (total, item, more) = (types_taken.next().flatten(), types_taken.next().flatten(), types_taken.next());
+    let total = total.as_ref().map(types::bare).and_then(|total| match total {
+        Type::Reference(reference) if reference.mutability.is_some() => Some((*reference.elem).clone()),
+        _ => None,
+    });
+    let item = item.filter(|item| !types::borrows(item.to_token_stream()));
+    let (Some(total), Some(item), None, ReturnType::Default) = (total, item, more, &signature.output) else {
+        mistakes.at(&signature.ident, format!("`#[reduce]` folds one item into a total: {FORM}"));
+        return None;
+    };
+    (is_sync && is_plain).then(|| Reduce { word, name: signature.ident.clone(), total, item })
+}
+
+/// `#[apply] fn apply(&mut self, value: V)`.
+pub(crate) fn apply(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Apply> {
+    const FORM: &str = "write `#[apply] fn apply(&mut self, value: V)`";
+    let signature = &function.sig;
+    let is_sync = is_sync("`#[apply]`", FORM, signature, mistakes);
+    let is_plain = is_plain("`#[apply]`", signature, mistakes);
+    let writes =
+        signature.receiver().is_some_and(|receiver| matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))));
+    let mut inputs = signature.inputs.iter().skip(1);
+    let value = match (inputs.next(), inputs.next(), &signature.output) {
+        (Some(FnArg::Typed(typed)), None, ReturnType::Default) => Some(types::without_self(&typed.ty, struct_)),
+        _ => None,
+    };
+    let Some(value) = value.filter(|value| writes && !types::borrows(value.to_token_stream())) else {
+        mistakes.at(&signature.ident, format!("`#[apply]` puts the value of a hook into the state: {FORM}"));
+        return None;
+    };
+    (is_sync && is_plain).then(|| Apply { word, name: signature.ident.clone(), value })
+}
+
+fn strip_reference(ty: &Type) -> &Type {
+    match types::bare(ty) {
+        Type::Reference(reference) => types::bare(&reference.elem),
+        other => other,
+    }
+}
+
+fn is_async(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+    if signature.asyncness.is_none() {
+        mistakes.at(signature.fn_token, format!("{noun} is async: write `async fn {}`", signature.ident));
+    }
+    signature.asyncness.is_some()
+}
+
+fn is_sync(noun: &str, form: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+    if let Some(asyncness) = &signature.asyncness {
+        mistakes.at(asyncness, format!("{noun} runs inside a commit and cannot wait: {form}"));
+    }
+    signature.asyncness.is_none()
+}
+
+/// Neither generic nor `const`, `unsafe`, `extern` or variadic.
+fn is_plain(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+    let mut wrong = Vec::new();
+    wrong.extend(signature.constness.map(|token| (token.to_token_stream(), "`const`")));
+    if let Safety::Unsafe(token) = &signature.safety {
+        wrong.push((token.to_token_stream(), "`unsafe`"));
+    }
+    wrong.extend(signature.abi.as_ref().map(|abi| (abi.to_token_stream(), "`extern`")));
+    wrong.extend(signature.variadic.as_ref().map(|dots| (dots.to_token_stream(), "variadic")));
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        wrong.push((generics.params.to_token_stream(), "generic"));
+    } else if let Some(clause) = &generics.where_clause {
+        wrong.push((clause.to_token_stream(), "generic"));
+    }
+    for (tokens, word) in &wrong {
+        mistakes.at(tokens, format!("{noun} is called by its name and its input alone: it cannot be {word}"));
+    }
+    wrong.is_empty()
+}
+
+/// Whether it takes `&mut self`; `None` if it takes neither that nor `&self`.
+fn writes(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> Option<bool> {
+    let Some(receiver) = signature.receiver() else {
+        mistakes.at(&signature.ident, format!("{noun} works on the state: write `&self` or `&mut self`"));
+        return None;
+    };
+    match borrowed(receiver) {
+        Some(writes) => Some(writes),
+        None => {
+            mistakes.at(receiver, format!("{noun} borrows the state: write `&self` or `&mut self`"));
+            None
+        }
+    }
+}
+
+fn borrowed(receiver: &Receiver) -> Option<bool> {
+    match &receiver.kind {
+        ReceiverKind::Reference(_, None, mutability) => Some(mutability.is_some()),
+        _ => None,
+    }
+}
+
+/// The owned parameter, of which there is at most one.
+fn one_input(noun: &str, parameters: &[Parameter], mistakes: &mut Mistakes) -> Option<Option<Type>> {
+    let inputs = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Input { ty, .. } => Some(ty),
+        _ => None,
+    });
+    let inputs: Vec<&Type> = inputs.collect();
+    if let [_, second, ..] = inputs.as_slice() {
+        mistakes.at(second, format!("{noun} is given one thing by its kind; services are taken by reference: `&T`"));
+        return None;
+    }
+    Some(inputs.first().map(|ty| (*ty).clone()))
+}
+
+fn fallible(
+    noun: &str,
+    signature: &Signature,
+    struct_: &Type,
+    mistakes: &mut Mistakes,
+) -> Option<super::returns::Fallible> {
+    match Returns::read(signature, struct_) {
+        Returns::Fallible(fallible) => Some(fallible),
+        Returns::Plain(_) => {
+            let message = format!("{noun} can fail, and is then tried again: return `Result<(), E>`");
+            match &signature.output {
+                ReturnType::Default => mistakes.at(&signature.ident, message),
+                ReturnType::Type(_, ty) => mistakes.at(ty, message),
+            }
+            None
+        }
+    }
+}

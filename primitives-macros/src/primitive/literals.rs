@@ -1,0 +1,72 @@
+//! Durations in the author's code: `cx.alarm_in("5m")` is checked where it stands, and becomes a constant.
+//!
+//! A pass over tokens, because syn does not look into macros.
+
+use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
+use quote::quote_spanned;
+
+use crate::{duration, mistakes::Mistakes};
+
+/// The functions that take a duration.
+const TAKERS: &[&str] = &["alarm_in"];
+
+/// The tokens with each literal duration replaced.
+pub(crate) fn checked(tokens: TokenStream, mistakes: &mut Mistakes) -> TokenStream {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut made = Vec::with_capacity(tokens.len());
+    for (index, token) in tokens.iter().enumerate() {
+        made.push(match token {
+            TokenTree::Group(group) => TokenTree::Group(match literal(&tokens[..index], group) {
+                Some(literal) => regrouped(group, constant(&literal, mistakes)),
+                None => within(group, mistakes),
+            }),
+            other => other.clone(),
+        });
+    }
+    made.into_iter().collect()
+}
+
+fn within(group: &Group, mistakes: &mut Mistakes) -> Group {
+    // A group that is made anew has one place instead of two brackets' places: leave alone what need not change.
+    if !mentions(group.stream()) {
+        return group.clone();
+    }
+    regrouped(group, checked(group.stream(), mistakes))
+}
+
+fn mentions(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => TAKERS.iter().any(|taker| ident == taker),
+        TokenTree::Group(group) => mentions(group.stream()),
+        _ => false,
+    })
+}
+
+/// The only argument of `.alarm_in(..)`, if it is a text.
+fn literal(before: &[TokenTree], group: &Group) -> Option<Literal> {
+    let [.., TokenTree::Punct(dot), TokenTree::Ident(name)] = before else { return None };
+    let takes = dot.as_char() == '.' && TAKERS.iter().any(|taker| name == taker);
+    if !takes || group.delimiter() != Delimiter::Parenthesis {
+        return None;
+    }
+    let arguments: Vec<TokenTree> = group.stream().into_iter().collect();
+    match arguments.as_slice() {
+        [TokenTree::Literal(literal)] if literal.to_string().starts_with('"') => Some(literal.clone()),
+        _ => None,
+    }
+}
+
+fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
+    let source = literal.to_string();
+    let millis = duration::parse(source.trim_matches('"')).unwrap_or_else(|wrong| {
+        mistakes.at(literal, wrong);
+        0
+    });
+    quote_spanned!(literal.span()=> ::core::time::Duration::from_millis(#millis))
+}
+
+fn regrouped(group: &Group, tokens: TokenStream) -> Group {
+    let mut made = Group::new(group.delimiter(), tokens);
+    made.set_span(group.span());
+    made
+}

@@ -1,0 +1,87 @@
+//! `#[primitive]`, in stages: the attribute and the block are parsed into a model, the model is checked, and what is
+//! healthy of it is expanded.
+
+mod attribute;
+mod check;
+mod expand;
+mod fallback;
+mod function;
+mod literals;
+mod model;
+mod options;
+mod parameter;
+mod returns;
+mod role;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Item, ItemImpl, Type};
+
+pub(crate) use self::expand::lenient;
+use self::{attribute::Attribute, model::Model};
+use crate::mistakes::Mistakes;
+
+/// The author's item, with what is made of it.
+pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let mut mistakes = Mistakes::default();
+    let item = literals::checked(item, &mut mistakes);
+    let attribute = Attribute::parse(attribute, &mut mistakes);
+    match syn::parse2::<Item>(item.clone()) {
+        Ok(Item::Impl(block)) => of_block(attribute, block, mistakes),
+        Ok(Item::Struct(item)) => {
+            mistakes.at(
+                item.struct_token,
+                format!("`#[primitive]` goes on the functions: write it on `impl {}`", item.ident),
+            );
+            let ident = &item.ident;
+            let of_struct = item.generics.params.is_empty().then(|| syn::parse_quote!(#ident));
+            without_code(attribute, &item, of_struct, &mistakes)
+        }
+        Ok(Item::Enum(item)) => {
+            mistakes.at(
+                item.enum_token,
+                format!("`#[primitive]` goes on the functions: write it on `impl {}`", item.ident),
+            );
+            let ident = &item.ident;
+            let of_enum = item.generics.params.is_empty().then(|| syn::parse_quote!(#ident));
+            without_code(attribute, &item, of_enum, &mistakes)
+        }
+        Ok(other) => {
+            mistakes.at(
+                first_token(&item),
+                "`#[primitive]` goes on an `impl` block: `#[primitive(object)] impl Cart { .. }`",
+            );
+            without_code(attribute, &other, None, &mistakes)
+        }
+        Err(error) => {
+            mistakes.add(error);
+            quote!(#item #mistakes)
+        }
+    }
+}
+
+fn of_block(attribute: Attribute, mut block: ItemImpl, mut mistakes: Mistakes) -> TokenStream {
+    let Some(model) = Model::read(attribute, &mut block, &mut mistakes) else { return quote!(#block #mistakes) };
+    check::check(&model, &mut mistakes);
+    let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };
+    let made = expand::expand(&model);
+    quote!(#block #made #mistakes)
+}
+
+/// An item that has no code of ours: it is still a primitive, so that the app that names it adds no error.
+fn without_code(
+    attribute: Attribute,
+    item: &impl quote::ToTokens,
+    struct_: Option<Type>,
+    mistakes: &Mistakes,
+) -> TokenStream {
+    let made = struct_.and_then(|struct_| Model::empty(attribute, struct_)).map(|model| {
+        let model = fallback::healthy(model);
+        expand::expand(&model)
+    });
+    quote!(#item #made #mistakes)
+}
+
+fn first_token(item: &TokenStream) -> Option<proc_macro2::TokenTree> {
+    item.clone().into_iter().next()
+}

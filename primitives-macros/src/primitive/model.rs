@@ -1,0 +1,160 @@
+//! An annotated `impl` block, as the rest of the macro sees it.
+
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::{ImplItem, ItemImpl, Type};
+
+use super::{
+    attribute::{Attribute, Kind, Setting},
+    function::{self, Function},
+    returns::Returns,
+    role::{self, Role},
+};
+use crate::{mistakes::Mistakes, types};
+
+/// A primitive.
+pub(crate) struct Model {
+    pub(crate) kind: Kind,
+    pub(crate) options: Vec<Setting>,
+    /// The author's struct, and its plain name.
+    pub(crate) struct_: Type,
+    pub(crate) name: Ident,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) init: Vec<Init>,
+    pub(crate) destroy: Vec<Hook>,
+    pub(crate) reduce: Vec<Reduce>,
+    pub(crate) apply: Vec<Apply>,
+    /// Hooks that were refused: they are not missing.
+    pub(crate) refused: bool,
+}
+
+/// An action of the author's.
+pub(crate) struct Action {
+    pub(crate) function: Function,
+    pub(crate) returns: Returns,
+}
+
+/// A hook of the kind's, or `#[destroy]`.
+pub(crate) struct Hook {
+    pub(crate) word: Ident,
+    pub(crate) function: Function,
+    /// The one owned parameter.
+    pub(crate) input: Option<Type>,
+    /// What is given to `#[apply]`.
+    pub(crate) value: Option<Type>,
+    pub(crate) error: proc_macro2::TokenStream,
+}
+
+/// `#[init]`.
+pub(crate) struct Init {
+    pub(crate) word: Ident,
+    pub(crate) function: Function,
+    pub(crate) returns: Returns,
+}
+
+/// `#[reduce] fn fold(total: &mut Total, item: Item)`.
+pub(crate) struct Reduce {
+    pub(crate) word: Ident,
+    pub(crate) name: Ident,
+    pub(crate) total: Type,
+    pub(crate) item: Type,
+}
+
+/// `#[apply] fn apply(&mut self, value: V)`.
+pub(crate) struct Apply {
+    pub(crate) word: Ident,
+    pub(crate) name: Ident,
+    pub(crate) value: Type,
+}
+
+impl Model {
+    /// A primitive without code; `None` if the struct has no name of its own.
+    pub(crate) fn empty(attribute: Attribute, struct_: Type) -> Option<Self> {
+        let name = types::last_segment(&struct_)?.ident.clone();
+        let name = Ident::new(&name.to_string(), name.span().resolved_at(Span::call_site()));
+        let Attribute { kind, options } = attribute;
+        Some(Self {
+            kind,
+            options,
+            struct_,
+            name,
+            actions: Vec::new(),
+            hooks: Vec::new(),
+            init: Vec::new(),
+            destroy: Vec::new(),
+            reduce: Vec::new(),
+            apply: Vec::new(),
+            refused: false,
+        })
+    }
+
+    /// Reads a block, and takes our attributes off it.
+    pub(crate) fn read(attribute: Attribute, block: &mut ItemImpl, mistakes: &mut Mistakes) -> Option<Self> {
+        let struct_ = (*block.self_ty).clone();
+        let is_generic = check_header(block, mistakes);
+        let Some(mut model) = Self::empty(attribute, struct_) else {
+            mistakes.at(&block.self_ty, "a primitive is a struct with a name: write `impl Cart`");
+            return None;
+        };
+        let is_of_trait = block.trait_.is_some();
+        for item in &mut block.items {
+            if let ImplItem::Fn(function) = item {
+                let role = role::take(function, &model.kind, mistakes);
+                if !is_generic && !is_of_trait {
+                    model.add(role, function, mistakes);
+                }
+            }
+        }
+        (!is_generic).then_some(model)
+    }
+
+    fn add(&mut self, role: Role, function: &syn::ImplItemFn, mistakes: &mut Mistakes) {
+        let struct_ = &self.struct_;
+        match role {
+            Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
+            Role::Hook(word) => match function::hook(word, function, struct_, mistakes) {
+                Some(hook) => self.hooks.push(hook),
+                None => self.refused = true,
+            },
+            Role::Destroy(word) => self.destroy.extend(function::destroy(word, function, struct_, mistakes)),
+            Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),
+            Role::Reduce(word) => match function::reduce(word, function, struct_, mistakes) {
+                Some(reduce) => self.reduce.push(reduce),
+                None => self.refused = true,
+            },
+            Role::Apply(word) => match function::apply(word, function, struct_, mistakes) {
+                Some(apply) => self.apply.push(apply),
+                None => self.refused = true,
+            },
+            Role::Helper => {}
+            Role::Refused => self.refused = true,
+        }
+    }
+
+    /// The hooks whose value goes to `#[apply]`.
+    pub(crate) fn applying(&self) -> impl Iterator<Item = &Hook> {
+        self.hooks.iter().filter(|hook| hook.value.is_some())
+    }
+}
+
+/// A block of plain functions of one struct; whether it is generic.
+fn check_header(block: &ItemImpl, mistakes: &mut Mistakes) -> bool {
+    if let Some((path, _)) = &block.trait_ {
+        mistakes.at(path, "a primitive's functions are its own: write `impl Cart`, without a trait");
+    }
+    if let Some(unsafety) = &block.unsafety {
+        mistakes.at(unsafety, "a primitive's `impl` is not `unsafe`");
+    }
+    let generics = &block.generics;
+    let is_generic = !generics.params.is_empty() || generics.where_clause.is_some();
+    if is_generic {
+        let at = if generics.params.is_empty() {
+            generics.where_clause.to_token_stream()
+        } else {
+            generics.params.to_token_stream()
+        };
+        mistakes.at(at, "a primitive is one type, for it is stored under one name: write an `impl` without generics");
+    }
+    is_generic
+}

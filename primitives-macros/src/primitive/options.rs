@@ -1,0 +1,73 @@
+//! The options of our own kinds, checked at their literals.
+
+use syn::Lit;
+
+use super::attribute::Setting;
+use crate::{duration, known::Value, mistakes::Mistakes};
+
+/// Whether an option is set to what it takes.
+pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes) {
+    let name = &setting.name;
+    match (expected, &setting.value) {
+        (Value::Flag, None) => {}
+        (Value::Flag, Some(value)) => mistakes.at(value, format!("`{name}` is set by its name alone: write `{name}`")),
+        (expected, None) => mistakes.at(name, format!("`{name}` has no value: write `{name} = {}`", example(expected))),
+        (expected, Some(value)) => {
+            if let Err(wrong) = literal(expected, value) {
+                mistakes.at(value, format!("`{name} = {}`: {wrong}", quote::quote!(#value)));
+            }
+        }
+    }
+}
+
+fn literal(expected: Value, value: &Lit) -> Result<(), String> {
+    match (expected, value) {
+        (Value::Count, Lit::Int(number)) => match number.base10_parse::<u64>() {
+            Ok(0) => Err("this must be at least 1".to_owned()),
+            Ok(_) if !number.suffix().is_empty() => Err(format!("write it without `{}`", number.suffix())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        },
+        (Value::Duration, Lit::Str(text)) => span(&text.value()).map(drop),
+        (Value::Pause, Lit::Str(text)) => pause(&text.value()),
+        (Value::Word(words), Lit::Str(text)) if words.contains(&text.value().as_str()) => Ok(()),
+        (expected, _) => Err(format!("this is not {}; write for example {}", noun(expected), example(expected))),
+    }
+}
+
+fn span(text: &str) -> Result<u64, String> {
+    duration::parse(text)
+}
+
+/// `"1m"`, or `"1s..1m"` for one that doubles.
+fn pause(text: &str) -> Result<(), String> {
+    let Some((first, last)) = text.split_once("..") else { return span(text).map(drop) };
+    if span(first)? > span(last)? {
+        return Err("the first pause is longer than the last; write for example \"1s..1m\"".to_owned());
+    }
+    Ok(())
+}
+
+fn noun(value: Value) -> String {
+    match value {
+        Value::Count => "a number".to_owned(),
+        Value::Duration => "a duration".to_owned(),
+        Value::Pause => "a pause".to_owned(),
+        Value::Word(words) => format!("one of {}", quoted(words).join(", ")),
+        Value::Flag => "a flag".to_owned(),
+    }
+}
+
+fn example(value: Value) -> String {
+    match value {
+        Value::Count => "3".to_owned(),
+        Value::Duration => "\"59m\"".to_owned(),
+        Value::Pause => "\"1s..1m\"".to_owned(),
+        Value::Word(words) => quoted(words).swap_remove(0),
+        Value::Flag => String::new(),
+    }
+}
+
+fn quoted(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| format!("\"{word}\"")).collect()
+}

@@ -1,0 +1,58 @@
+//! What a function returns. Whether that is a `Result` is told by its name: no trait can tell, because serde implements
+//! its traits for `Result` too.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{ReturnType, Signature, Type};
+
+use crate::{mistakes::Mistakes, types};
+
+/// What a function returns.
+pub(crate) enum Returns {
+    Plain(Type),
+    Fallible(Fallible),
+}
+
+/// A `Result`, or an alias of one.
+pub(crate) struct Fallible {
+    pub(crate) ok: TokenStream,
+    pub(crate) error: TokenStream,
+    /// What it is when all went well, if that is written.
+    pub(crate) value: Option<Type>,
+}
+
+impl Returns {
+    pub(crate) fn read(signature: &Signature, struct_: &Type) -> Self {
+        let ty = match &signature.output {
+            ReturnType::Default => return Self::Plain(syn::parse_quote!(())),
+            ReturnType::Type(_, ty) => types::without_self(ty, struct_),
+        };
+        let Some(segment) = types::last_segment(&ty).filter(|segment| segment.ident.to_string().ends_with("Result"))
+        else {
+            return Self::Plain(ty);
+        };
+        let arguments = types::arguments(segment);
+        let value = arguments.first().map(|value| (*value).clone());
+        if let ("Result", [ok, error]) = (segment.ident.to_string().as_str(), arguments.as_slice()) {
+            return Self::Fallible(Fallible { ok: quote!(#ok), error: quote!(#error), value });
+        }
+        let at = types::end_of(&ty);
+        let part = |part: TokenStream| quote_spanned!(at=> <#ty as ::drystone::author::Outcome>::#part);
+        let (ok, error) = (part(quote_spanned!(at=> Ok)), part(quote_spanned!(at=> Err)));
+        Self::Fallible(Fallible { ok, error, value })
+    }
+
+    /// The value of an action travels: it is owned, and of one type.
+    pub(crate) fn check_travels(&self, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+        let tokens = match self {
+            Self::Plain(ty) => ty.to_token_stream(),
+            Self::Fallible(fallible) => [fallible.ok.clone(), fallible.error.clone()].into_iter().collect(),
+        };
+        let travels = !types::borrows(tokens);
+        if let (false, ReturnType::Type(_, written)) = (travels, &signature.output) {
+            mistakes
+                .at(written, "what an action returns travels to its caller: return an owned type, such as `String`");
+        }
+        travels
+    }
+}

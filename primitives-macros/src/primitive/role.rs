@@ -1,0 +1,99 @@
+//! What a function is for: its attribute says so, or else its signature.
+
+use proc_macro2::Ident;
+use syn::{Attribute, ImplItemFn};
+
+use super::attribute::Kind;
+use crate::{known::Known, mistakes::Mistakes, suggest, types};
+
+/// What a function is for. The word of its attribute comes with it, for what is to be said of it.
+pub(crate) enum Role {
+    Action,
+    /// A hook of the kind's.
+    Hook(Ident),
+    Init(Ident),
+    Destroy(Ident),
+    Reduce(Ident),
+    Apply(Ident),
+    /// Plain Rust.
+    Helper,
+    /// Nothing can be made of it; its mistake is told.
+    Refused,
+}
+
+/// The role of a function, whose own attributes are taken away: nobody but this macro knows them.
+pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistakes) -> Role {
+    let mut roles = Vec::new();
+    function.attrs.retain(|attribute| match word(attribute) {
+        Some(word) => {
+            roles.push((word, attribute.clone()));
+            false
+        }
+        None => true,
+    });
+    let mut roles = roles.into_iter();
+    let Some((word, attribute)) = roles.next() else { return without_attribute(function) };
+    if let Some((second, _)) = roles.next() {
+        mistakes.at(&second, format!("a function is one thing: it is already `#[{word}]`"));
+        return Role::Refused;
+    }
+    match word.to_string().as_str() {
+        "init" => Role::Init(word),
+        "destroy" => Role::Destroy(word),
+        "reduce" => Role::Reduce(word),
+        "apply" => Role::Apply(word),
+        "hook" => named_hook(&attribute, kind, mistakes),
+        _ => sugar(word, kind, mistakes),
+    }
+}
+
+/// The word of an attribute that is ours.
+fn word(attribute: &Attribute) -> Option<Ident> {
+    let word = attribute.path().get_ident()?;
+    let name = word.to_string();
+    let is_ours = matches!(name.as_str(), "init" | "destroy" | "reduce" | "apply" | "hook");
+    (is_ours || Known::of_hook(&name).is_some()).then(|| word.clone())
+}
+
+fn without_attribute(function: &ImplItemFn) -> Role {
+    let signature = &function.sig;
+    if signature.asyncness.is_some() && signature.receiver().is_some() { Role::Action } else { Role::Helper }
+}
+
+/// `#[hook(name)]`.
+fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Role {
+    let Ok(name) = attribute.parse_args::<Ident>() else {
+        mistakes.at(attribute, "the hook's name is missing: write `#[hook(name)]`");
+        return Role::Refused;
+    };
+    match kind {
+        Kind::Ours(known, _) if name != known.hook => {
+            let meant = suggest::among(&name.to_string(), &[known.hook]);
+            mistakes.at(&name, format!("`{}` has no hook `{name}`{meant}", known.name));
+            Role::Refused
+        }
+        Kind::Unknown => Role::Refused,
+        _ => Role::Hook(name),
+    }
+}
+
+/// `#[tick]`, which stands for `#[hook(tick)]` in our own kinds.
+fn sugar(word: Ident, kind: &Kind, mistakes: &mut Mistakes) -> Role {
+    match kind {
+        Kind::Ours(known, _) if word == known.hook => Role::Hook(word),
+        Kind::Ours(known, _) => {
+            let owner = Known::of_hook(&word.to_string()).map_or("another kind", |owner| owner.name);
+            let message =
+                format!("`#[{word}]` is a hook of `{owner}`; the hook of `{}` is `#[{}]`", known.name, known.hook);
+            mistakes.at(&word, message);
+            Role::Refused
+        }
+        Kind::Outside(path) => {
+            let path = types::text(path);
+            mistakes
+                .at(&word, format!("`#[{word}]` is for kinds of ours; write `#[hook({word})]` for a hook of `{path}`"));
+            Role::Refused
+        }
+        Kind::Unknown => Role::Refused,
+    }
+}

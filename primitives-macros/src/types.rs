@@ -1,0 +1,107 @@
+//! Types as tokens: what can be told of one without knowing what it is.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{AngleBracketedGenericArguments, GenericArgument, PathArguments, PathSegment, Type};
+
+/// The type within parentheses and invisible groups.
+pub(crate) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => bare(&inner.elem),
+        Type::Group(inner) => bare(&inner.elem),
+        other => other,
+    }
+}
+
+/// The last segment of a path: `Result` of `anyhow::Result<T>`.
+pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match bare(ty) {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The type arguments of a segment.
+pub(crate) fn arguments(segment: &PathSegment) -> Vec<&Type> {
+    let PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) = &segment.arguments else {
+        return Vec::new();
+    };
+    let types = args.iter().map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.flatten().collect()
+}
+
+pub(crate) fn is_unit(ty: &Type) -> bool {
+    matches!(bare(ty), Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+/// Two types are the same if they are written alike.
+pub(crate) fn text(tokens: &impl ToTokens) -> String {
+    tokens.to_token_stream().to_string().replace(' ', "")
+}
+
+/// The place of the last token: on stable, that of a whole type is the place of its first.
+pub(crate) fn end_of(tokens: &impl ToTokens) -> Span {
+    tokens.to_token_stream().into_iter().last().map_or_else(Span::call_site, |token| token.span())
+}
+
+/// The same tokens, shown at another place.
+pub(crate) fn located(tokens: TokenStream, at: Span) -> TokenStream {
+    let place = |mut token: TokenTree| {
+        if let TokenTree::Group(group) = &token {
+            token = Group::new(group.delimiter(), located(group.stream(), at)).into();
+        }
+        token.set_span(token.span().located_at(at));
+        token
+    };
+    tokens.into_iter().map(place).collect()
+}
+
+/// Whether a type holds a reference, a lifetime or an `impl`, at any depth.
+pub(crate) fn borrows(tokens: TokenStream) -> bool {
+    let mut before_is_quote = false;
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Punct(punct) => {
+            before_is_quote = punct.as_char() == '\'';
+            punct.as_char() == '&'
+        }
+        TokenTree::Ident(ident) => {
+            let is_lifetime = std::mem::take(&mut before_is_quote);
+            if is_lifetime { ident != "static" } else { ident == "impl" }
+        }
+        TokenTree::Group(group) => borrows(group.stream()),
+        TokenTree::Literal(_) => false,
+    })
+}
+
+/// `Self` in a signature that is copied elsewhere is the author's struct.
+pub(crate) fn without_self(ty: &Type, struct_: &Type) -> Type {
+    let tokens = replace_self(ty.to_token_stream(), struct_);
+    syn::parse2(tokens).unwrap_or_else(|_| ty.clone())
+}
+
+fn replace_self(tokens: TokenStream, struct_: &Type) -> TokenStream {
+    let replace = |token: TokenTree| match token {
+        TokenTree::Ident(ident) if ident == "Self" => located(struct_.to_token_stream(), ident.span()),
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), replace_self(group.stream(), struct_));
+            inner.set_span(group.span());
+            TokenTree::from(inner).into()
+        }
+        other => other.into(),
+    };
+    tokens.into_iter().flat_map(replace).collect()
+}
+
+/// A name of ours among an author's.
+pub(crate) fn local(name: &str) -> Ident {
+    Ident::new(&format!("__{name}"), Span::mixed_site())
+}
+
+/// An identifier as text, without `r#`.
+pub(crate) fn plain(name: &Ident) -> String {
+    let text = name.to_string();
+    text.strip_prefix("r#").unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,53 @@
+//! The world as the kernel of one process sees it.
+
+use std::time::Duration;
+
+use drystone_runtime::{
+    Driver, Millis,
+    driver::{Handle, Task},
+};
+
+use super::{
+    executor::{Executor, Process},
+    sleep::Sleep,
+};
+
+/// Time and tasks for one process.
+#[derive(Debug)]
+pub struct WorldDriver {
+    executor: Executor,
+    process: Process,
+}
+
+impl WorldDriver {
+    pub(super) fn new(executor: Executor, process: Process) -> Self {
+        Self { executor, process }
+    }
+}
+
+impl Driver for WorldDriver {
+    fn spawn(&self, task: Task) -> Handle {
+        self.executor.spawn(self.process, task)
+    }
+
+    fn thread(&self, name: &str, task: Task) {
+        // A thread goes on when nobody holds it.
+        std::mem::forget(self.executor.spawn_named(self.process, name, task));
+    }
+
+    fn sleep_until(&self, at: Duration) -> Task {
+        Box::pin(Sleep::until(self.executor.clone(), at))
+    }
+
+    fn now(&self) -> Millis {
+        self.executor.wall()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.executor.monotonic()
+    }
+
+    fn random(&self) -> u64 {
+        self.executor.state().number().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}

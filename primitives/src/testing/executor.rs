@@ -1,0 +1,328 @@
+//! One thread at a time, no chance: tasks run in the order in which they were woken; time moves by hand.
+//!
+//! Nobody's thread is ours: whoever awaits something of the world runs it, on the thread and in the runtime that the
+//! test has. So while the test's own code runs, the world stands; and while the world runs, the test waits.
+//!
+//! Tasks belong to processes, which can be killed or frozen. Futures are dropped between polls and never under
+//! the lock: their drop code may wake, spawn and stop.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::{Context, Wake, Waker},
+    time::Duration,
+};
+
+use drystone_runtime::{
+    Millis,
+    driver::{Handle, Task},
+};
+
+use super::{driver::WorldDriver, running::Running, sleep::Sleepers};
+
+/// Where every world begins: some day in 2023.
+const START_MS: i64 = 1_700_000_000_000;
+
+/// No moment needs more polls than this: something spins.
+const POLLS_MAX: u64 = 1_000_000;
+
+/// The name of tasks that are the author's code.
+const WORK: &str = "work";
+
+/// A process: its tasks live and die together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process(u32);
+
+/// The executor below a world: tasks, processes and time. Clones are the same one.
+///
+/// [`World`](super::World) is what a test of an app wants; this is for tests of what lies below.
+#[derive(Clone, Default)]
+pub struct Executor(Arc<Mutex<State>>);
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) tasks: BTreeMap<u64, Slot>,
+    pub(super) ready: VecDeque<u64>,
+    pub(super) sleepers: Sleepers,
+    alive: BTreeSet<Process>,
+    frozen: BTreeSet<Process>,
+    /// The process and the name of the task that is being polled.
+    pub(super) current: Option<(Process, Arc<str>)>,
+    pub(super) monotonic: Duration,
+    wall_jump_ms: i64,
+    numbers: u64,
+    pub(super) graveyard: Vec<Task>,
+    /// Somebody runs it at the moment.
+    pub(super) is_running: bool,
+    /// Somebody else wants to, too.
+    pub(super) is_wanted: bool,
+    /// Who would run it if there were something to run.
+    waiting: Vec<Waker>,
+    /// Who is to be told, when nothing is left to do, that what they wait for is there.
+    pub(super) told: Vec<Waker>,
+    /// Polls so far.
+    pub(super) polls: u64,
+    /// Polls before time last moved, or somebody outside last asked for something.
+    polls_before: u64,
+    /// Other than the default, if so.
+    polls_max: Option<u64>,
+}
+
+pub(super) struct Slot {
+    pub(super) process: Process,
+    pub(super) name: Arc<str>,
+    /// `None` while it is polled.
+    pub(super) task: Option<Task>,
+    pub(super) is_queued: bool,
+}
+
+impl Executor {
+    /// Runs everything that can run; time stands. Does nothing if it runs already.
+    pub fn settle(&self) {
+        if let Some(running) = self.run() {
+            running.settle();
+        }
+    }
+
+    /// Lets time pass, from one sleeper to the next, until `span` is over and nothing is left to do.
+    pub fn advance(&self, span: Duration) {
+        let until = self.monotonic() + span;
+        let Some(running) = self.run() else { return };
+        running.settle();
+        while running.step(until) {
+            running.settle();
+        }
+    }
+
+    /// A new process.
+    pub fn process(&self) -> Process {
+        let mut state = self.state();
+        let process = Process(state.number() as u32);
+        state.alive.insert(process);
+        process
+    }
+
+    /// The world as a process sees it.
+    pub fn driver(&self, process: Process) -> WorldDriver {
+        WorldDriver::new(self.clone(), process)
+    }
+
+    /// Starts a task; dropping the handle drops the task. In a dead process it is dropped at once.
+    pub fn spawn(&self, process: Process, task: Task) -> Handle {
+        self.spawn_named(process, WORK, task)
+    }
+
+    pub(super) fn spawn_named(&self, process: Process, name: &str, task: Task) -> Handle {
+        let mut state = self.state();
+        if !state.alive.contains(&process) {
+            state.graveyard.push(task);
+            return Handle::new(|| {});
+        }
+        let id = state.number();
+        state.tasks.insert(id, Slot { process, name: name.into(), task: Some(task), is_queued: true });
+        state.ready.push_back(id);
+        call_up(state);
+        let executor = self.clone();
+        Handle::new(move || executor.stop(id))
+    }
+
+    /// Kills a process: none of its tasks is polled again.
+    pub fn kill(&self, process: Process) {
+        let mut state = self.state();
+        state.alive.remove(&process);
+        let doomed: Vec<u64> =
+            state.tasks.iter().filter(|(_, slot)| slot.process == process).map(|(id, _)| *id).collect();
+        for id in doomed {
+            let task = state.tasks.remove(&id).and_then(|slot| slot.task);
+            state.graveyard.extend(task);
+        }
+    }
+
+    /// Kills the process whose task is being polled.
+    pub fn kill_current(&self) {
+        let current = self.current();
+        if let Some(process) = current {
+            self.kill(process);
+        }
+    }
+
+    /// Whether the task that is being polled belongs to a process that was killed.
+    pub fn current_is_dead(&self) -> bool {
+        self.current().is_some_and(|process| !self.is_alive(process))
+    }
+
+    fn current(&self) -> Option<Process> {
+        self.state().current.as_ref().map(|(process, _)| *process)
+    }
+
+    /// Whether a process was not killed.
+    pub fn is_alive(&self, process: Process) -> bool {
+        self.state().alive.contains(&process)
+    }
+
+    /// Leaves a process unpolled, or polls it again.
+    pub fn freeze(&self, process: Process, frozen: bool) {
+        let mut state = self.state();
+        if frozen {
+            state.frozen.insert(process);
+        } else {
+            state.frozen.remove(&process);
+        }
+    }
+
+    /// Moves the wall clock; monotonic time does not notice.
+    pub fn jump(&self, by_ms: i64) {
+        self.state().wall_jump_ms += by_ms;
+    }
+
+    /// The wall clock.
+    pub fn wall(&self) -> Millis {
+        let state = self.state();
+        Millis(START_MS + state.wall_jump_ms).after(state.monotonic)
+    }
+
+    /// Time since the world began.
+    pub fn monotonic(&self) -> Duration {
+        self.state().monotonic
+    }
+
+    /// A moment that needs so many polls is taken for one that never ends.
+    pub(super) fn set_polls_max(&self, polls_max: u64) {
+        self.state().polls_max = Some(polls_max);
+    }
+
+    /// Drops every task.
+    pub fn clear(&self) {
+        let mut state = self.state();
+        let tasks = std::mem::take(&mut state.tasks);
+        state.alive.clear();
+        state.graveyard.extend(tasks.into_values().filter_map(|slot| slot.task));
+        drop(state);
+        self.bury();
+    }
+
+    /// The right to run it; nobody else has it meanwhile.
+    pub(super) fn run(&self) -> Option<Running<'_>> {
+        let mut state = self.state();
+        let is_free = !std::mem::replace(&mut state.is_running, true);
+        state.is_wanted |= !is_free;
+        is_free.then(|| Running(self))
+    }
+
+    /// Will run it when there is something to run: to be said before one looks, so that nothing comes between.
+    pub(super) fn wait(&self, waker: &Waker) {
+        let mut state = self.state();
+        if !state.waiting.iter().any(|known| known.will_wake(waker)) {
+            state.waiting.push(waker.clone());
+        }
+    }
+
+    /// Ends the sleep of a thread before its time.
+    pub(super) fn rouse(&self, name: &str) {
+        let wakers = self.state().sleepers.rouse(name);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self, id: u64) {
+        let mut state = self.state();
+        let task = state.tasks.remove(&id).and_then(|slot| slot.task);
+        state.graveyard.extend(task);
+    }
+
+    pub(super) fn bury(&self) {
+        loop {
+            let dead = std::mem::take(&mut self.state().graveyard);
+            if dead.is_empty() {
+                return;
+            }
+            drop(dead);
+        }
+    }
+
+    pub(super) fn poll(&self, id: u64) {
+        let mut state = self.state();
+        let Some(slot) = state.tasks.get_mut(&id) else { return };
+        slot.is_queued = false;
+        let current = (slot.process, slot.name.clone());
+        let Some(mut task) = slot.task.take() else { return };
+        state.current = Some(current);
+        state.polls += 1;
+        drop(state);
+        let waker = Waker::from(Arc::new(Alarm { state: Arc::downgrade(&self.0), id }));
+        let ended = task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        let mut state = self.state();
+        state.current = None;
+        match state.tasks.get_mut(&id) {
+            Some(slot) if !ended => slot.task = Some(task),
+            _ => {
+                state.tasks.remove(&id);
+                state.graveyard.push(task);
+            }
+        }
+    }
+}
+
+impl State {
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Something new may happen: what follows does not count as more of the same.
+    pub(super) fn begin_moment(&mut self) {
+        self.polls_before = self.polls;
+    }
+
+    /// How many polls there were since then, and how many there may be.
+    pub(super) fn polls_of_moment(&self) -> (u64, u64) {
+        (self.polls - self.polls_before, self.polls_max.unwrap_or(POLLS_MAX))
+    }
+
+    /// Whether code of the author's is under way.
+    pub(super) fn has_work(&self) -> bool {
+        self.tasks.values().any(|slot| &*slot.name == WORK)
+    }
+
+    /// Where the first task stands that may run.
+    pub(super) fn next_ready(&self) -> Option<usize> {
+        let may_run = |id: &u64| self.tasks.get(id).is_none_or(|slot| !self.frozen.contains(&slot.process));
+        self.ready.iter().position(may_run)
+    }
+}
+
+/// There is something to run: whoever waits comes and runs it, unless somebody runs already.
+pub(super) fn call_up(mut state: MutexGuard<'_, State>) {
+    let waiting = if state.is_running { Vec::new() } else { std::mem::take(&mut state.waiting) };
+    // Wakers run foreign code: never under the lock.
+    drop(state);
+    waiting.into_iter().for_each(Waker::wake);
+}
+
+struct Alarm {
+    state: Weak<Mutex<State>>,
+    id: u64,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        let Some(state) = self.state.upgrade() else { return };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { tasks, ready, .. } = &mut *state;
+        if let Some(slot) = tasks.get_mut(&self.id).filter(|slot| !slot.is_queued) {
+            slot.is_queued = true;
+            ready.push_back(self.id);
+            call_up(state);
+        }
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Executor").field("now", &self.wall()).finish_non_exhaustive()
+    }
+}

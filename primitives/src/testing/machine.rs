@@ -1,0 +1,145 @@
+//! The machine below a world: what lasts when its process dies, and the process that runs on it now.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use drystone_runtime::{
+    Kernel, Options, Registry,
+    kernel::{Event, Report},
+    store::{Counting, Store, StoreCounts},
+};
+
+use super::{
+    executor::{Executor, Process},
+    place::Place,
+    relay::Relay,
+    store::Gate,
+};
+use crate::Error;
+
+pub(super) struct Machine {
+    pub(super) executor: Executor,
+    pub(super) relay: Relay,
+    store: Arc<Counting<Gate>>,
+    options: Options,
+    events: Arc<Mutex<Vec<Event>>>,
+    life: Mutex<Option<Life>>,
+    /// The last: files are closed before the folder goes.
+    place: Place,
+}
+
+/// One life of the process.
+#[derive(Clone)]
+pub(super) struct Life {
+    pub(super) process: Process,
+    pub(super) kernel: Kernel,
+    pub(super) report: Report,
+}
+
+impl Machine {
+    pub(super) fn new(executor: Executor, place: Place, options: Options, patience: Duration) -> Self {
+        let relay = Relay::new(executor.clone(), patience);
+        let store = Arc::new(Counting::new(Gate::new(executor.clone())));
+        Self { executor, relay, store, options, events: Arc::default(), life: Mutex::default(), place }
+    }
+
+    /// Starts a process; the one before is dead.
+    pub(super) async fn start(&self, registry: Registry) -> Result<(), Error> {
+        self.kill();
+        self.gate().open(self.place.open(&self.executor)?);
+        let process = self.executor.process();
+        let driver = Arc::new(self.executor.driver(process));
+        let (store, options): (Arc<dyn Store>, _) = (self.store.clone(), self.options.clone());
+        let opening = self.relay.ask({
+            let (executor, events) = (self.executor.clone(), self.events.clone());
+            async move {
+                let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
+                attend(&executor, process, kernel.clone(), events);
+                Ok::<Life, Error>(Life { process, kernel, report })
+            }
+        });
+        let life = opening.await.unwrap_or(Err(Error::Closing))?;
+        *self.life() = Some(life);
+        // It looks ten seconds after every opening for entities whose definition has changed; here it is not woken
+        // every ten seconds.
+        self.executor.rouse("janitor");
+        self.relay.settle().await;
+        Ok(())
+    }
+
+    /// The process dies, if there is one: all its tasks are gone, the store is as it was.
+    pub(super) fn kill(&self) {
+        let life = self.life().clone();
+        if let Some(life) = life {
+            self.executor.kill(life.process);
+            self.executor.bury();
+        }
+        self.gate().close();
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        !self.alive().is_some_and(|life| self.executor.is_alive(life.process))
+    }
+
+    /// The life that is, or was the last.
+    pub(super) fn alive(&self) -> Option<Life> {
+        self.life().clone()
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        self.store.inner()
+    }
+
+    pub(super) fn counts(&self) -> StoreCounts {
+        self.store.counts()
+    }
+
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn life(&self) -> MutexGuard<'_, Option<Life>> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.kill();
+        self.executor.clear();
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Machine").field("executor", &self.executor).field("is_dead", &self.is_dead()).finish()
+    }
+}
+
+/// Two tasks that live as long as the process: one writes down its events, the other tells its kernel of its death.
+fn attend(executor: &Executor, process: Process, kernel: Kernel, events: Arc<Mutex<Vec<Event>>>) {
+    let mut listener = kernel.listen();
+    let listening = async move {
+        while let Some(event) = listener.next().await {
+            events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        }
+    };
+    let dying = async move {
+        let _kernel = Dying(kernel);
+        std::future::pending::<()>().await;
+    };
+    std::mem::forget(executor.spawn_named(process, "attendant", Box::pin(listening)));
+    std::mem::forget(executor.spawn_named(process, "attendant", Box::pin(dying)));
+}
+
+/// Dropped with its process: whoever outside waits for it waits no longer.
+struct Dying(Kernel);
+
+impl Drop for Dying {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}

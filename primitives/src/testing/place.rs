@@ -1,0 +1,75 @@
+//! Where the state of a world lies, longer than its processes live.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use drystone_runtime::store::{Memory, Sqlite, SqliteOptions, Store, StoreError, StoreErrorKind};
+
+use super::executor::Executor;
+
+/// A store that can be opened again.
+pub(super) enum Place {
+    /// In memory, for as long as the world.
+    Memory(Arc<Memory>),
+    /// In a file of somebody's.
+    File(PathBuf),
+    /// In a file of our own.
+    Own(Folder),
+}
+
+impl Place {
+    pub(super) fn memory(executor: &Executor) -> Self {
+        let clock = executor.clone();
+        Self::Memory(Arc::new(Memory::new(move || clock.wall(), 1)))
+    }
+
+    /// Opens it, for a new process.
+    pub(super) fn open(&self, executor: &Executor) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(match self {
+            Self::Memory(memory) => memory.clone(),
+            Self::File(path) => Arc::new(sqlite(path, executor)?),
+            Self::Own(folder) => Arc::new(sqlite(&folder.0.join("world.db"), executor)?),
+        })
+    }
+}
+
+fn sqlite(path: &Path, executor: &Executor) -> Result<Sqlite, StoreError> {
+    let clock = executor.clone();
+    Sqlite::open(path, SqliteOptions { clock: Arc::new(move || clock.wall()), ..SqliteOptions::default() })
+}
+
+/// A folder of our own; it goes when this is dropped.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    /// A new one, in the folder of the system for what is temporary.
+    pub(super) fn new() -> Result<Self, StoreError> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("drystone-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                // Left by a program that had our number before us.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let message = format!("no folder {} for a world: {error}", path.display());
+                    return Err(StoreError::new(StoreErrorKind::Unavailable, message));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "the folder of a world is left behind");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! How the test's own code asks something of the world: it is polled inside, and answered when the world is at rest.
+//!
+//! Whoever asks lets all others ask first who can, then runs the world until nothing is left to do, and only then are
+//! those woken who got an answer. So calls that are awaited together are made together, and what a test sees after an
+//! `await` is all that comes of it at this time, not a race.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use drystone_runtime::driver::Task;
+
+use super::{
+    executor::{Executor, Process},
+    patience::Patience,
+    running::Running,
+};
+
+/// Where the outside of a world asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Relay {
+    executor: Executor,
+    /// The test's own process: nobody kills it.
+    outside: Process,
+    patience: Duration,
+}
+
+impl Relay {
+    pub(super) fn new(executor: Executor, patience: Duration) -> Self {
+        let outside = executor.process();
+        Self { executor, outside, patience }
+    }
+
+    /// What comes of `future`, polled in the world; `None` if the world is gone.
+    pub(crate) async fn ask<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let answer = Arc::new(Mutex::new(None));
+        let into = answer.clone();
+        let asked = self.run_inside(Box::pin(async move {
+            let value = future.await;
+            *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        }));
+        asked.await;
+        answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    async fn run_inside(&self, task: Task) {
+        let end = Arc::new(End::default());
+        let told = Told { executor: self.executor.clone(), end: end.clone() };
+        let task = Box::pin(async move {
+            let _told = told;
+            task.await;
+        });
+        let _handle = self.executor.spawn_named(self.outside, "outside", task);
+        self.executor.state().begin_moment();
+        yield_once().await;
+        let mut patience = pin!(Patience::new(self.executor.clone(), self.patience));
+        poll_fn(|context| {
+            end.wait(context.waker());
+            run(&self.executor, context, |running| {
+                running.settle();
+            });
+            if end.has_come() {
+                return Poll::Ready(());
+            }
+            patience.as_mut().poll(context)
+        })
+        .await;
+    }
+
+    /// Runs everything that can run; time stands.
+    pub(super) async fn settle(&self) {
+        self.advance(Duration::ZERO).await;
+    }
+
+    /// Lets time pass. Whoever outside gets an answer on the way may act at that time, before it goes on.
+    pub(super) async fn advance(&self, span: Duration) {
+        yield_once().await;
+        let until = self.executor.monotonic() + span;
+        let mut seen = 0;
+        poll_fn(|context| match run(&self.executor, context, |running| self.pass(running, until, &mut seen)) {
+            Some(Passed::Whole) => Poll::Ready(()),
+            Some(Passed::Part) => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            None => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Passes as much time as it may in one go; `seen` is how many polls there were when it last stopped.
+    fn pass(&self, running: &Running<'_>, until: Duration, seen: &mut u64) -> Passed {
+        let mut stepped_at = None;
+        loop {
+            let was_anybody_told = running.settle();
+            let polls = self.executor.state().polls;
+            // A step that woke none of our tasks woke one of the test's own.
+            let woke_outside = stepped_at == Some(polls);
+            // Code that yields to its runtime is woken by that, when we have yielded to it, too.
+            let may_have_yielded = std::mem::replace(seen, polls) != polls && self.executor.state().has_work();
+            if was_anybody_told || woke_outside || may_have_yielded {
+                return Passed::Part;
+            }
+            if !running.step(until) {
+                return Passed::Whole;
+            }
+            stepped_at = Some(polls);
+        }
+    }
+}
+
+/// How far an advance has come.
+enum Passed {
+    /// To its end.
+    Whole,
+    /// To a time at which somebody outside may want something.
+    Part,
+}
+
+/// Runs the world, unless somebody else does: then this is woken when there is something left to run.
+fn run<T>(executor: &Executor, context: &mut Context<'_>, body: impl FnOnce(&Running<'_>) -> T) -> Option<T> {
+    executor.wait(context.waker());
+    let mut body = Some(body);
+    let once = poll_fn(|_| {
+        let running = executor.run();
+        Poll::Ready(running.and_then(|running| body.take().map(|body| body(&running))))
+    });
+    // Tokio lets one task do little before it must yield, and we do the work of many: without this its channels would
+    // say after a while that they are not ready, for ever.
+    match pin!(tokio::task::unconstrained(once)).poll(context) {
+        Poll::Ready(ran) => ran,
+        Poll::Pending => None,
+    }
+}
+
+async fn yield_once() {
+    let mut is_back = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_back, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The end of something that was asked.
+#[derive(Default)]
+struct End {
+    has_come: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl End {
+    fn wait(&self, waker: &Waker) {
+        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+    }
+
+    fn has_come(&self) -> bool {
+        self.has_come.load(Ordering::Acquire)
+    }
+}
+
+/// Says the end when it is dropped: when the task is done, or is thrown away.
+struct Told {
+    executor: Executor,
+    end: Arc<End>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.end.has_come.store(true, Ordering::Release);
+        let waker = self.end.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.executor.state().told.extend(waker);
+    }
+}

@@ -1,0 +1,130 @@
+//! A world that is not started yet.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use drystone_runtime::{Options, store::StoreError};
+
+use super::{
+    clock::Clock,
+    executor::Executor,
+    machine::Machine,
+    place::{Folder, Place},
+    world::World,
+};
+use crate::{App, Error, Timestamp, app::registry};
+
+/// How seldom the kernel looks for what it needs not look for here: leases that nobody contends for, code that blocks,
+/// rows to be swept. At its usual pace a year would be a hundred million looks.
+const SELDOM: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A world that is not started yet: see [`World::memory`].
+pub struct Setup<D> {
+    executor: Executor,
+    place: Result<Place, StoreError>,
+    services: D,
+    options: Options,
+    is_shared: bool,
+    patience: Duration,
+}
+
+impl Setup<()> {
+    pub(super) fn memory() -> Self {
+        Self::new(|executor| Ok(Place::memory(executor)))
+    }
+
+    pub(super) fn sqlite() -> Self {
+        Self::new(|_| Folder::new().map(Place::Own))
+    }
+
+    pub(super) fn sqlite_at(path: PathBuf) -> Self {
+        Self::new(|_| Ok(Place::File(path)))
+    }
+
+    fn new(place: impl FnOnce(&Executor) -> Result<Place, StoreError>) -> Self {
+        let executor = Executor::default();
+        let place = place(&executor);
+        let patience = Duration::from_secs(30);
+        Self { executor, place, services: (), options: unhurried(), is_shared: true, patience }
+    }
+}
+
+fn unhurried() -> Options {
+    let mut options = Options::default();
+    options.lease = 100 * 365 * SELDOM;
+    options.renew_every = SELDOM;
+    options.blocked_after = 2 * SELDOM;
+    options.rescan_every = SELDOM;
+    options.sweep_every = SELDOM;
+    options.nap_max = SELDOM;
+    options.horizon = 2 * SELDOM;
+    options
+}
+
+impl<D: Send + Sync + 'static> Setup<D> {
+    /// With these services: fakes, usually. They stay when the process dies, as what they stand for would.
+    pub fn services<S: Send + Sync + 'static>(self, services: S) -> Setup<S> {
+        let Self { executor, place, options, is_shared, patience, .. } = self;
+        Setup { executor, place, services, options, is_shared, patience }
+    }
+
+    /// With other bounds than the defaults. Paces of the kernel's own chores are a day here, so that years pass fast.
+    #[must_use]
+    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// With one space of keys per primitive: as the app's [`Builder`](crate::Builder) is told.
+    #[must_use]
+    pub fn separate_keys(mut self) -> Self {
+        self.is_shared = false;
+        self
+    }
+
+    /// Begins at this time; some day in 2023 unless said.
+    #[must_use]
+    pub fn starts_at(self, time: Timestamp) -> Self {
+        self.executor.jump(time.as_millis() - self.executor.wall().0);
+        self
+    }
+
+    /// Waits so long, in real time, for an answer while nothing moves, then panics: 30 seconds unless said.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Panics when so many polls at one moment of the world bring no end to it: 1,000,000 unless said.
+    #[must_use]
+    pub fn polls_max(self, polls_max: u64) -> Self {
+        self.executor.set_polls_max(polls_max);
+        self
+    }
+
+    /// The time of the world to be, for a fake that takes some.
+    pub fn clock(&self) -> Clock {
+        Clock::new(self.executor.clone())
+    }
+
+    /// Starts the app. Panics if it cannot be: see [`try_start`](Self::try_start).
+    pub async fn start<A: App<D>>(self) -> World<A> {
+        match self.try_start().await {
+            Ok(world) => world,
+            Err(error) => panic!("the world could not be started: {error}"),
+        }
+    }
+
+    /// Starts the app, or says why it cannot be.
+    pub async fn try_start<A: App<D>>(self) -> Result<World<A>, Error> {
+        let registry = registry::<D, A>(self.services, self.is_shared)?;
+        let machine = Machine::new(self.executor, self.place?, self.options, self.patience);
+        World::start(machine, registry, self.is_shared).await
+    }
+}
+
+impl<D> fmt::Debug for Setup<D> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Setup").field("options", &self.options).finish_non_exhaustive()
+    }
+}

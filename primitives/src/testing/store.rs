@@ -1,0 +1,199 @@
+//! The store of a world: counted, with switches that break it or kill who asks.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use drystone_runtime::{
+    Epoch, Millis, Partition,
+    driver::block_on,
+    store::{
+        Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, StoreError, StoreErrorKind,
+        Verdict, Want, Woken, Worker,
+    },
+};
+
+use super::executor::Executor;
+
+/// What is wrong with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It answers nothing but errors.
+    Down,
+    /// It cannot be written.
+    Full,
+    /// The next commit is applied, and answered with an error.
+    LostAnswer,
+    /// The next commit is not applied, and nobody is told so.
+    LostCommit,
+}
+
+/// When a process dies of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the store has seen it: nothing of it is kept.
+    Before,
+    /// After the store has done it: it is durable, and nobody was told.
+    After,
+}
+
+/// Passes every call on to the store of the process that lives now, unless a switch says otherwise.
+pub(super) struct Gate {
+    executor: Executor,
+    store: Mutex<Option<Arc<dyn Store>>>,
+    switches: Mutex<Switches>,
+}
+
+#[derive(Default)]
+struct Switches {
+    fault: Option<Fault>,
+    fatal: Option<(u64, Moment)>,
+    worker: Option<Worker>,
+    leases: BTreeMap<Partition, Epoch>,
+}
+
+impl Gate {
+    pub(super) fn new(executor: Executor) -> Self {
+        Self { executor, store: Mutex::default(), switches: Mutex::default() }
+    }
+
+    /// The store of a new process.
+    pub(super) fn open(&self, store: Arc<dyn Store>) {
+        *self.behind() = Some(store);
+    }
+
+    /// The process is dead: its leases end, as those of a file do, and the store is let go.
+    pub(super) fn close(&self) {
+        let (worker, held) = {
+            let mut switches = self.switches();
+            switches.fatal = None;
+            (switches.worker.take(), std::mem::take(&mut switches.leases).into_iter().collect())
+        };
+        let store = self.behind().take();
+        if let (Some(worker), Some(store)) = (worker, store) {
+            let want = Want::Release { held, clean: false, now: Millis(0) };
+            // A lease that was given back in order is not ended again.
+            drop(block_on(store.claim(&worker, want)));
+        }
+    }
+
+    /// From now on, this is wrong with it; nothing, if `None`.
+    pub(super) fn breaks(&self, fault: Option<Fault>) {
+        self.switches().fault = fault;
+    }
+
+    /// Who makes the `n`th commit from here dies of it.
+    pub(super) fn kills_at(&self, n: u64, moment: Moment) {
+        self.switches().fatal = (n > 0).then_some((n, moment));
+    }
+
+    fn switches(&self) -> MutexGuard<'_, Switches> {
+        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn behind(&self) -> MutexGuard<'_, Option<Arc<dyn Store>>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store, if whoever asks may ask it.
+    async fn store(&self, is_write: bool) -> Result<Arc<dyn Store>, StoreError> {
+        let store = self.behind().clone();
+        let (Some(store), false) = (store, self.executor.current_is_dead()) else {
+            // The process is dead: nothing more comes of it.
+            return pending().await;
+        };
+        match self.switches().fault {
+            Some(Fault::Down) => Err(StoreError::new(StoreErrorKind::Unavailable, "the store is down")),
+            Some(Fault::Full) if is_write => Err(StoreError::new(StoreErrorKind::Full, "the disk is full")),
+            _ => Ok(store),
+        }
+    }
+
+    fn count_down(&self, batch: &Batch) -> Option<Moment> {
+        let mut switches = self.switches();
+        // What an opening keeps is nobody's commit.
+        let (left, moment) = switches.fatal.filter(|_| !batch.writes.is_empty())?;
+        switches.fatal = (left > 1).then_some((left - 1, moment));
+        (left == 1).then_some(moment)
+    }
+
+    async fn die<T>(&self) -> T {
+        self.executor.kill_current();
+        pending().await
+    }
+
+    fn lost(&self) -> Option<Fault> {
+        let mut switches = self.switches();
+        switches.fault.take_if(|fault| matches!(fault, Fault::LostAnswer | Fault::LostCommit))
+    }
+
+    async fn committed(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
+        let store = self.store(true).await?;
+        let unknown = || StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown();
+        match self.lost() {
+            Some(Fault::LostCommit) => return Err(unknown()),
+            Some(_) => return store.commit(batch).await.and(Err(unknown())),
+            None => {}
+        }
+        match self.count_down(batch) {
+            Some(Moment::Before) => self.die().await,
+            Some(Moment::After) => {
+                store.commit(batch).await?;
+                self.die().await
+            }
+            None => store.commit(batch).await,
+        }
+    }
+
+    fn remember(&self, worker: &Worker, claimed: &Claimed) {
+        let mut switches = self.switches();
+        switches.worker = Some(worker.clone());
+        switches.leases.extend(claimed.leases.iter().map(|lease| (lease.partition, lease.epoch)));
+    }
+}
+
+impl Store for Gate {
+    fn claim<'a>(&'a self, worker: &'a Worker, want: Want) -> Answer<'a, Claimed> {
+        Box::pin(async move {
+            let takes = matches!(want, Want::Take { .. });
+            let claimed = self.store(false).await?.claim(worker, want).await?;
+            if takes && !claimed.leases.is_empty() {
+                self.remember(worker, &claimed);
+            }
+            Ok(claimed)
+        })
+    }
+
+    fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
+        Box::pin(async move { self.store(false).await?.read(reads).await })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
+        Box::pin(self.committed(batch))
+    }
+
+    fn ready<'a>(&'a self, which: &'a Ready, after: Option<&'a Cursor>, limit: usize) -> Answer<'a, Vec<Woken>> {
+        Box::pin(async move { self.store(false).await?.ready(which, after, limit).await })
+    }
+
+    fn list<'a>(&'a self, query: &'a Query) -> Answer<'a, Page> {
+        Box::pin(async move { self.store(false).await?.list(query).await })
+    }
+
+    fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(async move { self.store(false).await?.sweep(now, limit).await })
+    }
+
+    fn hints(&self) -> Hints {
+        self.behind().as_ref().map_or_else(|| drystone_runtime::store::HintSender::default().subscribe(), |s| s.hints())
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Gate").field("fault", &self.switches().fault).finish_non_exhaustive()
+    }
+}

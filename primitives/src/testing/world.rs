@@ -1,0 +1,214 @@
+//! A whole app in a test.
+
+use std::{marker::PhantomData, path::PathBuf, time::Duration};
+
+use drystone_runtime::{
+    Kernel, Registry,
+    kernel::{Event, Explain, Report},
+    store::StoreCounts,
+};
+
+use super::{
+    clock::Clock,
+    machine::{Life, Machine},
+    setup::Setup,
+    store::{Fault, Moment},
+};
+use crate::{
+    App, Desk, Error, Primitives, Timestamp, View,
+    app::{registry, shared_key},
+};
+
+/// A machine with one process on it, which runs the app `A`: see the [module](super).
+#[derive(Debug)]
+pub struct World<A = ()> {
+    machine: Machine,
+    registry: Registry,
+    is_shared: bool,
+    app: PhantomData<fn() -> A>,
+}
+
+impl World<()> {
+    /// A world whose store is in memory.
+    pub fn memory() -> Setup<()> {
+        Setup::memory()
+    }
+
+    /// A world whose store is a SQLite file of its own, removed when the world is dropped.
+    pub fn sqlite() -> Setup<()> {
+        Setup::sqlite()
+    }
+
+    /// A world whose store is this SQLite file, which stays.
+    pub fn sqlite_at(path: impl Into<PathBuf>) -> Setup<()> {
+        Setup::sqlite_at(path.into())
+    }
+}
+
+impl<A: Primitives> World<A> {
+    pub(super) async fn start(machine: Machine, registry: Registry, is_shared: bool) -> Result<Self, Error> {
+        machine.start(registry.clone()).await?;
+        Ok(Self { machine, registry, is_shared, app: PhantomData })
+    }
+
+    /// The typed client of the process that runs now. When that is dead its calls are refused.
+    pub fn client(&self) -> A::Client {
+        A::client(Desk::of_world(self.kernel(), self.machine.relay.clone(), self.is_shared))
+    }
+
+    /// Lets time pass, from one thing that is due to the next; when it returns, `span` is over and nothing is left to
+    /// do. Code that waits for something else than time is not waited for.
+    ///
+    /// Whoever outside gets an answer on the way goes on at that time, before it passes: await calls beside this with
+    /// `tokio::join!`.
+    pub async fn advance(&self, span: Duration) {
+        self.machine.relay.advance(span).await;
+    }
+
+    /// Runs everything that can run; time stands. Needed after something that is not awaited: a latch that was opened.
+    pub async fn settle(&self) {
+        self.machine.relay.settle().await;
+    }
+
+    /// The app's time, which never goes back (A5).
+    pub fn now(&self) -> Timestamp {
+        self.kernel().now().into()
+    }
+
+    /// The wall clock, for fakes that take time.
+    pub fn clock(&self) -> Clock {
+        Clock::new(self.machine.executor.clone())
+    }
+
+    /// The wall clock jumps on, or back, by so many milliseconds.
+    pub async fn jump_clock(&self, by_ms: i64) {
+        self.machine.executor.jump(by_ms);
+        // The keeper is told the time by the store, every five seconds elsewhere; then the scout sees how late it is.
+        for thread in ["keeper", "scout"] {
+            self.machine.executor.rouse(thread);
+            self.settle().await;
+        }
+    }
+
+    /// The process dies here and now: all that ran in it is gone, the store is as it was. Who waits gets an error.
+    pub async fn crash(&self) {
+        self.machine.kill();
+        self.settle().await;
+    }
+
+    /// The process dies at the `n`th commit from now that writes entities, before the store has it or after it is
+    /// durable. A commit may hold the writes of several entities. See [`is_dead`](Self::is_dead).
+    pub fn crash_at_commit(&self, n: u64, moment: Moment) {
+        self.machine.gate().kills_at(n, moment);
+    }
+
+    /// Whether the process is dead.
+    pub fn is_dead(&self) -> bool {
+        self.machine.is_dead()
+    }
+
+    /// Dies if it lives, and comes back with the same app, services and options. Says what it found (R1). Panics if
+    /// it cannot be opened: see [`try_restart`](Self::try_restart).
+    pub async fn restart(&self) -> Report {
+        match self.try_restart().await {
+            Ok(report) => report,
+            Err(error) => panic!("the app could not be started again: {error}"),
+        }
+    }
+
+    /// Dies if it lives, and comes back; or says why it cannot be. Then it is dead.
+    pub async fn try_restart(&self) -> Result<Report, Error> {
+        self.machine.start(self.registry.clone()).await?;
+        Ok(self.report())
+    }
+
+    /// Dies if it lives, and comes back as another app, or another version of it, with other services.
+    pub async fn restart_as<B: App<D>, D: Send + Sync + 'static>(self, services: D) -> Result<World<B>, Error> {
+        let registry = registry::<D, B>(services, self.is_shared)?;
+        World::start(self.machine, registry, self.is_shared).await
+    }
+
+    /// Ends the process in order (R2): code that runs gets `limit` to end, and time passes for as long as that takes.
+    pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
+        let (kernel, relay) = (self.kernel(), &self.machine.relay);
+        let ending = relay.ask(async move { kernel.shutdown(limit).await });
+        // It gives what has ended in time a second more to become durable.
+        let passing = relay.advance(limit + Duration::from_secs(2));
+        let ended = both(ending, passing).await.unwrap_or(Err(Error::Closing));
+        self.machine.kill();
+        ended
+    }
+
+    /// From now on, this is wrong with the store.
+    pub fn store_fails(&self, fault: Fault) {
+        self.machine.gate().breaks(Some(fault));
+    }
+
+    /// Nothing is wrong with the store any more.
+    pub fn store_works(&self) {
+        self.machine.gate().breaks(None);
+    }
+
+    /// What a key waits for. With separate keys, ask a handle.
+    pub async fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
+        let (kernel, key) = (self.kernel(), shared_key(key)?);
+        self.ask(async move { kernel.explain(&key).await }).await
+    }
+
+    /// Everything stored under a key. With separate keys, ask a handle.
+    pub async fn view(&self, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
+        let (kernel, key) = (self.kernel(), shared_key(key)?);
+        Ok(self.ask(async move { kernel.view(&key).await }).await?.map(View::from))
+    }
+
+    /// Lets a parked entity go on. `false` if it was not parked.
+    pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        let (kernel, key) = (self.kernel(), shared_key(key)?);
+        self.ask(async move { kernel.unpark(&key).await }).await
+    }
+
+    /// What entities told since this was last asked (E15), also before a crash.
+    pub fn events(&self) -> Vec<Event> {
+        self.machine.take_events()
+    }
+
+    /// What was asked of the store since the world began. [`since`](StoreCounts::since) gives what a step costs.
+    pub fn counts(&self) -> StoreCounts {
+        self.machine.counts()
+    }
+
+    /// What the process found when it was started (R1).
+    pub fn report(&self) -> Report {
+        self.life().report
+    }
+
+    /// The kernel below. What is asked of it directly is not answered before somebody awaits something of the world.
+    pub fn kernel(&self) -> Kernel {
+        self.life().kernel
+    }
+
+    fn life(&self) -> Life {
+        self.machine.alive().expect("a world is made with a process that started")
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.machine.relay.ask(future).await.unwrap_or(Err(Error::Closing))
+    }
+}
+
+/// What comes of the first, with the second awaited beside it.
+async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
+    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
+    let mut has_passed = false;
+    std::future::poll_fn(|context| {
+        if let ended @ std::task::Poll::Ready(_) = first.as_mut().poll(context) {
+            return ended;
+        }
+        has_passed = has_passed || second.as_mut().poll(context).is_ready();
+        std::task::Poll::Pending
+    })
+    .await
+}
