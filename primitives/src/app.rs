@@ -111,8 +111,9 @@ impl<D: Send + Sync + 'static> Builder<D> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
         Start(Box::pin(async move {
-            let (driver, registry) = (driver.map_or_else(real_driver, Ok)?, registry?);
+            let registry = registry?;
             let definitions = Definitions::of(&registry);
+            let driver = driver.map_or_else(real_driver, Ok)?;
             let (kernel, report) = Kernel::open(place.open(&driver)?, registry, driver, options).await?;
             Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
         }))

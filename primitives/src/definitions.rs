@@ -13,7 +13,7 @@ pub(crate) struct Definitions(Arc<[Arc<Definition>]>);
 
 impl Definitions {
     pub(crate) fn of(registry: &Registry) -> Self {
-        Self(registry.iter().filter(|definition| !definition.name.starts_with("drystone:")).cloned().collect())
+        Self(registry.iter().filter(|definition| !is_ours(&definition.name)).cloned().collect())
     }
 
     /// The definition of this name, or an error that lists those there are.
@@ -51,4 +51,9 @@ impl Definitions {
     fn find(&self, name: &str) -> Option<&Definition> {
         self.0.iter().find(|definition| definition.name == *name).map(|definition| &**definition)
     }
+}
+
+/// Whether a definition is this library's own. No field of an app has such a name.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name.starts_with("drystone:")
 }

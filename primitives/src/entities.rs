@@ -5,7 +5,10 @@ use std::{fmt, marker::PhantomData, pin::Pin, str::FromStr};
 use drystone_runtime::{Entity, Kernel, Millis, Name, Phase, Version, store::Query};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, PartOf, Timestamp, View, definitions::Definitions};
+use crate::{
+    Error, PartOf, Timestamp, View,
+    definitions::{Definitions, is_ours},
+};
 
 /// The most entities on one page.
 const LIMIT_MAX: usize = 1_000;
@@ -113,7 +116,7 @@ impl<A> Entities<A> {
         loop {
             query.limit = self.query.limit - found.len();
             let (entities, next) = self.list(&query).await?;
-            found.extend(entities.into_iter().filter(is_of_the_app));
+            found.extend(entities.into_iter().filter(|entity| !is_ours(&entity.definition)));
             query.after = next;
             if next.is_none() || found.len() >= self.query.limit {
                 return Ok(Page { entities: self.shown(found).await?, next: next.map(Cursor) });
@@ -156,11 +159,6 @@ impl<A> Entities<A> {
         }
         Ok(views)
     }
-}
-
-/// Spaces that begin with `drystone` are ours.
-fn is_of_the_app(entity: &Entity) -> bool {
-    !entity.definition.starts_with("drystone:")
 }
 
 impl<A: 'static> IntoFuture for Entities<A> {

@@ -11,7 +11,7 @@ use drystone::{
     dead_letters::{Filter, LetterError, Payload, What},
     runtime::{Driver, Store, driver::TokioDriver, store::Memory},
 };
-use office::{Clock, Office, World, heard, reopen, start, until};
+use office::{Clock, Office, World, free, heard, start, until, words};
 use serde_json::json;
 
 /// The same on each store.
@@ -26,7 +26,7 @@ async fn everywhere(test: impl AsyncFn(Builder<()>)) {
 async fn with_one(builder: Builder<()>, world: &World) -> Runtime<Office> {
     let runtime = start(builder, world).await;
     let mut events = runtime.events();
-    runtime.client().sender("s").say("t", "a").await.unwrap();
+    runtime.client().sender("s").say("t".into(), "a".into()).await.unwrap();
     heard(&mut events, "dead_letter.added").await;
     runtime
 }
@@ -38,7 +38,7 @@ async fn a_message_that_always_fails_is_a_letter_and_is_taken_once_when_replayed
         let world = World::broken();
         let runtime = start(builder, &world).await;
         let (client, letters, mut events) = (runtime.client(), runtime.dead_letters(), runtime.events());
-        client.sender("s").say("t", "a").await.unwrap();
+        client.sender("s").say("t".into(), "a".into()).await.unwrap();
         let added = heard(&mut events, "dead_letter.added").await;
         assert_eq!((&added.fields["definition"], &added.fields["key"]), (&json!("taker"), &json!("t")));
 
@@ -54,14 +54,14 @@ async fn a_message_that_always_fails_is_a_letter_and_is_taken_once_when_replayed
         world.mend();
         letters.replay(letter.id).await.unwrap();
         until("it is taken", async || !world.log().is_empty()).await;
-        until("it is kept", async || client.taker("t").words().await == ["a"]).await;
+        until("it is kept", async || words(&runtime, "t").await == ["a"]).await;
         assert_eq!(letters.count().await.unwrap(), 0);
         let again = letters.replay(letter.id).await.unwrap_err();
         assert_eq!(again.failed(), Some(LetterError::Unknown { id: letter.id }));
         // Whatever is sent after it comes after it: had it been sent twice, it would be here by now.
-        client.sender("s").say("t", "b").await.unwrap();
-        until("b is taken", async || client.taker("t").words().await.len() > 1).await;
-        assert_eq!(client.taker("t").words().await, ["a", "b"]);
+        client.sender("s").say("t".into(), "b".into()).await.unwrap();
+        until("b is taken", async || words(&runtime, "t").await.len() > 1).await;
+        assert_eq!(words(&runtime, "t").await, ["a", "b"]);
         assert_eq!(world.log(), ["taken a", "taken b"]);
     })
     .await;
@@ -75,11 +75,12 @@ async fn letters_survive_the_death_of_the_process() {
     // Without a shutdown: everything stops where it is.
     drop(with_one(Runtime::sqlite(&path), &world).await);
     world.mend();
-    let runtime = reopen(&path, &world).await;
+    free(&path).await;
+    let runtime = start(Runtime::sqlite(&path), &world).await;
     let letters = runtime.dead_letters();
     let page = letters.list(Filter::default()).await.unwrap();
     letters.replay(page.letters[0].id).await.unwrap();
-    until("it is taken", async || runtime.client().taker("t").words().await == ["a"]).await;
+    until("it is taken", async || words(&runtime, "t").await == ["a"]).await;
 }
 
 /// D2, D3
@@ -189,7 +190,7 @@ async fn letters_are_listed_by_source_a_page_at_a_time() {
     let runtime = start(Runtime::memory(), &World::broken()).await;
     let (client, letters) = (runtime.client(), runtime.dead_letters());
     for number in 0..5 {
-        client.sender("s").say(&format!("t{number}"), "a").await.unwrap();
+        client.sender("s").say(format!("t{number}"), "a".into()).await.unwrap();
     }
     client.outbox("o").add("a".into()).await.unwrap();
     client.outbox("o").add("b".into()).await.unwrap();
@@ -227,8 +228,8 @@ async fn a_letter_is_replayed_to_another_entity_or_refused_with_those_there_are(
     let unknown = letters.replay_to(id, "takr", "u").await.unwrap_err();
     assert!(unknown.to_string().ends_with("this app has: clock, outbox, sender, taker, watch"), "{unknown}");
     letters.replay_to(id, "taker", "u").await.unwrap();
-    until("it is taken there", async || runtime.client().taker("u").words().await == ["a"]).await;
-    assert!(runtime.client().taker("t").words().await.is_empty());
+    until("it is taken there", async || words(&runtime, "u").await == ["a"]).await;
+    assert!(words(&runtime, "t").await.is_empty());
 }
 
 /// D3

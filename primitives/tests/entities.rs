@@ -7,9 +7,8 @@ mod office;
 use drystone::{
     Builder, Error, Runtime, Timestamp,
     entities::{Cursor, Page},
-    runtime::store::{Sqlite, SqliteOptions},
 };
-use office::{Clock, Mistaken, Office, Taker, Watch, World, heard, start, until};
+use office::{Clock, Mistaken, Office, Taker, Watch, World, free, heard, start, until, words};
 use serde_json::json;
 
 async fn everywhere(test: impl AsyncFn(Builder<()>)) {
@@ -22,7 +21,7 @@ async fn everywhere(test: impl AsyncFn(Builder<()>)) {
 async fn with_takers(builder: Builder<()>, count: u32) -> Runtime<Office> {
     let runtime = start(builder, &World::default()).await;
     for number in 0..count {
-        runtime.client().taker(&format!("t{number}")).take("a").await.unwrap();
+        runtime.client().taker(format!("t{number}")).take("a".into()).await.unwrap();
     }
     runtime
 }
@@ -48,9 +47,9 @@ async fn pages_are_stable_while_entities_come_and_go() {
             after = Some(serde_json::from_str(&text).unwrap());
             assert_eq!(next.to_string().parse(), Ok(next));
             if keys.len() == 2 {
-                client.taker("t0").0.destroy().await.unwrap();
-                client.taker("t3").0.destroy().await.unwrap();
-                client.taker("t7").take("a").await.unwrap();
+                client.taker("t0").destroy().await.unwrap();
+                client.taker("t3").destroy().await.unwrap();
+                client.taker("t7").take("a".into()).await.unwrap();
             }
         }
         assert_eq!(keys, ["t0", "t1", "t2", "t4", "t5", "t6", "t7"]);
@@ -101,10 +100,9 @@ async fn what_is_parked_and_what_was_given_up_is_failing() {
     assert_eq!(keys(runtime.entities().status("error").await.unwrap()), ["w"]);
     drop((runtime, events));
 
-    let free = async || Sqlite::open(&path, SqliteOptions::default()).is_ok();
-    until("the file is free", free).await;
+    free(&path).await;
     let runtime = Runtime::sqlite(&path).services(World::default()).start::<Mistaken>().await.unwrap();
-    let failed = runtime.call("taker", "t1", "say", json!(["t", "a"])).await.unwrap_err();
+    let failed = runtime.call("taker", "t1", "tell", json!(null)).await.unwrap_err();
     assert!(matches!(failed, Error::Parked { .. }), "{failed:?}");
     // Who asked is told at once; that it is parked is durable a moment later.
     until("it is parked", async || !runtime.entities().parked().await.unwrap().entities.is_empty()).await;
@@ -139,7 +137,7 @@ async fn an_action_is_called_by_name_with_json() {
         let runtime = start(builder, &world).await;
         assert_eq!(runtime.call("taker", "t", "take", json!(["a"])).await.unwrap(), json!(1));
         assert_eq!(runtime.call("taker", "t", "state", json!(null)).await.unwrap(), json!({ "words": ["a"] }));
-        assert_eq!(runtime.client().taker("t").words().await, ["a"]);
+        assert_eq!(words(&runtime, "t").await, ["a"]);
         for wrong in [json!("a"), json!([]), json!([7])] {
             let refused = runtime.call("taker", "t", "take", wrong).await.unwrap_err();
             assert!(matches!(refused, Error::Malformed { .. }), "{refused:?}");

@@ -20,7 +20,7 @@ use serde_json::json;
 async fn an_event_is_told_to_every_listener_with_its_fields() {
     let runtime = start(Runtime::memory(), &World::default()).await;
     let (mut one, mut other) = (runtime.events(), runtime.events());
-    runtime.client().sender("s").say("t", "a").await.unwrap();
+    runtime.client().sender("s").say("t".into(), "a".into()).await.unwrap();
     let told = heard(&mut one, "said").await;
     let fields = [("word".to_owned(), json!("a"))].into_iter().collect();
     assert_eq!(told, LifecycleEvent { name: "said".into(), primitive: "sender".into(), key: "s".into(), fields });
@@ -34,7 +34,7 @@ async fn an_event_is_told_to_every_listener_with_its_fields() {
 async fn what_an_event_tells_of_is_stored() {
     let runtime = start(Runtime::memory(), &World::broken()).await;
     let mut events = runtime.events();
-    runtime.client().sender("s").say("t", "a").await.unwrap();
+    runtime.client().sender("s").say("t".into(), "a".into()).await.unwrap();
     heard(&mut events, "dead_letter.added").await;
     assert_eq!(runtime.dead_letters().count().await.unwrap(), 1);
 }
@@ -46,7 +46,7 @@ async fn a_slow_listener_loses_the_oldest_counted_and_slows_nobody() {
     let (mut slow, mut quick) = (runtime.events(), runtime.events());
     let client = runtime.client();
     for number in 0..1_100 {
-        client.sender("s").say("t", &number.to_string()).await.unwrap();
+        client.sender("s").say("t".into(), number.to_string()).await.unwrap();
         assert_eq!(heard(&mut quick, "said").await.fields["word"], json!(number.to_string()));
     }
     let first = heard(&mut slow, "said").await;
@@ -62,7 +62,7 @@ async fn a_wait_that_is_given_up_loses_nothing() {
     let mut events = runtime.events();
     let mut context = Context::from_waker(Waker::noop());
     assert_eq!(std::pin::pin!(events.next()).poll(&mut context), Poll::Pending);
-    runtime.client().sender("s").say("t", "a").await.unwrap();
+    runtime.client().sender("s").say("t".into(), "a".into()).await.unwrap();
     assert_eq!(events.next().await.unwrap().name, "said");
 }
 
