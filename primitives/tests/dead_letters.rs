@@ -9,7 +9,8 @@ use std::sync::Arc;
 use drystone::{
     Builder, CallError, Error, Runtime, Timestamp,
     dead_letters::{Filter, LetterError, Payload, What},
-    runtime::{Driver, Store, driver::TokioDriver, store::Memory},
+    runtime::{Call, Driver, Store, driver::TokioDriver, store::Memory},
+    testing::{self, Moment},
 };
 use office::{Clock, Office, World, free, heard, start, until, words};
 use serde_json::json;
@@ -264,4 +265,32 @@ async fn the_box_itself_is_no_primitive_of_the_app() {
     let runtime = start(Runtime::memory(), &World::default()).await;
     let asked = runtime.call("drystone:dead_letters", "dead-letters", "count", json!(null)).await;
     assert!(matches!(asked, Err(Error::UnknownDefinition { .. })));
+}
+
+/// D3, E4
+#[tokio::test]
+async fn a_crash_around_a_replay_loses_nothing_and_repeats_nothing() {
+    for moment in [Moment::Before, Moment::After] {
+        let outside = World::broken();
+        let world = testing::World::sqlite().services(outside.clone()).start::<Office>().await;
+        world.client().sender("s").say("t".into(), "a".into()).await.unwrap();
+        world.advance(drystone::d!("10m")).await;
+        let ask = async |verb: &'static str, body: &'static str| {
+            let kernel = world.kernel();
+            let call = kernel.call(Call::new("drystone:dead_letters", "dead-letters", verb, body));
+            // The world moves only when somebody says so.
+            tokio::join!(call, world.settle()).0
+        };
+        assert_eq!(ask("count", "[]").await.unwrap(), "1");
+        outside.mend();
+        world.crash_at_commit(1, moment);
+        assert!(ask("replay", "[0]").await.is_err(), "nobody is told of what may not be durable");
+        world.restart().await;
+        // Either it happened, or it did not and happens now.
+        let again = ask("replay", "[0]").await;
+        assert_eq!(again.is_ok(), moment == Moment::Before, "{again:?}");
+        world.advance(drystone::d!("10m")).await;
+        assert_eq!(world.client().taker("t").state().await.unwrap().unwrap().words, ["a"]);
+        assert_eq!(ask("count", "[]").await.unwrap(), "0");
+    }
 }
