@@ -49,7 +49,7 @@ impl Desk {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
     }
 
-    async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
+    pub(crate) async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
         match self.line {
             Line::World(kernel, relay) => {
                 relay.ask(async move { kernel.call(call).await }).await.unwrap_or(Err(Error::Closing))
@@ -57,6 +57,31 @@ impl Desk {
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
         }
+    }
+
+    /// Asks the kernel something that is no call; not in an entity's code.
+    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        match &self.line {
+            Line::Outside(kernel) => ask(kernel.clone()).await,
+            Line::World(kernel, relay) => relay.ask(ask(kernel.clone())).await.unwrap_or(Err(Error::Closing)),
+            Line::Inside(_) => {
+                let reason = "it can be asked by code outside of entities only".to_owned();
+                Err(Error::Malformed { verb: "explain".to_owned(), reason })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self.line {
+            Line::Outside(_) => "Desk(outside)",
+            Line::World(..) => "Desk(of a test)",
+            Line::Inside(_) => "Desk(in an entity's code)",
+        })
     }
 }
 
@@ -92,22 +117,8 @@ impl Address {
         Key::new(space_of(&self.definition, self.desk.is_shared), self.key.clone())
     }
 
-    /// Asks the kernel something about this key; `None` in an entity's code.
-    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel, Key) -> F) -> Option<Result<T, Error>>
-    where
-        F: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        let key = match self.full_key() {
-            Ok(key) => key,
-            Err(error) => return Some(Err(error)),
-        };
-        match &self.desk.line {
-            Line::Outside(kernel) => Some(ask(kernel.clone(), key).await),
-            Line::World(kernel, relay) => {
-                Some(relay.ask(ask(kernel.clone(), key)).await.unwrap_or(Err(Error::Closing)))
-            }
-            Line::Inside(_) => None,
-        }
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
     }
 
     /// A call of a verb that answers with `T` or refuses with `E`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drystone_runtime::{Call, Definition, Fingerprint, Key, Name, Registry};
 use serde_json::Value;
 
-use crate::{Error, encode};
+use crate::{Desk, Error, decode, encode};
 
 /// The app's own definitions: those of this library are not among them.
 #[derive(Clone, Debug)]
@@ -34,8 +34,24 @@ impl Definitions {
         self.find(name).filter(|found| found.fingerprint() == fingerprint).map(|found| &found.config[..])
     }
 
+    /// Calls an action by its name; its answer as JSON.
+    pub(crate) async fn ask(
+        &self,
+        desk: &Desk,
+        name: &str,
+        key: &[u8],
+        action: &str,
+        params: &Value,
+    ) -> Result<Value, Error> {
+        let answer = desk.clone().call(self.call(name, key, action, params)?).await?;
+        if answer.is_empty() {
+            return Ok(Value::Null);
+        }
+        decode(&answer).map_err(|reason| Error::Malformed { verb: action.to_owned(), reason })
+    }
+
     /// A call of an action, with the JSON array of its parameters.
-    pub(crate) fn call(&self, name: &str, key: &[u8], action: &str, params: &Value) -> Result<Call, Error> {
+    fn call(&self, name: &str, key: &[u8], action: &str, params: &Value) -> Result<Call, Error> {
         let definition = self.get(name)?.name.clone();
         let malformed = |reason| Error::Malformed { verb: action.to_owned(), reason };
         let body = match params {

@@ -57,14 +57,15 @@ impl<T: Primitive> Handle<T> {
 
     /// What it waits for.
     pub async fn explain(&self) -> Result<Explain, Error> {
-        let asked = self.address.ask(|kernel, key| async move { kernel.explain(&key).await }).await;
-        asked.unwrap_or_else(|| Err(outside_only()))
+        let key = self.address.full_key()?;
+        self.address.desk().ask(|kernel| async move { kernel.explain(&key).await }).await
     }
 
     /// Everything stored of it: `primitive:type`, `name`, `state`, `config` and `meta`; `None` if the key is unbound.
     pub async fn view(&self) -> Result<Option<View>, Error> {
-        let asked = self.address.ask(|kernel, key| async move { kernel.view(&key).await }).await;
-        Ok(asked.unwrap_or_else(|| Err(outside_only()))?.map(View::from))
+        let key = self.address.full_key()?;
+        let view = self.address.desk().ask(|kernel| async move { kernel.view(&key).await }).await?;
+        Ok(view.map(View::from))
     }
 
     /// The key.
@@ -76,11 +77,6 @@ impl<T: Primitive> Handle<T> {
     pub fn address(&self) -> &Address {
         &self.address
     }
-}
-
-fn outside_only() -> Error {
-    let reason = "it can be asked by code outside of entities only".to_owned();
-    Error::Malformed { verb: "explain".to_owned(), reason }
 }
 
 impl<T> Clone for Handle<T> {

@@ -62,7 +62,11 @@ async fn open(limits: Limits) -> Desk {
     let definitions = Definitions::of(&registry);
     let registry = registered_with(registry, limits);
     let (kernel, _) = Kernel::open(store, registry, driver, Options::default()).await.unwrap();
-    Desk { letters: DeadLetters::new(kernel.clone(), definitions), events: Events::new(kernel.listen()), kernel }
+    Desk {
+        letters: DeadLetters::new(crate::Desk::outside(kernel.clone(), true), definitions),
+        events: Events::new(kernel.listen()),
+        kernel,
+    }
 }
 
 impl Desk {
