@@ -149,7 +149,9 @@ async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
     let (runtime, _) = started(10).await;
     let client = runtime.client();
     client.counter("a").up().await.unwrap();
+    assert!(client.caller("b").state().await.unwrap().is_none());
     client.caller("b").start(Caller).await.unwrap();
+    assert!(client.caller("b").state().await.unwrap().is_some());
     assert_eq!(client.caller("b").ask("a".to_owned()).await.unwrap(), 12);
     client.caller("b").send("a".to_owned()).await.unwrap();
     while client.counter("a").state().await.unwrap().unwrap().count < 13 {

@@ -75,8 +75,9 @@ impl Attribute {
 
     fn read(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
         if input.is_empty() || input.peek2(Token![=]) {
+            let at = if input.is_empty() { Span::call_site() } else { input.span() };
             let names = Known::names().join(", ");
-            return Err(input.error(format!("the kind is missing: write it first; it is one of: {names}")));
+            return Err(syn::Error::new(at, format!("the kind is missing: write it first; it is one of: {names}")));
         }
         self.kind = kind(input.call(Path::parse_mod_style)?, mistakes);
         while !input.is_empty() {

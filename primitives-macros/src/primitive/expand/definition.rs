@@ -13,7 +13,7 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let module = model.kind.module(Span::call_site());
     let handle = super::handle::name(model);
-    let (code, kind) = (code(model), kind(model));
+    let (code, kind, codec) = (code(model), kind(model), super::calls::stored(struct_));
     let (reduce, check_item) = (reduce(model), check_item(model));
     quote! {
         #[automatically_derived]
@@ -23,6 +23,8 @@ pub(super) fn definition(model: &Model) -> TokenStream {
             type Handle = #handle;
 
             const CODE: ::drystone::author::Code = #code;
+
+            fn codec() -> ::drystone::author::Codec<Self> { #codec }
 
             fn kind() -> Self::Kind { #kind }
 
