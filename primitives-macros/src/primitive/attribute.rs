@@ -98,7 +98,7 @@ impl Attribute {
         let mut is_refused = false;
         let value = match input.parse::<Option<Token![=]>>()? {
             None => None,
-            Some(_) => match input.parse::<Expr>()? {
+            Some(_) => match ungrouped(input.parse()?) {
                 Expr::Lit(ExprLit { lit, .. }) => Some(lit),
                 other => {
                     mistakes.at(other, format!("`{name}` is set to a literal, so that it can be checked here"));
@@ -109,6 +109,14 @@ impl Attribute {
         };
         self.options.push(Setting { name, value, is_refused });
         Ok(())
+    }
+}
+
+/// The expression that `macro_rules!` has wrapped.
+fn ungrouped(expression: Expr) -> Expr {
+    match expression {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
     }
 }
 

@@ -58,8 +58,9 @@ impl Token {
     }
 }
 
+/// An item is as visible as its buffer.
 #[derive(Debug, Serialize, Deserialize)]
-struct Contact(u32);
+pub struct Contact(u32);
 
 /// A buffer.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ pub struct Sales;
 impl Sales {
     #[flush]
     async fn push(&mut self, sum: Folded<u64>) -> Result<(), String> {
-        drop(sum.value);
+        let _ = sum.value;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The author's names do not meet ours.
 #![deny(warnings)]
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use drystone::{Primitives, Services, primitive};
 

@@ -8,7 +8,10 @@ mod inner {
     use serde::{Deserialize, Serialize};
 
     #[derive(Serialize, Deserialize)]
-    struct Item(u32);
+    pub(super) struct Item(pub(super) u32);
+
+    #[derive(Serialize, Deserialize)]
+    struct Hidden;
 
     #[derive(Default, Serialize, Deserialize)]
     pub(super) struct Open(u32);
@@ -21,8 +24,8 @@ mod inner {
             Ok(())
         }
 
-        async fn item(&self, item: Item) -> Item {
-            item
+        async fn hidden(&self, hidden: Hidden) -> Hidden {
+            hidden
         }
     }
 
@@ -36,15 +39,15 @@ mod inner {
         }
     }
 
-    pub mod deeper {
+    mod deeper {
         #[derive(drystone::Primitives)]
-        pub(in crate::inner) struct App {
+        pub(super) struct App {
             closed: super::Closed,
         }
     }
 
-    pub(super) fn all(client: &deeper::AppClient) {
-        drop(client.closed("a").itself(Closed));
+    pub(super) fn all() {
+        let _: fn(&deeper::AppClient) = |client| drop(client.closed("a").itself(Closed));
     }
 }
 
@@ -54,5 +57,6 @@ pub struct App {
 }
 
 fn main() {
-    let _ = inner::all;
+    inner::all();
+    let _: fn(&AppClient) = |client| drop(client.open("a").add(inner::Item(1)));
 }
