@@ -92,11 +92,15 @@ fn method(part: &Part, vis: &syn::Visibility) -> TokenStream {
     let (name, ty, text) = (&part.name, &part.ty, types::plain(&part.name));
     let said = format!("The `{text}` of a key.");
     let docs = if part.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(&part.docs) };
-    let primitive = quote_spanned!(types::end_of(ty)=> <#ty as ::drystone::Primitive>);
+    // A type that is no primitive is one error: the bounds here and in `registers` fail alike, and the rest assumes them.
+    let bound = quote_spanned!(types::end_of(ty)=> #ty: ::drystone::Primitive);
     quote! {
         #(#docs)*
-        #vis fn #name(&self, __key: impl ::core::convert::AsRef<[u8]>) -> #primitive::Handle {
-            #primitive::handle(self.__desk.address(#text, __key))
+        #vis fn #name(&self, __key: impl ::core::convert::AsRef<[u8]>) -> <#ty as ::drystone::Primitive>::Handle
+        where
+            #bound,
+        {
+            <#ty as ::drystone::Primitive>::handle(self.__desk.address(#text, __key))
         }
     }
 }
@@ -114,6 +118,10 @@ fn registers(app: &Ident, parts: &[Part]) -> TokenStream {
             bounds.push(&part.ty);
         }
     }
+    let bounds = bounds.into_iter().map(|ty| {
+        let app = types::located(app.to_token_stream(), types::end_of(ty));
+        quote_spanned!(types::end_of(ty)=> #ty: ::drystone::author::Runs<#services, #app>)
+    });
     let (types, names): (Vec<_>, Vec<_>) = parts.iter().map(|part| (&part.ty, types::plain(&part.name))).unzip();
     quote! {
         #[automatically_derived]
@@ -121,7 +129,7 @@ fn registers(app: &Ident, parts: &[Part]) -> TokenStream {
         impl<#services> ::drystone::author::App<#services> for #app
         where
             #services: ::core::marker::Send + ::core::marker::Sync + 'static,
-            #(#bounds: ::drystone::author::Runs<#services, #app>,)*
+            #(#bounds,)*
         {
             fn register(__registrar: &mut ::drystone::author::Registrar<#services, Self>) {
                 #(__registrar.add::<#types>(#names);)*

@@ -25,18 +25,18 @@ impl<T: Primitive> Handle<T> {
     /// Binds the key, with this state (E1). On a key that is bound nothing is overwritten: see [`Started`].
     #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
     pub fn start(&self, state: T) -> Call<Started> {
-        self.address.call("start", Args::new().put(&state))
+        self.address.call("start", Args::new().with(T::codec(), &state))
     }
 
     /// Sets the state, in any status; waits for code that holds it.
     #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
     pub fn replace(&self, state: T) -> Call<()> {
-        self.address.call("replace", Args::new().put(&state))
+        self.address.call("replace", Args::new().with(T::codec(), &state))
     }
 
     /// The state as it is stored; `None` if the key is unbound.
     pub fn state(&self) -> Call<Option<T>> {
-        Call::new(&self.address, "state", Args::new(), decode::<Option<T>>, decode::<Never>)
+        Call::new(&self.address, "state", Args::new(), state_of::<T>, decode::<Never>)
     }
 
     /// Where it stands; `None` if the key is unbound.
@@ -77,6 +77,11 @@ impl<T: Primitive> Handle<T> {
     pub fn address(&self) -> &Address {
         &self.address
     }
+}
+
+/// What `state` answers: nothing at all for a key that is unbound.
+fn state_of<T: Primitive>(bytes: &[u8]) -> Result<Option<T>, String> {
+    if bytes.is_empty() { Ok(None) } else { T::codec().read(bytes).map(Some) }
 }
 
 impl<T> Clone for Handle<T> {

@@ -140,9 +140,9 @@ pub mod author {
         call::{Address, Desk},
         handler::COMMON_VERBS,
         primitive::{
-            Action, App, Code, Env, Fallback, Given, HookCode, HookError, Making, Outcome, Probe, Pure, Running, Runs,
-            Taken, TakenBy, Thrown, action_ended, fold, hook_ended, made, not_a_verb, nothing, returned, sendable,
-            taken,
+            Action, App, AppliedAs, Code, Env, Fallback, FoldedFrom, Given, HookCode, HookError, Making, Outcome,
+            Probe, Pure, Running, Runs, Taken, TakenBy, Thrown, action_ended, applied, fold, folded, hook_ended, made,
+            not_a_verb, nothing, returned, sendable, taken,
         },
         registrar::Registrar,
         services::Same,

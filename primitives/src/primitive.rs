@@ -14,7 +14,7 @@ use crate::{
     label = "not a primitive",
     note = "write `#[primitive(object)]` (or continuous, buffer …) on `impl {Self}`"
 )]
-pub trait Primitive: Stored {
+pub trait Primitive: Sized + Send + 'static {
     /// How it behaves: the options of its kind.
     type Kind: Kind;
     /// What its callers hold: the kind's verbs and the author's actions.
@@ -22,6 +22,9 @@ pub trait Primitive: Stored {
 
     /// What there is in the `impl` block.
     const CODE: Code;
+
+    /// How the state is stored. As a bound of the trait, a struct without serde would be an error wherever it is named.
+    fn codec() -> Codec<Self>;
 
     /// The options, as the attribute says.
     fn kind() -> Self::Kind;
@@ -305,6 +308,32 @@ pub fn made<T, E: HookError>(made: Result<T, E>) -> Result<T, Thrown> {
     made.map_err(|error| Thrown::Malformed(format!("no state could be made: {}", error.into())))
 }
 
+/// What `#[flush]` takes beside a `#[reduce]` that folds into `V`.
+#[diagnostic::on_unimplemented(
+    message = "`#[reduce]` folds into `{V}`, and the hook takes `{Self}`",
+    label = "not what `#[reduce]` folds into",
+    note = "write `Folded<{V}>`"
+)]
+pub trait FoldedFrom<V> {}
+
+impl<V> FoldedFrom<V> for crate::kinds::buffer::Folded<V> {}
+
+/// That what is folded is what the hook takes: they meet as JSON, where no type is left.
+pub fn folded<F: FoldedFrom<V>, V>() {}
+
+/// What a hook returns beside an `#[apply]` that takes `V`.
+#[diagnostic::on_unimplemented(
+    message = "`#[apply]` takes `{V}`, and the hook returns `{Self}`",
+    label = "not what `#[apply]` takes",
+    note = "write the same type in both"
+)]
+pub trait AppliedAs<V> {}
+
+impl<V> AppliedAs<V> for V {}
+
+/// That what a hook returns is what is applied: they meet as JSON, where no type is left.
+pub fn applied<R: AppliedAs<V>, V>() {}
+
 /// How a hook's input is read and an item of it checked.
 pub struct Taken<P> {
     /// Reads it.
@@ -369,6 +398,7 @@ pub trait Fallback<T> {
 impl<T> Fallback<T> for Probe<T> {}
 
 /// Refuses an action that has the name of a verb of its kind: it would hide the verb.
+#[track_caller]
 pub const fn not_a_verb(verbs: &[&str], name: &str) {
     let mut index = 0;
     while index < verbs.len() {

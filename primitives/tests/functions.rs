@@ -94,6 +94,24 @@ impl Caller {
     }
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+struct Clockwork {
+    turns: u32,
+}
+
+#[primitive(continuous, every = "1h", first = "now")]
+impl Clockwork {
+    #[tick]
+    async fn tick(&self, rate: &Rate<u32>) -> Result<u32, std::io::Error> {
+        Ok(self.turns + rate.0)
+    }
+
+    #[apply]
+    fn apply(&mut self, turns: u32) {
+        self.turns = turns;
+    }
+}
+
 #[derive(Services)]
 struct Deps {
     rate: Rate<u32>,
@@ -105,6 +123,7 @@ struct App {
     counter: Counter,
     /// Calls others.
     caller: Caller,
+    clockwork: Clockwork,
 }
 
 async fn started(rate: u32) -> (Runtime<App>, Arc<Notes>) {
@@ -149,11 +168,23 @@ async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
     let (runtime, _) = started(10).await;
     let client = runtime.client();
     client.counter("a").up().await.unwrap();
+    assert!(client.caller("b").state().await.unwrap().is_none());
     client.caller("b").start(Caller).await.unwrap();
+    assert!(client.caller("b").state().await.unwrap().is_some());
     assert_eq!(client.caller("b").ask("a".to_owned()).await.unwrap(), 12);
     client.caller("b").send("a".to_owned()).await.unwrap();
     while client.counter("a").state().await.unwrap().unwrap().count < 13 {
         tokio::task::yield_now().await;
     }
     assert!(client.caller("b").ring().await.is_err());
+}
+
+#[tokio::test]
+async fn what_a_tick_returns_that_only_borrows_the_state_is_applied() {
+    let (runtime, _) = started(10).await;
+    let clockwork = runtime.client().clockwork("a");
+    clockwork.start(Clockwork { turns: 1 }).await.unwrap();
+    while clockwork.state().await.unwrap().unwrap().turns < 11 {
+        tokio::task::yield_now().await;
+    }
 }

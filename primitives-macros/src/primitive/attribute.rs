@@ -75,8 +75,9 @@ impl Attribute {
 
     fn read(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
         if input.is_empty() || input.peek2(Token![=]) {
+            let at = if input.is_empty() { Span::call_site() } else { input.span() };
             let names = Known::names().join(", ");
-            return Err(input.error(format!("the kind is missing: write it first; it is one of: {names}")));
+            return Err(syn::Error::new(at, format!("the kind is missing: write it first; it is one of: {names}")));
         }
         self.kind = kind(input.call(Path::parse_mod_style)?, mistakes);
         while !input.is_empty() {
@@ -97,7 +98,7 @@ impl Attribute {
         let mut is_refused = false;
         let value = match input.parse::<Option<Token![=]>>()? {
             None => None,
-            Some(_) => match input.parse::<Expr>()? {
+            Some(_) => match ungrouped(input.parse()?) {
                 Expr::Lit(ExprLit { lit, .. }) => Some(lit),
                 other => {
                     mistakes.at(other, format!("`{name}` is set to a literal, so that it can be checked here"));
@@ -108,6 +109,14 @@ impl Attribute {
         };
         self.options.push(Setting { name, value, is_refused });
         Ok(())
+    }
+}
+
+/// The expression that `macro_rules!` has wrapped.
+fn ungrouped(expression: Expr) -> Expr {
+    match expression {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
     }
 }
 

@@ -69,7 +69,7 @@ fn check_reduce(model: &Model, known: &Known, mistakes: &mut Mistakes) {
     let input_name = input.and_then(types::last_segment).map(|segment| segment.ident.to_string());
     match (model.reduce.first(), input_name.as_deref()) {
         (Some(Reduce { word, .. }), _) if known.name != "buffer" => {
-            mistakes.at(word, format!("`#[reduce]` folds the items of a `buffer`; this is a `{}`", known.name));
+            mistakes.at(word, format!("`#[reduce]` folds the items of a `buffer`; the kind here is `{}`", known.name));
         }
         (Some(Reduce { total, .. }), Some("Batch")) => {
             let total = types::text(total);

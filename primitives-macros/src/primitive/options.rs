@@ -1,5 +1,7 @@
 //! The options of our own kinds, checked at their literals.
 
+use proc_macro2::Ident;
+use quote::ToTokens;
 use syn::Lit;
 
 use super::attribute::Setting;
@@ -15,9 +17,19 @@ pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes)
         (expected, None) => mistakes.at(name, format!("`{name}` has no value: write `{name} = {}`", example(expected))),
         (expected, Some(value)) => {
             if let Err(wrong) = literal(expected, value) {
-                mistakes.at(value, format!("`{name} = {}`: {wrong}", quote::quote!(#value)));
+                mistakes.at(value, said(name, value, &wrong));
             }
         }
+    }
+}
+
+/// What is wrong, after the option as it is written; not with the value twice.
+fn said(name: &Ident, value: &Lit, wrong: &str) -> String {
+    let written = value.to_token_stream().to_string();
+    let again = format!("`{}`", written.trim_matches('"'));
+    match wrong.strip_prefix(&again) {
+        Some(rest) => format!("`{name} = {written}`{rest}"),
+        None => format!("`{name} = {written}`: {wrong}"),
     }
 }
 

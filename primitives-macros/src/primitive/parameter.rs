@@ -1,6 +1,6 @@
 //! What a function takes: owned values are its input, references are what the app lends it.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{FnArg, Pat, PatType, Signature, Type, TypeReference};
 
@@ -54,9 +54,7 @@ fn input(index: usize, pat: &Pat, ty: Type, written: &Type, mistakes: &mut Mista
 /// The name of a parameter, where its pattern has one.
 fn name(index: usize, pat: &Pat) -> Ident {
     match pat {
-        Pat::Ident(pat) => {
-            Ident::new(&pat.ident.to_string().replace("r#", ""), pat.ident.span().resolved_at(Span::call_site()))
-        }
+        Pat::Ident(pat) => pat.ident.clone(),
         _ => format_ident!("input_{}", index + 1),
     }
 }

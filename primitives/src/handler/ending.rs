@@ -34,7 +34,8 @@ where
             // Given up: asked again, it is tried again.
             Verb::Destroy { force: false } if ending.at.is_none() => self.destroy(memory, open, false, ticket),
             Verb::Destroy { force: false } => Ok(reply(ticket, Bytes::from_static(b"true"))),
-            Verb::State | Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
+            Verb::State => Ok(reply(ticket, Bytes::new())),
+            Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             _ => Err(Halt::Destroyed),
         }
     }

@@ -6,7 +6,7 @@ use drystone_runtime::Hot;
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
-use crate::{Stored, decode};
+use crate::{Primitive, decode};
 
 /// The memory of one entity; it may be gone before any turn (E13).
 pub(super) struct Memory<T, R> {
@@ -20,7 +20,7 @@ impl<T, R> Default for Memory<T, R> {
     }
 }
 
-impl<T: Stored, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
+impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     /// The memory that lies in `hot`.
     pub(super) fn of(hot: &mut Hot) -> &mut Self {
         if hot.get::<Self>().is_none() {
@@ -44,7 +44,7 @@ impl<T: Stored, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     /// Reads the state in `bytes`, if it is not known; the path and the reason if it cannot be read (E10).
     pub(super) fn check_state(&mut self, bytes: &Bytes) -> Result<(), String> {
         if self.state.as_ref().is_none_or(|(known, _)| known != bytes) {
-            self.state = Some((bytes.clone(), decode(bytes).map_err(|reason| format!("state.{reason}"))?));
+            self.state = Some((bytes.clone(), T::codec().read(bytes).map_err(|reason| format!("state.{reason}"))?));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, Name, Outcome, Produced,
 
 use super::{Author, Record, head::Applying, memory::Memory};
 use crate::{
-    Context, Env, Primitive, Runs, decode, encode,
+    Context, Env, Primitive, Runs, decode,
     kind::{Input, Items, Kind},
     primitive::{Action, Given, Thrown},
 };
@@ -216,8 +216,8 @@ fn left<T: Primitive>(
     before: Option<&Bytes>,
     state: &T,
 ) -> Result<Option<Bytes>, String> {
-    let bytes = encode(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
-    let read = decode(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
+    let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
+    let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
     memory.set_state(bytes.clone(), read);
     Ok((before != Some(&bytes)).then_some(bytes))
 }

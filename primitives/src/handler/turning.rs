@@ -136,13 +136,15 @@ where
                 let open = self.born(seen, state_in::<T>(body)?);
                 self.close(memory, open, Some(value(&Started::Started)?), ticket)
             }
-            Verb::State | Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
+            // No text, for the state of a struct without fields is `null`.
+            Verb::State => Ok(reply(ticket, Bytes::new())),
+            Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
             Verb::Action(action) if action.writes && self.can_make() => Ok(Next::Run(running::action(action, body))),
             Verb::Kind { binds: true } if T::CODE.init.is_some() => Ok(Next::Run(running::init::<T>(name, body))),
             Verb::Kind { binds: true } => {
                 let state = T::initial().ok_or(Halt::NotBound)?;
-                let mut open = self.born(seen, encode(&state).map_err(Stop::Malformed)?);
+                let mut open = self.born(seen, T::codec().write(&state).map_err(Stop::Malformed)?);
                 let answer = self.kind.verb(&mut open.turn, name, body)?;
                 self.close(memory, open, Some(answer), ticket)
             }
@@ -377,9 +379,10 @@ fn hook_borrow<T: Primitive>(hook: &str) -> Borrow {
 
 /// The state that a caller hands in, read once and written as we write it.
 fn state_in<T: Primitive>(body: &[u8]) -> Result<Bytes, Stop> {
-    let state: T = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
-    let bytes = encode(&state).map_err(Stop::Malformed)?;
-    decode::<T>(&bytes).map_err(|reason| Stop::Malformed(format!("the state could not be read back: {reason}")))?;
+    let state: T =
+        Params::read(body, 1).and_then(|mut params| params.take_with(T::codec())).map_err(Stop::Malformed)?;
+    let bytes = T::codec().write(&state).map_err(Stop::Malformed)?;
+    T::codec().read(&bytes).map_err(|reason| Stop::Malformed(format!("the state could not be read back: {reason}")))?;
     Ok(bytes)
 }
 

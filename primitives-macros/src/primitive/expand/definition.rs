@@ -13,16 +13,21 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let module = model.kind.module(Span::call_site());
     let handle = super::handle::name(model);
-    let (code, kind) = (code(model), kind(model));
+    let (code, kind, codec) = (code(model), kind(model), super::calls::stored(struct_));
+    // What callers hand in must be as visible as the struct; if it is not, that is shown at the type.
+    let at = model.item().map_or_else(Span::call_site, |item| types::end_of(&item));
+    let of_handle = types::located(quote!(type Handle = #handle;), at);
     let (reduce, check_item) = (reduce(model), check_item(model));
     quote! {
         #[automatically_derived]
         #lenient
         impl ::drystone::Primitive for #struct_ {
             type Kind = #module::Options;
-            type Handle = #handle;
+            #of_handle
 
             const CODE: ::drystone::author::Code = #code;
+
+            fn codec() -> ::drystone::author::Codec<Self> { #codec }
 
             fn kind() -> Self::Kind { #kind }
 

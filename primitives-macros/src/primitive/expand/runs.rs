@@ -140,11 +140,9 @@ fn hook(model: &Model, hook: &Hook) -> TokenStream {
 fn hook_ended(model: &Model, hook: &Hook) -> TokenStream {
     let (error, at, ended) = (&hook.error, types::end_of(&hook.error), types::local("ended"));
     let write = match (&hook.value, model.apply.first()) {
-        (Some(value), Some(apply)) => {
-            let (at, applied) = (types::end_of(value), &apply.value);
-            let codec = calls::stored(applied);
-            let applied = types::located(applied.to_token_stream(), at);
-            quote_spanned!(at=> |__value: &#applied| ::drystone::author::returned(__value, #codec))
+        (Some(value), Some(_)) => {
+            let codec = calls::stored(value);
+            quote_spanned!(types::end_of(value)=> |__value| ::drystone::author::returned(__value, #codec))
         }
         _ => quote!(::drystone::author::nothing),
     };

@@ -7,7 +7,7 @@ use quote::{quote, quote_spanned};
 
 use super::{
     super::{
-        model::{Action, Model},
+        model::{Action, Apply, Hook, Model, Reduce},
         returns::Returns,
     },
     lenient,
@@ -16,8 +16,8 @@ use crate::types;
 
 pub(super) fn wards(model: &Model) -> TokenStream {
     let actions = model.actions.iter().map(|action| of_action(model, action));
-    let total = total(model);
-    quote!(#(#actions)* #total)
+    let meetings = meetings(model);
+    quote!(#(#actions)* #(#meetings)*)
 }
 
 fn of_action(model: &Model, action: &Action) -> TokenStream {
@@ -50,11 +50,19 @@ fn plain_value(ty: &syn::Type) -> TokenStream {
     }
 }
 
-/// What is folded is what the hook takes: they meet as JSON, where no type is left.
-fn total(model: &Model) -> Option<TokenStream> {
-    let (reduce, hook) = (model.reduce.first()?, model.hooks.first()?);
-    let (input, total, lenient) = (hook.input.as_ref()?, &reduce.total, lenient());
-    let module = types::located(model.kind.module(hook.word.span()), types::end_of(input));
-    let folded = quote_spanned!(types::end_of(input)=> #module::Folded<#total>);
-    Some(quote!(#lenient const _: fn(#folded) = |__taken: #input| ();))
+/// What is folded is what the hook takes, and what a hook returns is what is applied.
+fn meetings(model: &Model) -> Vec<TokenStream> {
+    let mut meetings = Vec::new();
+    let lenient = lenient();
+    if let (Some(Reduce { total, .. }), Some(Hook { input: Some(input), .. })) =
+        (model.reduce.first(), model.hooks.first())
+    {
+        meetings.push(quote_spanned!(types::end_of(input)=> ::drystone::author::folded::<#input, #total>()));
+    }
+    if let Some(Apply { value: taken, .. }) = model.apply.first() {
+        let values = model.hooks.iter().filter_map(|hook| hook.value.as_ref());
+        let meet = |value| quote_spanned!(types::end_of(value)=> ::drystone::author::applied::<#value, #taken>());
+        meetings.extend(values.map(meet));
+    }
+    meetings.into_iter().map(|meeting| quote!(#lenient const _: fn() = || #meeting;)).collect()
 }

@@ -1,7 +1,9 @@
 use drystone::Primitives;
 
+struct Count;
+
 #[derive(Primitives)]
 struct App {
-    count: u32,
+    count: Count,
 }
 fn main() {}
