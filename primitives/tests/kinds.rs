@@ -1,19 +1,14 @@
 //! Continuous entities and buffers over the kernel, as their callers see them.
 
-#![allow(missing_docs, clippy::needless_pass_by_value, clippy::unwrap_used, reason = "it is as macros make it")]
-
 use std::sync::{Arc, Mutex};
 
 use drystone::{
-    CallError, Provide, Runtime, Started,
-    author::{
-        Address, Code, Env, Given, HookCode, Making, Registrar, Running, Runs, Same, TakenBy, Thrown, hook_ended,
-        nothing,
-    },
+    CallError, Context, Primitives, Runtime, Services, Started,
     kinds::{
-        buffer::{self, Batch, Capped, FlushResult, Folded, Reason, Reduced},
-        continuous::{self, Standing, Triggered},
+        buffer::{Batch, Capped, FlushResult, Folded, Reason},
+        continuous::{Standing, Triggered},
     },
+    primitive,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +21,7 @@ const FOR_EVER: &str = "for ever";
 
 impl Log {
     fn write(&self, line: String) -> Result<(), std::io::Error> {
-        let mut log = self.0.lock().unwrap();
+        let mut log = self.0.lock().expect("nobody panics with it");
         log.0.push(line);
         if log.1 > 0 {
             log.1 -= 1;
@@ -36,263 +31,100 @@ impl Log {
     }
 
     fn fail(&self, times: u32) {
-        self.0.lock().unwrap().1 = times;
+        self.0.lock().expect("nobody panics with it").1 = times;
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap().0)
+        std::mem::take(&mut self.0.lock().expect("nobody panics with it").0)
     }
 
     async fn until(&self, count: usize) -> Vec<String> {
-        while self.0.lock().unwrap().0.len() < count {
+        while self.0.lock().expect("nobody panics with it").0.len() < count {
             tokio::task::yield_now().await;
         }
         self.take()
     }
 }
 
-struct Deps(Log);
-
-impl Provide<Log> for Deps {
-    fn provide(&self) -> &Same<Log> {
-        &self.0
-    }
+#[derive(Services)]
+struct Deps {
+    log: Log,
 }
-
-// ---- #[primitive(continuous, every = "20ms", retry = "1ms", first = "now")]
 
 #[derive(Serialize, Deserialize)]
 struct Ticker {
     count: u32,
 }
 
-const TICK: HookCode = HookCode { name: "tick", writes: true, applies: false };
-const FLUSH: HookCode = HookCode { name: "flush", writes: true, applies: false };
-const CODE: Code = Code { actions: &[], hooks: &[TICK], init: None, has_destroy: false, has_reduce: false };
-
-impl drystone::Primitive for Ticker {
-    type Kind = continuous::Options;
-    type Handle = continuous::Verbs<Self>;
-    const CODE: Code = CODE;
-
-    fn kind() -> Self::Kind {
-        const OPTIONS: continuous::Options = continuous::Options::NEW.every("20ms").first("now").retry("1ms").checked();
-        OPTIONS
-    }
-
-    fn handle(address: Address) -> Self::Handle {
-        drystone::Handle::new(address).into()
-    }
-
-    fn initial() -> Option<Self> {
-        None
+#[primitive(continuous, every = "20ms", first = "now", retry = "1ms")]
+impl Ticker {
+    #[tick]
+    async fn tick(&mut self, log: &Log, cx: &Context) -> Result<(), std::io::Error> {
+        self.count += 1;
+        log.write(format!("{} {} {}", cx.run_count() + 1, cx.attempt(), self.count))
     }
 }
-
-impl<D: Provide<Log> + Send + Sync + 'static, A: 'static> Runs<D, A> for Ticker {
-    fn read<'a>(&'a self, _: &'a str, _: Given, _: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-
-    fn write<'a>(&'a mut self, name: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async move {
-            assert_eq!(name, "#tick");
-            let () = <() as TakenBy<continuous::tick>>::take(given).map_err(Thrown::Malformed)?;
-            self.count += 1;
-            let context = env.context();
-            let line = format!("{} {} {}", context.run_count() + 1, context.attempt(), self.count);
-            hook_ended(env.service::<Log>().write(line), nothing)
-        })
-    }
-
-    fn init<'a>(_: &'a Env<D, A>) -> Making<'a, Self> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-}
-
-// ---- #[primitive(continuous, after = "1ms", max_attempts = 1, on_exhausted = "destroy")] with a #[destroy]
 
 #[derive(Serialize, Deserialize)]
 struct Doomed;
 
-impl drystone::Primitive for Doomed {
-    type Kind = continuous::Options;
-    type Handle = continuous::Verbs<Self>;
-    const CODE: Code = Code { has_destroy: true, ..CODE };
-
-    fn kind() -> Self::Kind {
-        const OPTIONS: continuous::Options =
-            continuous::Options::NEW.after("1ms").max_attempts(1).on_exhausted("destroy").checked();
-        OPTIONS
+#[primitive(continuous, after = "1ms", max_attempts = 1, on_exhausted = "destroy")]
+impl Doomed {
+    #[tick]
+    async fn tick(&mut self, log: &Log) -> Result<(), std::io::Error> {
+        log.write("#tick".into())
     }
 
-    fn handle(address: Address) -> Self::Handle {
-        drystone::Handle::new(address).into()
-    }
-
-    fn initial() -> Option<Self> {
-        None
+    #[destroy]
+    async fn end(&mut self, log: &Log) -> Result<(), std::io::Error> {
+        log.write("#destroy".into())
     }
 }
-
-impl<D: Provide<Log> + Send + Sync + 'static, A: 'static> Runs<D, A> for Doomed {
-    fn read<'a>(&'a self, _: &'a str, _: Given, _: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-
-    fn write<'a>(&'a mut self, name: &'a str, _: Given, env: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async move { hook_ended(env.service::<Log>().write(name.to_owned()), nothing) })
-    }
-
-    fn init<'a>(_: &'a Env<D, A>) -> Making<'a, Self> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-}
-
-// ---- #[primitive(buffer, max_items = 2, max_wait = "1h", max_attempts = 2, backoff = "1ms", max_stored = 4)]
 
 #[derive(Default, Serialize, Deserialize)]
 struct Contacts;
 
-impl drystone::Primitive for Contacts {
-    type Kind = buffer::Options;
-    type Handle = buffer::Verbs<Self, Batch<String>>;
-    const CODE: Code = Code { hooks: &[FLUSH], ..CODE };
-
-    fn kind() -> Self::Kind {
-        const OPTIONS: buffer::Options =
-            buffer::Options::NEW.max_items(2).max_wait("1h").max_attempts(2).backoff("1ms").max_stored(4).checked();
-        OPTIONS
-    }
-
-    fn handle(address: Address) -> Self::Handle {
-        drystone::Handle::new(address).into()
-    }
-
-    fn initial() -> Option<Self> {
-        Some(Self)
-    }
-
-    fn check_item(item: &[u8]) -> Result<(), String> {
-        <Batch<String> as TakenBy<buffer::flush>>::check_item(item)
+#[primitive(buffer, max_items = 2, max_wait = "1h", max_attempts = 2, backoff = "1ms", max_stored = 4)]
+impl Contacts {
+    #[flush]
+    async fn push(&mut self, batch: Batch<String>, log: &Log, cx: &Context) -> Result<(), std::io::Error> {
+        assert_eq!((batch.id, batch.attempt), (cx.work_id(), cx.attempt()));
+        if batch.items[0] == FOR_EVER {
+            std::future::pending::<()>().await;
+        }
+        log.write(format!("{} {} {}", batch.number, batch.attempt, batch.items.join(",")))
     }
 }
-
-impl<D: Provide<Log> + Send + Sync + 'static, A: 'static> Runs<D, A> for Contacts {
-    fn read<'a>(&'a self, _: &'a str, _: Given, _: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-
-    fn write<'a>(&'a mut self, _: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async move {
-            let batch = <Batch<String> as TakenBy<buffer::flush>>::take(given).map_err(Thrown::Malformed)?;
-            assert_eq!((batch.id, batch.attempt), (env.context().work_id(), env.context().attempt()));
-            if batch.items[0] == FOR_EVER {
-                std::future::pending::<()>().await;
-            }
-            let line = format!("{} {} {}", batch.number, batch.attempt, batch.items.join(","));
-            hook_ended(env.service::<Log>().write(line), nothing)
-        })
-    }
-
-    fn init<'a>(_: &'a Env<D, A>) -> Making<'a, Self> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-}
-
-// ---- #[primitive(buffer, max_wait = "30ms")] with #[reduce] fn add(total: &mut u64, sale: u64)
 
 #[derive(Default, Serialize, Deserialize)]
 struct Sales;
 
-impl drystone::Primitive for Sales {
-    type Kind = buffer::Options;
-    type Handle = buffer::Verbs<Self, Reduced<u64>>;
-    const CODE: Code = Code { hooks: &[FLUSH], has_reduce: true, ..CODE };
-
-    fn kind() -> Self::Kind {
-        const OPTIONS: buffer::Options = buffer::Options::NEW.max_wait("30ms").checked();
-        OPTIONS
+#[primitive(buffer, max_wait = "30ms")]
+impl Sales {
+    #[reduce]
+    fn fold(total: &mut u64, sale: u64) {
+        *total += sale;
     }
 
-    fn handle(address: Address) -> Self::Handle {
-        drystone::Handle::new(address).into()
-    }
-
-    fn initial() -> Option<Self> {
-        Some(Self)
-    }
-
-    fn reduce(folded: Option<&[u8]>, item: &[u8]) -> Result<drystone::author::Bytes, String> {
-        drystone::author::fold(folded, item, |total: &mut u64, sale: u64| *total += sale)
+    #[flush]
+    async fn report(&mut self, folded: Folded<u64>, log: &Log) -> Result<(), std::io::Error> {
+        assert_eq!(folded.reason, Reason::Deadline);
+        log.write(format!("{} of {}", folded.value, folded.count))
     }
 }
 
-impl<D: Provide<Log> + Send + Sync + 'static, A: 'static> Runs<D, A> for Sales {
-    fn read<'a>(&'a self, _: &'a str, _: Given, _: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-
-    fn write<'a>(&'a mut self, _: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a> {
-        Box::pin(async move {
-            let folded = <Folded<u64> as TakenBy<buffer::flush>>::take(given).map_err(Thrown::Malformed)?;
-            assert_eq!(folded.reason, Reason::Deadline);
-            hook_ended(env.service::<Log>().write(format!("{} of {}", folded.value, folded.count)), nothing)
-        })
-    }
-
-    fn init<'a>(_: &'a Env<D, A>) -> Making<'a, Self> {
-        Box::pin(async { Err(Thrown::Unknown) })
-    }
-}
-
-// ---- #[derive(Primitives)]
-
-struct App;
-
-struct AppClient(drystone::author::Desk);
-
-impl AppClient {
-    fn ticker(&self, key: &str) -> continuous::Verbs<Ticker> {
-        <Ticker as drystone::Primitive>::handle(self.0.address("ticker", key))
-    }
-
-    fn doomed(&self, key: &str) -> continuous::Verbs<Doomed> {
-        <Doomed as drystone::Primitive>::handle(self.0.address("doomed", key))
-    }
-
-    fn contacts(&self, key: &str) -> buffer::Verbs<Contacts, Batch<String>> {
-        <Contacts as drystone::Primitive>::handle(self.0.address("contacts", key))
-    }
-
-    fn sales(&self, key: &str) -> buffer::Verbs<Sales, Reduced<u64>> {
-        <Sales as drystone::Primitive>::handle(self.0.address("sales", key))
-    }
-}
-
-impl drystone::Primitives for App {
-    type Client = AppClient;
-
-    fn client(desk: drystone::author::Desk) -> AppClient {
-        AppClient(desk)
-    }
-}
-
-impl<D: Provide<Log> + Send + Sync + 'static> drystone::author::App<D> for App {
-    fn register(registrar: &mut Registrar<D, Self>) {
-        registrar.add::<Ticker>("ticker");
-        registrar.add::<Doomed>("doomed");
-        registrar.add::<Contacts>("contacts");
-        registrar.add::<Sales>("sales");
-    }
+#[derive(Primitives)]
+struct App {
+    ticker: Ticker,
+    doomed: Doomed,
+    contacts: Contacts,
+    sales: Sales,
 }
 
 async fn start() -> (Runtime<App>, Log) {
     let log = Log::default();
-    (Runtime::memory().services(Deps(log.clone())).start::<App>().await.unwrap(), log)
+    (Runtime::memory().services(Deps { log: log.clone() }).start::<App>().await.expect("memory opens"), log)
 }
-
-// ---- what they do
 
 /// C2, C3, C4, C5
 #[tokio::test]
