@@ -1,6 +1,8 @@
 //! What the macro knows of our own kinds, for nicer words than the compiler's. A kind from outside is known to nobody but
 //! itself: its module says the same by its items.
 
+use crate::suggest;
+
 /// One of our kinds.
 pub(crate) struct Known {
     /// Its name, and its module's.
@@ -73,7 +75,7 @@ const KINDS: &[Known] = &[
         one_of: &[],
         hook: "flush",
         needs_hook: Some("#[flush] async fn flush(&mut self, batch: Batch<Item>) -> Result<(), E>"),
-        verbs: &["add", "flush", "clear"],
+        verbs: &["add", "flush", "clear", "replay_batch"],
     },
 ];
 
@@ -84,6 +86,11 @@ const COMMON_VERBS: &[&str] =
 impl Known {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// The kind whose name is nearly this.
+    pub(crate) fn near(name: &str) -> Option<&'static Self> {
+        suggest::nearest(name, &Self::names()).and_then(Self::named)
     }
 
     pub(crate) fn names() -> Vec<&'static str> {

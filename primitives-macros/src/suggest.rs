@@ -9,7 +9,8 @@ pub(crate) fn among(written: &str, names: &[&str]) -> String {
     }
 }
 
-fn nearest<'a>(written: &str, names: &[&'a str]) -> Option<&'a str> {
+/// The one of `names` that is nearly `written`.
+pub(crate) fn nearest<'a>(written: &str, names: &[&'a str]) -> Option<&'a str> {
     let distances = names.iter().map(|name| (distance(written, name), *name));
     distances.min().filter(|(distance, name)| *distance <= 1 + name.len() / 4).map(|(_, name)| name)
 }

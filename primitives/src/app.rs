@@ -9,7 +9,10 @@ use drystone_runtime::{
     store::{Memory, Sqlite, SqliteOptions, StoreError, StoreErrorKind},
 };
 
-use crate::{App, Desk, Error, Primitives, Registrar, Timestamp, call::SHARED_SPACE, view::View};
+use crate::{
+    App, Desk, Error, Primitives, Registrar, Timestamp, call::SHARED_SPACE, dead_letters::DeadLetters,
+    definitions::Definitions, entities::Entities, events::Events, view::View,
+};
 
 /// A running app. Begin with [`Runtime::sqlite`].
 ///
@@ -18,6 +21,7 @@ use crate::{App, Desk, Error, Primitives, Registrar, Timestamp, call::SHARED_SPA
 pub struct Runtime<A = ()> {
     kernel: Kernel,
     report: Report,
+    definitions: Definitions,
     is_shared: bool,
     app: PhantomData<fn() -> A>,
 }
@@ -107,9 +111,10 @@ impl<D: Send + Sync + 'static> Builder<D> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
         Start(Box::pin(async move {
-            let driver = driver.map_or_else(real_driver, Ok)?;
-            let (kernel, report) = Kernel::open(place.open(&driver)?, registry?, driver, options).await?;
-            Ok(Runtime { kernel, report, is_shared, app: PhantomData })
+            let (driver, registry) = (driver.map_or_else(real_driver, Ok)?, registry?);
+            let definitions = Definitions::of(&registry);
+            let (kernel, report) = Kernel::open(place.open(&driver)?, registry, driver, options).await?;
+            Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
         }))
     }
 }
@@ -163,6 +168,40 @@ impl<A: Primitives> Runtime<A> {
     /// Lets a parked entity go on, once what parked it is mended. `false` if it was not parked.
     pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.kernel.unpark(&shared_key(key)?).await
+    }
+
+    /// Lists entities, a page at a time (R6).
+    pub fn entities(&self) -> Entities<A> {
+        Entities::new(self.kernel.clone(), self.definitions.clone())
+    }
+
+    /// What nobody could take: messages, batches, last states (D3).
+    pub fn dead_letters(&self) -> DeadLetters {
+        DeadLetters::new(self.kernel.clone(), self.definitions.clone())
+    }
+
+    /// Everything that entities tell from now on (E15).
+    pub fn events(&self) -> Events {
+        Events::new(self.kernel.listen())
+    }
+
+    /// Calls an action by its name, with the JSON array of its parameters (`null` if it has none); its answer as JSON.
+    ///
+    /// The author's own error is [`Error::Failed`], as JSON text. A name that there is not is refused with those there
+    /// are, and nothing is stored (E9).
+    pub async fn call(
+        &self,
+        primitive: &str,
+        key: impl AsRef<[u8]>,
+        action: &str,
+        params: serde_json::Value,
+    ) -> Result<serde_json::Value, Error> {
+        let call = self.definitions.call(primitive, key.as_ref(), action, &params)?;
+        let answer = self.kernel.call(call).await?;
+        if answer.is_empty() {
+            return Ok(serde_json::Value::Null);
+        }
+        crate::decode(&answer).map_err(|reason| Error::Malformed { verb: action.to_owned(), reason })
     }
 
     /// Our time: it never goes back (A5).

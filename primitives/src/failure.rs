@@ -34,6 +34,26 @@ impl Failure {
     pub fn chain(&self) -> &[String] {
         &self.chain
     }
+
+    /// At most a kilobyte of it: what a record keeps must not grow with what an error has to say.
+    pub(crate) fn shortened(mut self) -> Self {
+        cut(&mut self.message, MESSAGE_BYTES_MAX);
+        self.chain.truncate(CAUSES_MAX);
+        self.chain.iter_mut().for_each(|cause| cut(cause, CAUSE_BYTES_MAX));
+        self
+    }
+}
+
+const MESSAGE_BYTES_MAX: usize = 512;
+const CAUSE_BYTES_MAX: usize = 128;
+const CAUSES_MAX: usize = 4;
+
+/// Cuts a text to so many bytes, between two characters.
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
 }
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
@@ -73,5 +93,12 @@ mod tests {
         let failure = Failure::from(std::io::Error::other(cause));
         assert_eq!(failure.message(), "the socket is closed");
         assert_eq!(Failure::from("plain").to_string(), "plain");
+    }
+
+    #[test]
+    fn a_long_error_is_cut_between_two_characters() {
+        let long = Failure { message: "é".repeat(900), chain: vec!["ß".repeat(900); 9] }.shortened();
+        assert!(long.message.len() < 520 && long.message.ends_with("é…"), "{long}");
+        assert!(long.chain.len() == 4 && long.chain[0].len() < 136, "{long}");
     }
 }

@@ -46,6 +46,13 @@ pub const fn count(number: u64) -> u64 {
     number
 }
 
+/// A count that is not zero, of executions.
+#[track_caller]
+pub const fn count_u32(number: u64) -> u32 {
+    assert!(number <= u32::MAX as u64, "this is more than 4,294,967,295");
+    count(number) as u32
+}
+
 /// Reads numbers with units until something else comes; where it ended.
 #[track_caller]
 const fn read(bytes: &[u8], mut at: usize) -> (Duration, usize) {

@@ -299,12 +299,10 @@ pub fn nothing(_: &()) -> Result<Bytes, Thrown> {
     Ok(Bytes::new())
 }
 
-/// The state that an `#[init]` made, or its error.
-pub fn made<T, E>(made: Result<T, E>, error: Codec<E>) -> Result<T, Thrown> {
-    match made {
-        Ok(state) => Ok(state),
-        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
-    }
+/// The state that an `#[init]` made. Its error is told and not handed over: each action has an error type of its own, and
+/// callers would read it as that.
+pub fn made<T, E: HookError>(made: Result<T, E>) -> Result<T, Thrown> {
+    made.map_err(|error| Thrown::Malformed(format!("no state could be made: {}", error.into())))
 }
 
 /// How a hook's input is read and an item of it checked.

@@ -8,8 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Driver, Entity, Error, Handler, Hot, Input, Kernel, Millis, Needed, Next,
-    Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
+    Borrow, Call, Commit, Cx, Definition, Driver, Entity, Error, Handler, Hot, Input, Kernel, Key, Millis, Needed,
+    Next, Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
 };
 
 /// A gate that threads block at until the test opens it.
@@ -49,15 +49,7 @@ impl Handler for Blocker {
         Borrow::Exclusive
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        _: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let ticket = match input {
             Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
             Input::Call { verb, ticket, .. } => {

@@ -7,7 +7,7 @@ use syn::{
     parse::{ParseStream, Parser},
 };
 
-use crate::{known::Known, mistakes::Mistakes, suggest, types};
+use crate::{known::Known, mistakes::Mistakes, types};
 
 /// What the attribute says.
 pub(crate) struct Attribute {
@@ -26,6 +26,8 @@ pub(crate) enum Kind {
 pub(crate) struct Setting {
     pub(crate) name: Ident,
     pub(crate) value: Option<Lit>,
+    /// Whether what it is set to is a mistake that is told.
+    pub(crate) is_refused: bool,
 }
 
 impl Kind {
@@ -37,6 +39,15 @@ impl Kind {
             Self::Unknown => Ident::new("object", Span::call_site()),
         };
         types::located(quote!(::drystone::kinds::#module), at)
+    }
+
+    /// Where the author wrote it.
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Self::Ours(_, written) => written.span(),
+            Self::Outside(path) => types::end_of(path),
+            Self::Unknown => Span::call_site(),
+        }
     }
 
     pub(crate) fn ours(&self) -> Option<&'static Known> {
@@ -83,32 +94,31 @@ impl Attribute {
         if self.options.iter().any(|option| option.name == name) {
             mistakes.at(&name, format!("`{name}` is set twice"));
         }
+        let mut is_refused = false;
         let value = match input.parse::<Option<Token![=]>>()? {
             None => None,
             Some(_) => match input.parse::<Expr>()? {
                 Expr::Lit(ExprLit { lit, .. }) => Some(lit),
                 other => {
                     mistakes.at(other, format!("`{name}` is set to a literal, so that it can be checked here"));
-                    return Ok(());
+                    is_refused = true;
+                    None
                 }
             },
         };
-        self.options.push(Setting { name, value });
+        self.options.push(Setting { name, value, is_refused });
         Ok(())
     }
 }
 
+/// The kind of a path; a word that is nearly one of ours is taken for it once it is told, so that the rest can be checked.
 fn kind(path: Path, mistakes: &mut Mistakes) -> Kind {
-    let Some(name) = path.get_ident() else { return Kind::Outside(path) };
-    match Known::named(&name.to_string()) {
-        Some(known) => Kind::Ours(known, name.clone()),
-        None => {
-            let names = Known::names();
-            let meant = suggest::among(&name.to_string(), &names);
-            let listed =
-                if meant.contains("did you mean") { format!(" (kinds: {})", names.join(", ")) } else { String::new() };
-            mistakes.at(name, format!("unknown kind of primitive `{name}`{meant}{listed}"));
-            Kind::Unknown
-        }
+    let Some(name) = path.get_ident().cloned() else { return Kind::Outside(path) };
+    if let Some(known) = Known::named(&name.to_string()) {
+        return Kind::Ours(known, name);
     }
+    let (names, near) = (Known::names().join(", "), Known::near(&name.to_string()));
+    let meant = near.map_or_else(String::new, |known| format!(" (did you mean `{}`?)", known.name));
+    mistakes.at(&name, format!("unknown kind of primitive `{name}`; expected one of: {names}{meant}"));
+    near.map_or(Kind::Unknown, |known| Kind::Ours(known, name))
 }

@@ -5,7 +5,9 @@ use super::{attribute::Kind, model::Model};
 
 /// The same primitive without its options, and without what was written twice or cannot stand alone.
 pub(crate) fn healthy(mut model: Model) -> Model {
+    model.is_whole = false;
     model.options.clear();
+    model.item = model.item();
     let known = model.kind.ours();
     model
         .actions

@@ -1,6 +1,6 @@
 //! One function, read into the model by its role; `None` once its mistakes are told.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::{Attribute, FnArg, ImplItemFn, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type};
 
@@ -77,6 +77,17 @@ pub(crate) fn hook(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes:
         return None;
     }
     Some(Hook { word, function: Function::new(function, writes, parameters?), input, value, error: returns.error })
+}
+
+/// What a hook that was refused would take: callers hand in items of it.
+pub(crate) fn item(function: &ImplItemFn) -> Option<TokenStream> {
+    let batch = function.sig.inputs.iter().find_map(|argument| match argument {
+        FnArg::Typed(typed) => {
+            types::last_segment(&typed.ty).filter(|segment| segment.ident == "Batch").map(|_| &typed.ty)
+        }
+        FnArg::Receiver(_) => None,
+    });
+    batch.map(ToTokens::to_token_stream)
 }
 
 /// `#[destroy]`: a hook that takes nothing.

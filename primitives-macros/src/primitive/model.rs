@@ -1,7 +1,7 @@
 //! An annotated `impl` block, as the rest of the macro sees it.
 
-use proc_macro2::{Ident, Span};
-use quote::ToTokens;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
 use syn::{ImplItem, ItemImpl, Type};
 
 use super::{
@@ -27,6 +27,10 @@ pub(crate) struct Model {
     pub(crate) apply: Vec<Apply>,
     /// Hooks that were refused: they are not missing.
     pub(crate) refused: bool,
+    /// What the hook takes, if the hook itself is not there any more.
+    pub(crate) item: Option<TokenStream>,
+    /// Whether nothing is missing.
+    pub(crate) is_whole: bool,
 }
 
 /// An action of the author's.
@@ -43,7 +47,7 @@ pub(crate) struct Hook {
     pub(crate) input: Option<Type>,
     /// What is given to `#[apply]`.
     pub(crate) value: Option<Type>,
-    pub(crate) error: proc_macro2::TokenStream,
+    pub(crate) error: TokenStream,
 }
 
 /// `#[init]`.
@@ -86,6 +90,8 @@ impl Model {
             reduce: Vec::new(),
             apply: Vec::new(),
             refused: false,
+            item: None,
+            is_whole: true,
         })
     }
 
@@ -115,7 +121,10 @@ impl Model {
             Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
             Role::Hook(word) => match function::hook(word, function, struct_, mistakes) {
                 Some(hook) => self.hooks.push(hook),
-                None => self.refused = true,
+                None => {
+                    self.refused = true;
+                    self.item = function::item(function);
+                }
             },
             Role::Destroy(word) => self.destroy.extend(function::destroy(word, function, struct_, mistakes)),
             Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),
@@ -130,6 +139,15 @@ impl Model {
             Role::Helper => {}
             Role::Refused => self.refused = true,
         }
+    }
+
+    /// What callers hand in items of: what the hook takes, or what is folded.
+    pub(crate) fn item(&self) -> Option<TokenStream> {
+        if let Some(Reduce { item, .. }) = self.reduce.first() {
+            return Some(quote!(::drystone::kinds::buffer::Reduced<#item>));
+        }
+        let input = self.hooks.iter().find_map(|hook| hook.input.as_ref());
+        input.map(ToTokens::to_token_stream).or_else(|| self.item.clone())
     }
 
     /// The hooks whose value goes to `#[apply]`.

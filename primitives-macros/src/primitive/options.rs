@@ -9,6 +9,7 @@ use crate::{duration, known::Value, mistakes::Mistakes};
 pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes) {
     let name = &setting.name;
     match (expected, &setting.value) {
+        _ if setting.is_refused => {}
         (Value::Flag, None) => {}
         (Value::Flag, Some(value)) => mistakes.at(value, format!("`{name}` is set by its name alone: write `{name}`")),
         (expected, None) => mistakes.at(name, format!("`{name}` has no value: write `{name} = {}`", example(expected))),
@@ -28,21 +29,20 @@ fn literal(expected: Value, value: &Lit) -> Result<(), String> {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         },
-        (Value::Duration, Lit::Str(text)) => span(&text.value()).map(drop),
+        (Value::Duration, Lit::Str(text)) => match duration::parse(&text.value())? {
+            0 => Err("this must be longer than nothing; write for example \"5s\"".to_owned()),
+            _ => Ok(()),
+        },
         (Value::Pause, Lit::Str(text)) => pause(&text.value()),
         (Value::Word(words), Lit::Str(text)) if words.contains(&text.value().as_str()) => Ok(()),
         (expected, _) => Err(format!("this is not {}; write for example {}", noun(expected), example(expected))),
     }
 }
 
-fn span(text: &str) -> Result<u64, String> {
-    duration::parse(text)
-}
-
 /// `"1m"`, or `"1s..1m"` for one that doubles.
 fn pause(text: &str) -> Result<(), String> {
-    let Some((first, last)) = text.split_once("..") else { return span(text).map(drop) };
-    if span(first)? > span(last)? {
+    let Some((first, last)) = text.split_once("..") else { return duration::parse(text).map(drop) };
+    if duration::parse(first)? > duration::parse(last)? {
         return Err("the first pause is longer than the last; write for example \"1s..1m\"".to_owned());
     }
     Ok(())

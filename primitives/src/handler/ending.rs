@@ -23,7 +23,7 @@ where
 {
     pub(super) fn called_while_ending(
         &self,
-        ending: Ending,
+        ending: &Ending,
         memory: &mut Memory<T, Record<T>>,
         open: Open<'_, Record<T>>,
         verb: Verb,
@@ -50,13 +50,17 @@ where
         if force || !T::CODE.has_destroy {
             open.turn.destroy();
         } else {
-            let now = open.turn.now;
-            open.ending = Some(Ending::begin(now));
-            open.applying = None;
-            open.turn.set_status(Status::live("ending"));
-            open.turn.set_alarm(Some(now));
+            begin(&mut open);
         }
         self.close(memory, open, Some(answer), ticket)
+    }
+
+    /// The kind has ended the entity: a `#[destroy]` still comes first.
+    pub(super) fn ended_by_kind(&self, open: &mut Open<'_, Record<T>>) {
+        if open.turn.commit.destroy && T::CODE.has_destroy {
+            open.turn.commit.destroy = false;
+            begin(open);
+        }
     }
 
     pub(super) fn destroy_done(
@@ -86,4 +90,12 @@ where
         open.ending = Some(ending);
         self.close(memory, open, None, None)
     }
+}
+
+fn begin<R>(open: &mut Open<'_, R>) {
+    let now = open.turn.now;
+    open.ending = Some(Ending::begin(now));
+    open.applying = None;
+    open.turn.set_status(Status::live("ending"));
+    open.turn.set_alarm(Some(now));
 }

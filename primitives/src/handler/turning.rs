@@ -99,8 +99,8 @@ where
             return self.called_unbound(memory, seen, (name, verb), body, ticket);
         }
         let mut open = self.open(memory, seen)?;
-        if let Some(ending) = &open.ending {
-            return self.called_while_ending(ending.clone(), memory, open, verb, ticket);
+        if let Some(ending) = open.ending.clone() {
+            return self.called_while_ending(&ending, memory, open, verb, ticket);
         }
         let answer = match verb {
             Verb::Start => value(&self.kind.restart(&mut open.turn))?,
@@ -274,6 +274,7 @@ where
         }
         let done = Done { hook: hook.to_owned(), number, attempt };
         self.kind.done(&mut open.turn, &done, ended(outcome))?;
+        self.ended_by_kind(open);
         if let Outcome::Ok(produced) = outcome {
             open.state = produced.state.clone();
             self.say(open, produced);
@@ -297,7 +298,9 @@ where
             open.state = produced.state.clone();
         }
         let done = Done { hook: applying.hook, number: applying.number, attempt: applying.attempt };
-        self.kind.done(&mut open.turn, &done, ended(outcome))
+        self.kind.done(&mut open.turn, &done, ended(outcome))?;
+        self.ended_by_kind(open);
+        Ok(())
     }
 
     pub(super) fn listed(&self, head: &Head<Record<T>>, entity: &Entity, now: Millis) -> Vec<Work> {
@@ -340,7 +343,10 @@ where
         answer: Option<Answer>,
         ticket: Option<Ticket>,
     ) -> Turned {
-        let Open { turn, ending, applying, state } = open;
+        let Open { mut turn, ending, applying, state } = open;
+        if turn.commit.destroy {
+            self.kind.ends(&mut turn);
+        }
         let before = turn.entity().map(|entity| entity.head.clone());
         let Turn { record, mut commit, .. } = turn;
         let head = Head { record, ending, applying };
@@ -360,7 +366,8 @@ where
 }
 
 fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Shown<'a, R> {
-    Shown { record, word: &entity.status.word, alarm: entity.alarm.map(Into::into), now: now.into() }
+    let (id, definition) = (entity.id, entity.definition.as_str());
+    Shown { id, definition, record, word: &entity.status.word, alarm: entity.alarm.map(Into::into), now: now.into() }
 }
 
 fn hook_borrow<T: Primitive>(hook: &str) -> Borrow {

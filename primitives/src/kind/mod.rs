@@ -5,13 +5,16 @@
 //! road (E13). It is a module of a fixed shape, named by its path in `#[primitive(my_crate::debounce, quiet = "2s")]`:
 //!
 //! - `Options`: what the attribute sets. `Options::NEW`, one `const fn` per option that takes the literal and gives
-//!   `Self`, and [`Kind`] implemented for it.
+//!   `Self` (one that takes nothing for a flag, `strict_order`), `Options::checked(self) -> Self`, also `const`, which is
+//!   called last and panics if they do not fit together, and [`Kind`] implemented for it.
 //! - `Verbs<T, I>`: what callers hold, made by `From<Handle<T>>`; `T` is the author's struct, `I` what its hook takes.
 //! - one empty struct per hook, with the hook's name in lower case, and [`TakenBy`](crate::author::TakenBy) for what
 //!   that hook takes. The author writes `#[hook(name)]`.
 //!
 //! A kind has no I/O, no clock and no memory: it sees its [`Turn`], and changes the record and the commit in it.
 
+#[cfg(test)]
+pub(crate) mod harness;
 mod piece;
 mod turn;
 
@@ -64,6 +67,9 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// A piece of work ended.
     fn done(&self, turn: &mut Turn<'_, Self::Record>, piece: &Done, ended: Ended) -> Result<(), Stop>;
 
+    /// The entity ends with this turn: what others hold for it is let go.
+    fn ends(&self, _turn: &mut Turn<'_, Self::Record>) {}
+
     /// The options differ from those that the entity was last run with (E11).
     fn changed(&self, _turn: &mut Turn<'_, Self::Record>) {}
 
@@ -85,6 +91,10 @@ pub trait Kind: Serialize + Send + Sync + 'static {
 /// An entity, as it is stored.
 #[derive(Debug)]
 pub struct Shown<'a, R> {
+    /// Its id, which no other has or had.
+    pub id: drystone_runtime::Version,
+    /// The name of its definition.
+    pub definition: &'a str,
     /// The kind's record.
     pub record: &'a R,
     /// The word for where it stands.

@@ -25,11 +25,14 @@ pub struct Turn<'a, R> {
     pub(crate) commit: Commit,
 }
 
+/// Folds an item into what was folded before.
+pub(crate) type Fold = fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>;
+
 /// The author's functions that run in a turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Author {
     pub(crate) code: Code,
-    pub(crate) reduce: fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>,
+    pub(crate) reduce: Fold,
     pub(crate) check_item: fn(&[u8]) -> Result<(), String>,
 }
 
@@ -53,6 +56,16 @@ impl<'a, R> Turn<'a, R> {
     /// The entity's id, which no other has or had; `None` while this turn binds it.
     pub fn id(&self) -> Option<Version> {
         self.entity.map(|entity| entity.id)
+    }
+
+    /// The name of its definition; `None` while this turn binds it.
+    pub fn definition(&self) -> Option<&'a Name> {
+        self.entity.map(|entity| &entity.definition)
+    }
+
+    /// The author's struct as it is stored; `None` while this turn binds it.
+    pub fn state(&self) -> Option<&'a Bytes> {
+        self.entity.map(|entity| &entity.state)
     }
 
     /// When the alarm is set for, as it was before this turn.
@@ -111,7 +124,7 @@ impl<'a, R> Turn<'a, R> {
         self.commit.release.push((of, lane.into()));
     }
 
-    /// Ends the entity with this turn.
+    /// Ends the entity with this turn; first its `#[destroy]` runs, if it has one (E8).
     pub fn destroy(&mut self) {
         self.commit.destroy = true;
     }

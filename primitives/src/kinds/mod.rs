@@ -8,4 +8,8 @@
 
 pub mod buffer;
 pub mod continuous;
+mod dead;
 pub mod object;
+mod past;
+
+pub use past::PastError;

@@ -26,7 +26,7 @@ impl Options {
     /// How often a failing `#[alarm]` is executed in all.
     #[track_caller]
     pub const fn max_attempts(mut self, attempts: u64) -> Self {
-        self.max_attempts = literal::count(attempts) as u32;
+        self.max_attempts = literal::count_u32(attempts);
         self
     }
 
@@ -34,6 +34,11 @@ impl Options {
     #[track_caller]
     pub const fn retry(mut self, pause: &str) -> Self {
         self.retry = Retry::parse(pause);
+        self
+    }
+
+    /// The options, once all are set: any are fine.
+    pub const fn checked(self) -> Self {
         self
     }
 }

@@ -1,5 +1,7 @@
 //! Messages at their receiver: taken in order per sender, tried again, or dead letters (M1, M4).
 
+use bytes::Bytes;
+
 use super::{
     backoff::backoff,
     body::Body,
@@ -198,7 +200,8 @@ impl Body {
         let attempts = letter.attempts + 1;
         self.impure_letters.remove(&letter.id);
         if !matches!(error, Error::Failed(_)) || attempts >= at.options.attempts_max {
-            return self.bury(letter, attempts, &error.to_string(), at, out);
+            let own = if let Error::Failed(own) = error { own.clone() } else { Bytes::new() };
+            return self.bury(letter, attempts, (&error.to_string(), own), at, out);
         }
         let (first, last) = at.options.retry;
         let pause = backoff(first, last, attempts, at.driver.random());
@@ -236,7 +239,7 @@ impl Body {
             }
             let attempts = letter.attempts + 1;
             if attempts > u32::from(at.options.crashes_max) {
-                self.bury(letter, attempts, "the process died whenever it was handled", at, out);
+                self.bury(letter, attempts, ("the process died whenever it was handled", Bytes::new()), at, out);
                 continue;
             }
             let retry = Retry { id: letter.id, attempts, at: letter.at };
@@ -245,7 +248,8 @@ impl Body {
         }
     }
 
-    fn bury(&mut self, letter: Letter, attempts: u32, reason: &str, at: &Shared, out: &mut Effects) {
+    /// `error` is the code's own, if it died of that.
+    fn bury(&mut self, letter: Letter, attempts: u32, (reason, error): (&str, Bytes), at: &Shared, out: &mut Effects) {
         tracing::warn!(key = %self.key, from = %letter.from, reason, "a message is a dead letter");
         let Some((definition, to)) = at.registry.letter_box().filter(|(_, to)| *to != self.key) else {
             // Nobody takes dead letters, or whoever does cannot take this one: it stays in the inbox for a
@@ -263,6 +267,7 @@ impl Body {
             verb: letter.verb,
             body: letter.body,
             reason: reason.to_owned(),
+            error,
             attempts,
         };
         let partition = to.partition(at.partitions());

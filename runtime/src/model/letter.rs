@@ -22,6 +22,8 @@ pub struct DeadLetter {
     pub body: Bytes,
     /// Why it died.
     pub reason: String,
+    /// The last error of the code itself, as it returned it; empty if it died of something else.
+    pub error: Bytes,
     /// How often it was tried.
     pub attempts: u32,
 }
@@ -42,6 +44,7 @@ impl DeadLetter {
             self.verb.as_bytes(),
             &self.body,
             self.reason.as_bytes(),
+            &self.error,
         ] {
             out.put_u32(part.len() as u32);
             out.put_slice(part);
@@ -58,8 +61,9 @@ impl DeadLetter {
         let from = Key { space: text(&mut rest)?.into(), key: part(&mut rest)? };
         let to = Key { space: text(&mut rest)?.into(), key: part(&mut rest)? };
         let (definition, verb) = (text(&mut rest)?.into(), text(&mut rest)?.into());
-        let (body, reason) = (part(&mut rest)?, text(&mut rest)?);
-        let letter = Self { id: MessageId { version, index }, from, to, definition, verb, body, reason, attempts };
+        let (body, reason, error) = (part(&mut rest)?, text(&mut rest)?, part(&mut rest)?);
+        let letter =
+            Self { id: MessageId { version, index }, from, to, definition, verb, body, reason, error, attempts };
         rest.is_empty().then_some(letter)
     }
 }
@@ -94,6 +98,7 @@ mod tests {
             verb: "add".into(),
             body: Bytes::from_static(&[0xff, 0]),
             reason: "refused".into(),
+            error: Bytes::from_static(b"{}"),
             attempts: 5,
         }
     }

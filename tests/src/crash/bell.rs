@@ -4,8 +4,8 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Definition, Entity, Handler, Hot, Input, Millis, Name, Needed, Next, Outcome, Rows,
-    Status, Ticket, To, Work,
+    Borrow, Change, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome,
+    Rows, Status, Ticket, To, Work,
 };
 
 use super::{
@@ -80,15 +80,7 @@ impl Handler for Bell {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        now: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
         let Some(past) = entity.map_or(Some(Past::default()), |entity| Past::decode(&entity.head)) else {
             return Next::Park("a bell's record has three counts".into());
         };

@@ -4,8 +4,8 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Millis, Name, Needed, Next, Outcome, Produced,
-    Rows, Status, Ticket, To, Work, WorkId,
+    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome,
+    Produced, Rows, Status, Ticket, To, Work, WorkId,
 };
 
 use super::{
@@ -84,15 +84,7 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        _: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let Some(pieces) = entity.map_or(Some(Pieces::default()), |entity| Pieces::decode(&entity.head)) else {
             return Next::Park("a worker's record is cut".into());
         };

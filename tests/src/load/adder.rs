@@ -5,8 +5,8 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use anyhow::Result;
 use bytes::{Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Kernel, Millis, Needed, Next, Outcome, Rows, To,
-    Work,
+    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Kernel, Key, Millis, Needed, Next, Outcome,
+    Rows, To, Work,
 };
 
 use super::{births, callers::Writer};
@@ -35,15 +35,7 @@ impl Handler for Adder {
         Borrow::Exclusive
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        _: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let Input::Call { body, ticket, .. } = input else { return Next::nothing() };
         let count = entity.and_then(|entity| entity.state.first_chunk()).map_or(0, |count| u64::from_be_bytes(*count));
         let mut state = BytesMut::with_capacity(STATE_BYTES);

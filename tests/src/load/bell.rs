@@ -4,8 +4,8 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Definition, Entity, Error, Handler, Hot, Input, Millis, Needed, Next, Outcome, Rows,
-    Work,
+    Borrow, Change, Commit, Cx, Definition, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome,
+    Rows, Work,
 };
 
 /// Counts how often it rang.
@@ -46,15 +46,7 @@ impl Handler for Bell {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        _: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         match (input, entity.and_then(|entity| Rung::decode(&entity.state))) {
             (Input::Alarm { at }, Some(rung)) => {
                 let state = Some(Rung { times: rung.times + 1, due: at.0 }.encode());

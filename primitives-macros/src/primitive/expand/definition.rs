@@ -76,15 +76,25 @@ fn code(model: &Model) -> TokenStream {
 fn kind(model: &Model) -> TokenStream {
     let module = model.kind.module(Span::call_site());
     let options = types::local("options");
+    let checked = model.is_whole.then(|| checked(model));
     let settings = model.options.iter().map(|setting| self::setting(model, setting));
     quote! {
         const __OPTIONS: #module::Options = {
             let #options = #module::Options::NEW;
             #(let #options = #settings;)*
+            #checked
             #options
         };
         __OPTIONS
     }
+}
+
+/// The kind's last word on all options together, shown at its name.
+fn checked(model: &Model) -> TokenStream {
+    let at = model.kind.span();
+    let options = types::local("options");
+    let (options, module) = (types::located(quote!(#options), at), types::located(model.kind.module(at), at));
+    quote_spanned!(at=> let #options = #module::Options::checked(#options);)
 }
 
 /// One option. The whole call is shown between the option's name and its literal.

@@ -19,7 +19,7 @@ pub(super) fn name(model: &Model) -> Ident {
 pub(super) fn handle(model: &Model) -> TokenStream {
     let (struct_, name, lenient) = (&model.struct_, self::name(model), lenient());
     let module = model.kind.module(Span::call_site());
-    let item = item(model);
+    let item = model.item().unwrap_or_else(|| quote!(()));
     let methods = model.actions.iter().map(method);
     let doc = format!("A key of [`{}`]: the verbs of its kind, and its own actions.", model.name);
     let text = name.to_string();
@@ -51,16 +51,6 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #(#methods)*
         }
     }
-}
-
-/// What the hook of the kind takes: its verbs may take an item of it.
-fn item(model: &Model) -> TokenStream {
-    if let Some(reduce) = model.reduce.first() {
-        let item = &reduce.item;
-        return quote!(::drystone::kinds::buffer::Reduced<#item>);
-    }
-    let input = model.hooks.iter().find_map(|hook| hook.input.as_ref());
-    input.map_or_else(|| quote!(()), ToTokens::to_token_stream)
 }
 
 fn method(action: &Action) -> TokenStream {

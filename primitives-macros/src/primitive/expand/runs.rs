@@ -182,8 +182,8 @@ fn init(model: &Model) -> TokenStream {
     match &init.returns {
         Returns::Plain(_) => quote!(::core::result::Result::Ok(#called)),
         Returns::Fallible(fallible) => {
-            let error = calls::stored_error(&fallible.error);
-            quote!(::drystone::author::made(#called, #error))
+            let error = &fallible.error;
+            quote_spanned!(types::end_of(error)=> ::drystone::author::made::<_, #error>(#called))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Commit, Cx, Entity, Epoch, Handler, Hot, Input, Millis, Name, Needed, Next, Outcome, Range, Row, Rows,
+    Borrow, Commit, Cx, Entity, Epoch, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Range, Row, Rows,
     Status, Ticket, To, Work,
 };
 
@@ -68,15 +68,7 @@ impl Handler for Line {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        rows: &Rows,
-        input: &Input,
-        _: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, _: Millis) -> Next {
         let Some(queue) = Queue::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no queue".to_owned());
         };

@@ -4,8 +4,8 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Millis, Needed, Next, Outcome, Produced, Rows, Status,
-    Ticket, Work,
+    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced, Rows,
+    Status, Ticket, Work,
 };
 
 use super::{
@@ -164,15 +164,7 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(
-        &self,
-        _: &mut Hot,
-        _: &drystone_runtime::Key,
-        entity: Option<&Entity>,
-        _: &Rows,
-        input: &Input,
-        now: Millis,
-    ) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
         let Some(mut job) = Job::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no job".to_owned());
         };

@@ -1,0 +1,78 @@
+//! An app with a primitive of every kind, for the tour.
+
+use drystone::{Batch, Context, Never, Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+use crate::is_first_life;
+
+/// Something done again and again.
+#[derive(Serialize, Deserialize)]
+pub struct Clock(pub u32);
+
+#[primitive(continuous, every = "100ms")]
+impl Clock {
+    #[tick]
+    async fn tick(&mut self) -> Result<(), Never> {
+        self.0 += 1;
+        println!("  clock: tick {}", self.0);
+        Ok(())
+    }
+}
+
+/// Letters, carried three at a time.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Post(pub Vec<String>);
+
+#[primitive(buffer, max_items = 3, max_wait = "10s")]
+impl Post {
+    #[flush]
+    async fn carry(&mut self, batch: Batch<String>) -> Result<(), Never> {
+        println!("  post: {} carries {}", batch.id, batch.items.join(", "));
+        if is_first_life() {
+            println!("  ... and the process dies here");
+            std::process::abort();
+        }
+        self.0.extend(batch.items);
+        Ok(())
+    }
+}
+
+/// A cart that reminds.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Cart(pub Vec<String>);
+
+#[primitive(object)]
+impl Cart {
+    /// Puts an item in.
+    async fn put(&mut self, item: String, cx: &Context) {
+        self.0.push(item);
+        cx.alarm_in("1s");
+    }
+    #[alarm]
+    async fn remind(&mut self) -> Result<(), Never> {
+        println!("  cart: {} is still waiting", self.0.drain(..).collect::<String>());
+        Ok(())
+    }
+}
+
+/// A page that is indexed once it has been quiet for a while: a kind that is not ours.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Page;
+
+#[primitive(crate::debounce, quiet = "600ms")]
+impl Page {
+    #[hook(settled)]
+    async fn index(&mut self) -> Result<(), Never> {
+        println!("  page: it is quiet, so it is indexed");
+        Ok(())
+    }
+}
+
+/// All of them.
+#[derive(Primitives)]
+pub struct App {
+    clock: Clock,
+    post: Post,
+    cart: Cart,
+    page: Page,
+}

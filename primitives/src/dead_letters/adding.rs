@@ -1,0 +1,61 @@
+//! A letter comes in. A box that is full drops the oldest, and counts it (D3).
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use drystone_runtime::{self as runtime, Key, Name};
+use serde_json::json;
+
+use super::{
+    BATCH, STATE,
+    kept::Kept,
+    removing::SLICE,
+    turn::{Halt, Turn, malformed},
+};
+use crate::decode;
+
+impl Turn<'_> {
+    /// A message that the kernel gave up (M4).
+    pub(super) fn add_message(&mut self, body: &Bytes, kinds: &BTreeMap<Name, Name>) -> Result<(), Halt> {
+        let unreadable = || Halt::Refuse(malformed("letter", "this is no dead letter".to_owned()));
+        let dead = runtime::DeadLetter::decode(body).ok_or_else(unreadable)?;
+        let (kept, body) = Kept::message(&dead, kinds.get(&dead.definition), self.now.into());
+        self.add(&kept, body)
+    }
+
+    /// A batch that its buffer gave up.
+    pub(super) fn add_batch(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
+        let [batch] = decode(body).map_err(|reason| Halt::Refuse(malformed(BATCH, reason)))?;
+        self.add(&Kept::batch(batch, from, self.now.into()), None)
+    }
+
+    /// The last state of an entity that gave up.
+    pub(super) fn add_state(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
+        let [state] = decode(body).map_err(|reason| Halt::Refuse(malformed(STATE, reason)))?;
+        let (kept, body) = Kept::state(state, from, self.now.into());
+        self.add(&kept, Some(body))
+    }
+
+    fn add(&mut self, kept: &Kept, body: Option<Bytes>) -> Result<(), Halt> {
+        self.make_room()?;
+        let id = self.put(kept, body)?;
+        let shown = kept.shown(id);
+        self.emit(
+            "dead_letter.added",
+            &json!({ "id": id, "what": shown.what, "definition": shown.definition, "key": shown.key, "reason": shown.reason }),
+        );
+        Ok(())
+    }
+
+    /// Room for one more; in slices, should the box have been larger once.
+    fn make_room(&mut self) -> Result<(), Halt> {
+        let beyond = (self.record.count + 1).saturating_sub(self.limits.letters_max.max(1));
+        if beyond == 0 {
+            return Ok(());
+        }
+        let oldest = self.letters(None, u32::try_from(beyond).map_or(SLICE, |beyond| beyond.min(SLICE)))?;
+        self.record.dropped += oldest.len() as u64;
+        self.remove_all("dead_letter.dropped", &oldest);
+        Ok(())
+    }
+}

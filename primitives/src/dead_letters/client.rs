@@ -1,0 +1,131 @@
+//! What a person does with dead letters.
+
+use drystone_runtime::{Call, Kernel};
+use serde::de::DeserializeOwned;
+
+use super::{
+    DEFINITION, KEY,
+    letter::{DeadLetter, Filter, ItemCursor, Items, LetterError, Opened, Page, Payload, What},
+    removing::Slice,
+    turn::Elsewhere,
+};
+use crate::{Args, CallError, Error, Timestamp, decode, definitions::Definitions, view::json};
+
+/// The dead letters of an app: [`Runtime::dead_letters`](crate::Runtime::dead_letters).
+///
+/// At most 10,000 are kept, each for 30 days. One more, and the oldest is dropped; listeners are told
+/// (`dead_letter.dropped`, `dead_letter.expired`).
+#[derive(Clone, Debug)]
+pub struct DeadLetters {
+    kernel: Kernel,
+    definitions: Definitions,
+}
+
+impl DeadLetters {
+    pub(crate) fn new(kernel: Kernel, definitions: Definitions) -> Self {
+        Self { kernel, definitions }
+    }
+
+    /// A page of letters, the oldest first. Letters that come or go meanwhile move no other to another page.
+    pub async fn list(&self, filter: Filter) -> Result<Page, Error> {
+        let (mut page, limit) = (Page::default(), filter.limit.max(1));
+        let mut asked = filter;
+        loop {
+            asked.limit = limit - page.letters.len();
+            let found: Page = self.ask("list", Args::new().put(&asked)).await?;
+            page.letters.extend(found.letters);
+            page.next = found.next;
+            if page.next.is_none() || page.letters.len() >= limit {
+                return Ok(page);
+            }
+            asked.after = page.next;
+        }
+    }
+
+    /// A letter with what is in it; of a batch the first items.
+    pub async fn get(&self, id: u64) -> Result<Opened, CallError<LetterError>> {
+        let letter: DeadLetter = self.ask_of("get", Args::new().put(&id)).await?;
+        let payload = match letter.what {
+            What::Batch => Payload::Batch(self.items(id, None).await?),
+            What::Message => Payload::Message(json(&self.send("body", Args::new().put(&id)).await?)),
+            What::State => Payload::State(json(&self.send("body", Args::new().put(&id)).await?)),
+        };
+        Ok(Opened { letter, payload })
+    }
+
+    /// More items of a batch: those after a place, or the first.
+    pub async fn items(&self, id: u64, after: Option<ItemCursor>) -> Result<Items, CallError<LetterError>> {
+        self.ask_of("items", Args::new().put(&id).put(&after)).await
+    }
+
+    /// Sends a letter to where it was going, and takes it away: both or neither, once. A message is tried as if it were
+    /// new, a batch is flushed again; if that fails too, it is a dead letter again, with another number.
+    pub async fn replay(&self, id: u64) -> Result<(), CallError<LetterError>> {
+        self.ask_of("replay", Args::new().put(&id)).await
+    }
+
+    /// Sends a letter to another entity instead, which must have the same action, or be a buffer of the same items.
+    pub async fn replay_to(
+        &self,
+        id: u64,
+        primitive: &str,
+        key: impl AsRef<[u8]>,
+    ) -> Result<(), CallError<LetterError>> {
+        let key = self.definitions.key(primitive, key.as_ref())?;
+        let space = key.space.to_string();
+        let to = Elsewhere { definition: primitive.to_owned(), space, key: key.key.to_vec() };
+        self.ask_of("replay_to", Args::new().put(&id).put(&to)).await
+    }
+
+    /// Removes a letter for good, and what was in it.
+    pub async fn remove(&self, id: u64) -> Result<(), CallError<LetterError>> {
+        self.ask_of("remove", Args::new().put(&id)).await
+    }
+
+    /// Removes those that died before a time, in slices of 250, each one commit; how many there were. Asked again after
+    /// an error, it goes on.
+    pub async fn remove_older(&self, before: impl Into<Timestamp>) -> Result<u64, Error> {
+        let (before, mut removed, mut after) = (before.into(), 0, None);
+        loop {
+            let slice: Slice = self.ask("remove_older", Args::new().put(&before).put(&after)).await?;
+            removed += slice.removed;
+            after = slice.next;
+            if after.is_none() {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// How many letters there are.
+    pub async fn count(&self) -> Result<u64, Error> {
+        self.ask("count", Args::new()).await
+    }
+
+    /// A call that has no error of its own.
+    async fn ask<T: DeserializeOwned>(&self, verb: &'static str, args: Args) -> Result<T, Error> {
+        self.ask_of(verb, args).await.map_err(|error: CallError<LetterError>| match error {
+            CallError::Fault(error) => error,
+            CallError::Failed(error) => unreadable(verb, error.to_string()),
+        })
+    }
+
+    async fn ask_of<T: DeserializeOwned>(&self, verb: &'static str, args: Args) -> Result<T, CallError<LetterError>> {
+        let answer = self.send(verb, args).await?;
+        decode(&answer).map_err(|reason| CallError::Fault(unreadable(verb, reason)))
+    }
+
+    async fn send(&self, verb: &'static str, args: Args) -> Result<bytes::Bytes, CallError<LetterError>> {
+        let body = args.finish().map_err(|reason| CallError::Fault(unreadable(verb, reason)))?;
+        self.kernel.call(Call::new(DEFINITION, KEY, verb, body)).await.map_err(|error| match error {
+            Error::Failed(own) => match decode(&own) {
+                Ok(own) => CallError::Failed(own),
+                Err(reason) => CallError::Fault(unreadable(verb, reason)),
+            },
+            error => CallError::Fault(error),
+        })
+    }
+}
+
+fn unreadable(verb: &str, reason: String) -> Error {
+    Error::Malformed { verb: verb.to_owned(), reason }
+}

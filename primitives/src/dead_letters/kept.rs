@@ -1,0 +1,233 @@
+//! A dead letter as it is stored, and as it is sent.
+
+use bytes::Bytes;
+use drystone_runtime::{self as runtime, Key, Message, Name, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    REPLAY_BATCH,
+    letter::{DeadLetter, Filter, What},
+};
+use crate::{Failure, Timestamp, decode, encode, view::json};
+
+/// The longest error that is kept, as JSON.
+const ERROR_BYTES_MAX: usize = 16 << 10;
+
+/// The longest reason that is kept: a panic may say anything.
+const REASON_BYTES_MAX: usize = 4 << 10;
+
+/// The row of a letter: all but what was in it, so that a listing reads little.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    what: What,
+    definition: String,
+    space: String,
+    key: Vec<u8>,
+    kind: Option<String>,
+    action: Option<String>,
+    from: Option<String>,
+    reason: String,
+    error: Option<Value>,
+    attempts: u32,
+    count: u64,
+    bytes: u64,
+    pub(super) died_at: Timestamp,
+    /// When it came here: by this it expires.
+    pub(super) kept_at: Timestamp,
+    /// Where its items lie.
+    batch: Option<Lane>,
+}
+
+/// Another entity's lane, held for us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Lane {
+    of: u64,
+    lane: String,
+}
+
+/// A batch as a buffer sends it: the only parameter. The key is that of its sender.
+#[derive(Debug, Deserialize)]
+pub(super) struct Batch {
+    definition: String,
+    #[serde(default)]
+    kind: Option<String>,
+    of: u64,
+    lane: String,
+    count: u64,
+    bytes: u64,
+    attempts: u32,
+    error: Failure,
+    died_at: Timestamp,
+}
+
+/// A state as a kind sends it when it gives up: the only parameter. The key is that of its sender.
+#[derive(Debug, Deserialize)]
+pub(super) struct State {
+    definition: String,
+    #[serde(default)]
+    kind: Option<String>,
+    state: Box<RawValue>,
+    reason: String,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    attempts: u32,
+    #[serde(default)]
+    died_at: Option<Timestamp>,
+}
+
+/// A batch on its way back: what a buffer is given to flush.
+#[derive(Debug, Serialize, Deserialize)]
+struct Returned {
+    of: u64,
+    lane: String,
+    count: u64,
+    bytes: u64,
+}
+
+impl Kept {
+    /// A message that the kernel gave up, and its body. A batch that was on its way back to its buffer is a batch again:
+    /// its lane is held, and must be released with it.
+    pub(super) fn message(dead: &runtime::DeadLetter, kind: Option<&Name>, now: Timestamp) -> (Self, Option<Bytes>) {
+        let returned = (dead.verb == REPLAY_BATCH).then(|| decode::<[Returned; 1]>(&dead.body).ok()).flatten();
+        let kept = Self {
+            what: What::Message,
+            definition: dead.definition.to_string(),
+            space: dead.to.space.to_string(),
+            key: dead.to.key.to_vec(),
+            kind: kind.map(ToString::to_string),
+            action: Some(dead.verb.to_string()),
+            from: Some(dead.from.to_string()),
+            reason: clipped(&dead.reason),
+            error: error_of(&dead.error),
+            attempts: dead.attempts,
+            count: 1,
+            bytes: dead.body.len() as u64,
+            died_at: now,
+            kept_at: now,
+            batch: None,
+        };
+        match returned {
+            Some([Returned { of, lane, count, bytes }]) => {
+                let batch = Some(Lane { of, lane });
+                (Self { what: What::Batch, action: None, from: None, count, bytes, batch, ..kept }, None)
+            }
+            None => (kept, Some(dead.body.clone())),
+        }
+    }
+
+    /// A batch that its buffer gave up.
+    pub(super) fn batch(batch: Batch, from: &Key, now: Timestamp) -> Self {
+        Self {
+            what: What::Batch,
+            definition: batch.definition,
+            space: from.space.to_string(),
+            key: from.key.to_vec(),
+            kind: batch.kind,
+            action: None,
+            from: None,
+            reason: clipped(&format!("its flush failed: {}", batch.error)),
+            error: encode(&batch.error).ok().and_then(|error| error_of(&error)),
+            attempts: batch.attempts,
+            count: batch.count,
+            bytes: batch.bytes,
+            died_at: batch.died_at,
+            kept_at: now,
+            batch: Some(Lane { of: batch.of, lane: batch.lane }),
+        }
+    }
+
+    /// The last state of an entity, and that state.
+    pub(super) fn state(state: State, from: &Key, now: Timestamp) -> (Self, Bytes) {
+        let body = Bytes::from(String::from(Box::<str>::from(state.state)));
+        let kept = Self {
+            what: What::State,
+            definition: state.definition,
+            space: from.space.to_string(),
+            key: from.key.to_vec(),
+            kind: state.kind,
+            action: None,
+            from: None,
+            reason: clipped(&state.reason),
+            error: state.error.and_then(|error| encode(&error).ok()).and_then(|error| error_of(&error)),
+            attempts: state.attempts,
+            count: 1,
+            bytes: body.len() as u64,
+            died_at: state.died_at.unwrap_or(now),
+            kept_at: now,
+            batch: None,
+        };
+        (kept, body)
+    }
+
+    /// The letter, as it is shown.
+    pub(super) fn shown(&self, id: u64) -> DeadLetter {
+        DeadLetter {
+            id,
+            what: self.what,
+            definition: self.definition.clone(),
+            key: String::from_utf8_lossy(&self.key).into_owned(),
+            kind: self.kind.clone(),
+            action: self.action.clone(),
+            from: self.from.clone(),
+            reason: self.reason.clone(),
+            error: self.error.clone(),
+            attempts: self.attempts,
+            count: self.count,
+            died_at: self.died_at,
+        }
+    }
+
+    /// Whether it is one of those that are asked for.
+    pub(super) fn is_wanted(&self, filter: &Filter) -> bool {
+        filter.what.is_none_or(|what| what == self.what)
+            && filter.definition.as_ref().is_none_or(|definition| *definition == self.definition)
+            && filter.key.as_ref().is_none_or(|key| *key == self.key)
+            && (filter.kind.is_none() || filter.kind == self.kind)
+    }
+
+    /// About how many bytes it takes in an answer.
+    pub(super) fn weight(&self) -> usize {
+        let error = self.error.as_ref().map_or(0, |error| error.to_string().len());
+        256 + self.definition.len() + self.key.len() + self.reason.len() + error
+    }
+
+    pub(super) fn what(&self) -> What {
+        self.what
+    }
+
+    pub(super) fn definition(&self) -> &str {
+        &self.definition
+    }
+
+    /// Where its items lie, if it is a batch.
+    pub(super) fn lane(&self) -> Option<(Version, Name)> {
+        self.batch.as_ref().map(|batch| (Version(batch.of), Name::from(batch.lane.clone())))
+    }
+
+    /// The message that brings it back, there or to another entity; `None` if it is a state. `body` is what was in it.
+    pub(super) fn replayed(self, body: Bytes, to: Option<(Name, Key)>) -> Option<Message> {
+        let (verb, body) = match (self.what, self.batch) {
+            (What::Message, _) => (Name::from(self.action?), body),
+            (What::Batch, Some(Lane { of, lane })) => {
+                let returned = [Returned { of, lane, count: self.count, bytes: self.bytes }];
+                (Name::new(REPLAY_BATCH), encode(&returned).ok()?)
+            }
+            (What::Batch, None) | (What::State, _) => return None,
+        };
+        let own = || (Name::from(self.definition), Key { space: self.space.into(), key: self.key.into() });
+        let (definition, to) = to.unwrap_or_else(own);
+        Some(Message { to, definition, verb, body })
+    }
+}
+
+/// An error as JSON; one that is no JSON is text.
+fn error_of(error: &[u8]) -> Option<Value> {
+    (!error.is_empty() && error.len() <= ERROR_BYTES_MAX).then(|| json(error))
+}
+
+fn clipped(reason: &str) -> String {
+    let end = reason.floor_char_boundary(REASON_BYTES_MAX);
+    if end == reason.len() { reason.to_owned() } else { format!("{} …", &reason[..end]) }
+}

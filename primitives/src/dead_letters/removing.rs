@@ -1,0 +1,81 @@
+//! Letters go: replayed, removed, too old (D3).
+
+use drystone_runtime::{Change, Key, Name};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    kept::Kept,
+    letter::LetterError,
+    turn::{Halt, Turn},
+};
+use crate::Timestamp;
+
+/// Letters that one commit takes away: a row or two each, and perhaps a lane, of the thousand changes that a commit may
+/// have.
+pub(super) const SLICE: u32 = 250;
+
+/// What one slice of a removal did.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Slice {
+    pub(super) removed: u64,
+    /// Where the next slice begins; `None` at the end.
+    pub(super) next: Option<u64>,
+}
+
+impl Turn<'_> {
+    /// Sends a letter to where it was going, or elsewhere, and takes it away: in one commit.
+    pub(super) fn replay(&mut self, id: u64, to: Option<(Name, Key)>) -> Result<(), Halt> {
+        let kept = self.letter(id)?;
+        let body = if kept.lane().is_none() { self.body(id)? } else { Default::default() };
+        self.take(id, &kept);
+        let definition = kept.definition().to_owned();
+        let message = kept.replayed(body, to).ok_or(LetterError::NotReplayable { id, definition })?;
+        let key = String::from_utf8_lossy(&message.to.key).into_owned();
+        self.emit("dead_letter.replayed", &json!({ "id": id, "definition": *message.definition, "key": key }));
+        self.commit.send.push(message);
+        Ok(())
+    }
+
+    /// Removes one.
+    pub(super) fn remove_one(&mut self, id: u64) -> Result<(), Halt> {
+        let kept = self.letter(id)?;
+        self.remove_all("dead_letter.removed", &[(id, kept)]);
+        Ok(())
+    }
+
+    /// Removes those that died before a time, of one slice of all letters.
+    pub(super) fn remove_older(&mut self, before: Timestamp, after: Option<u64>) -> Result<Slice, Halt> {
+        let looked_at = self.letters(after, SLICE)?;
+        let next = looked_at.last().filter(|_| looked_at.len() >= SLICE as usize).map(|(id, _)| *id);
+        let older: Vec<_> = looked_at.into_iter().filter(|(_, kept)| kept.died_at < before).collect();
+        self.remove_all("dead_letter.removed", &older);
+        Ok(Slice { removed: older.len() as u64, next })
+    }
+
+    /// The alarm: lets a slice of those go that are too old, and is set for the oldest that is left.
+    pub(super) fn expire(&mut self) -> Result<(), Halt> {
+        let mut oldest = self.letters(None, SLICE)?;
+        let is_more = oldest.len() >= SLICE as usize;
+        let expires_at = |kept: &Kept| kept.kept_at.after(self.limits.keep_for);
+        let now = Timestamp::from(self.now);
+        let expired = oldest.iter().take_while(|(_, kept)| expires_at(kept) <= now).count();
+        let next = oldest.get(expired).map(|(_, kept)| expires_at(kept)).or(is_more.then_some(now));
+        oldest.truncate(expired);
+        self.record.expired += oldest.len() as u64;
+        self.remove_all("dead_letter.expired", &oldest);
+        self.commit.alarm = next.map_or(Change::Clear, |next| Change::Set(next.into()));
+        Ok(())
+    }
+
+    pub(super) fn remove_all(&mut self, event: &'static str, letters: &[(u64, Kept)]) {
+        if letters.is_empty() {
+            return;
+        }
+        for (id, kept) in letters {
+            self.remove(*id, kept);
+        }
+        let ids: Vec<u64> = letters.iter().map(|(id, _)| *id).collect();
+        self.emit(event, &json!({ "count": ids.len(), "ids": ids }));
+    }
+}

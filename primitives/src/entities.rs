@@ -1,0 +1,209 @@
+//! Listing entities, whatever they are (R6).
+
+use std::{fmt, marker::PhantomData, pin::Pin, str::FromStr};
+
+use drystone_runtime::{Entity, Kernel, Millis, Name, Phase, Version, store::Query};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, PartOf, Timestamp, View, definitions::Definitions};
+
+/// The most entities on one page.
+const LIMIT_MAX: usize = 1_000;
+
+/// A listing: say which entities, and await it. Without filters it lists all of the app, 100 at a time, in the order in
+/// which they were bound.
+///
+/// ```no_run
+/// # async fn show<A: drystone::Primitives>(runtime: drystone::Runtime<A>) -> Result<(), drystone::Error> {
+/// let page = runtime.entities().primitive("cart").failing().limit(20).await?;
+/// let rest = runtime.entities().primitive("cart").failing().after(page.next.unwrap()).await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a listing does nothing until it is awaited"]
+pub struct Entities<A> {
+    kernel: Kernel,
+    definitions: Definitions,
+    query: Query,
+    is_failing: bool,
+    error: Option<Error>,
+    app: PhantomData<fn() -> A>,
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Page {
+    /// The entities.
+    pub entities: Vec<View>,
+    /// Where the next page begins: pass it to [`Entities::after`]. `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// A place in a listing, which can be kept as text. Entities that come and go move no other to another page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Cursor(Version);
+
+/// A text that is no [`Cursor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is not a place in a listing; pass what a page gave as `next`")]
+pub struct NotACursor;
+
+impl<A> Entities<A> {
+    pub(crate) fn new(kernel: Kernel, definitions: Definitions) -> Self {
+        let query = Query::default();
+        Self { kernel, definitions, query, is_failing: false, error: None, app: PhantomData }
+    }
+
+    /// Of the primitive with this name. One that the app does not have is an error that lists those it has (E9).
+    pub fn primitive(mut self, name: &str) -> Self {
+        match self.definitions.get(name) {
+            Ok(definition) => self.query.definition = Some(definition.name.clone()),
+            Err(error) => self.error = Some(error),
+        }
+        self
+    }
+
+    /// Of this primitive.
+    pub fn of<T: PartOf<A>>(self) -> Self {
+        self.primitive(T::NAME)
+    }
+
+    /// With this status, in the word of their kind: `"error"`, `"running"`.
+    pub fn status(mut self, word: &str) -> Self {
+        self.query.status = Some(Name::from(word.to_owned()));
+        self
+    }
+
+    /// That somebody should look at: what their kind gave up, and what is parked.
+    pub fn failing(mut self) -> Self {
+        self.is_failing = true;
+        self
+    }
+
+    /// That are not run, because what is stored cannot be read, their primitive is not there, or they killed the process
+    /// too often.
+    pub fn parked(mut self) -> Self {
+        self.query.parked = Some(true);
+        self
+    }
+
+    /// Whose alarm is due before this time.
+    pub fn due_before(mut self, time: impl Into<Timestamp>) -> Self {
+        self.query.due_until = Some(Millis(time.into().as_millis().saturating_sub(1)));
+        self
+    }
+
+    /// At most so many: 100 unless said, and never more than 1,000.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.query.limit = limit.clamp(1, LIMIT_MAX);
+        self
+    }
+
+    /// Those after this place: [`Page::next`].
+    pub fn after(mut self, cursor: Cursor) -> Self {
+        self.query.after = Some(cursor.0);
+        self
+    }
+
+    async fn page(self) -> Result<Page, Error> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let (mut found, mut query) = (Vec::new(), self.query.clone());
+        loop {
+            query.limit = self.query.limit - found.len();
+            let (entities, next) = self.list(&query).await?;
+            found.extend(entities.into_iter().filter(is_of_the_app));
+            query.after = next;
+            if next.is_none() || found.len() >= self.query.limit {
+                return Ok(Page { entities: self.shown(found).await?, next: next.map(Cursor) });
+            }
+        }
+    }
+
+    /// What is failing is either of two things, which a store finds one by one; both are in order of their ids.
+    async fn list(&self, query: &Query) -> Result<(Vec<Entity>, Option<Version>), Error> {
+        if !self.is_failing || query.parked == Some(true) {
+            let page = self.kernel.list(query.clone()).await?;
+            return Ok((page.entities, page.next));
+        }
+        let failing = Query { phase: Some(Phase::Failing), parked: Some(false), ..query.clone() };
+        let (failing, parked) =
+            (self.kernel.list(failing).await?, self.kernel.list(Query { parked: Some(true), ..query.clone() }).await?);
+        let is_more = failing.next.is_some() || parked.next.is_some();
+        let mut both = [failing.entities, parked.entities].concat();
+        both.sort_by_key(|entity| entity.id);
+        // One that was parked between the two listings is in both.
+        both.dedup_by_key(|entity| entity.id);
+        let is_more = is_more || both.len() > query.limit;
+        both.truncate(query.limit);
+        let next = both.last().filter(|_| is_more).map(|last| last.id);
+        Ok((both, next))
+    }
+
+    async fn shown(&self, entities: Vec<Entity>) -> Result<Vec<View>, Error> {
+        let mut views = Vec::with_capacity(entities.len());
+        for entity in entities {
+            views.push(match self.definitions.config(&entity.definition, entity.config) {
+                Some(config) => View::of(&entity, Some(config)),
+                // It has not run since its options changed: the old ones are in the store.
+                None => {
+                    let stored =
+                        self.kernel.view(&entity.key).await?.filter(|view| view.entity.config == entity.config);
+                    View::of(&entity, stored.and_then(|view| view.config).as_deref())
+                }
+            });
+        }
+        Ok(views)
+    }
+}
+
+/// Spaces that begin with `drystone` are ours.
+fn is_of_the_app(entity: &Entity) -> bool {
+    !entity.definition.starts_with("drystone:")
+}
+
+impl<A: 'static> IntoFuture for Entities<A> {
+    type Output = Result<Page, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.page())
+    }
+}
+
+impl<A> fmt::Debug for Entities<A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Entities").field("query", &self.query).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:016x}", self.0.0)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        let is_one = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u64::from_str_radix(text, 16).ok().filter(|_| is_one);
+        number.map(|number| Self(Version(number))).ok_or(NotACursor)
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.to_string()
+    }
+}
+
+impl TryFrom<String> for Cursor {
+    type Error = NotACursor;
+
+    fn try_from(text: String) -> Result<Self, NotACursor> {
+        text.parse()
+    }
+}

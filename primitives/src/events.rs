@@ -1,0 +1,99 @@
+//! What entities tell, as it happens (E15).
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use drystone_runtime::kernel::{Event, Listener};
+use futures_core::Stream;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::view::json;
+
+/// Something that happened to an entity: `buffer.flushed`, `continuous.failed`, `dead_letter.added`, or an author's own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LifecycleEvent {
+    /// What.
+    pub name: String,
+    /// The definition of the entity.
+    pub primitive: String,
+    /// Its key, as text; bytes that are not UTF-8 are replaced.
+    pub key: String,
+    /// The particulars.
+    pub fields: Map<String, Value>,
+}
+
+impl From<Event> for LifecycleEvent {
+    fn from(event: Event) -> Self {
+        let fields = event.lifecycle.fields.iter().map(|(name, value)| (name.to_string(), json(value)));
+        Self {
+            name: event.lifecycle.name.to_string(),
+            primitive: event.definition.to_string(),
+            key: String::from_utf8_lossy(&event.key.key).into_owned(),
+            fields: fields.collect(),
+        }
+    }
+}
+
+/// All events of an app from now on: [`Runtime::events`](crate::Runtime::events).
+///
+/// An event is told after the commit in which it happened, to any number of listeners, and is kept nowhere. 1,024 of them
+/// wait for a listener; one that is slower loses the oldest, counted, and slows nobody.
+pub struct Events {
+    /// The wait for the next event. It is kept over calls, so that a call of `next` that is dropped loses nothing.
+    hearing: Hearing,
+    missed: u64,
+    is_over: bool,
+}
+
+type Hearing = Pin<Box<dyn Future<Output = (Option<Event>, Listener)> + Send + Sync>>;
+
+impl Events {
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { missed: listener.missed(), hearing: hear(listener), is_over: false }
+    }
+
+    /// The next event; `None` when the app is gone.
+    pub async fn next(&mut self) -> Option<LifecycleEvent> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    /// How many this listener lost because it was too slow, up to the event that it got last.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<LifecycleEvent>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        self.hearing.as_mut().poll(context).map(|(event, listener)| {
+            self.missed = listener.missed();
+            self.is_over = event.is_none();
+            self.hearing = hear(listener);
+            event.map(LifecycleEvent::from)
+        })
+    }
+}
+
+fn hear(mut listener: Listener) -> Hearing {
+    Box::pin(async move { (listener.next().await, listener) })
+}
+
+impl Stream for Events {
+    type Item = LifecycleEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<LifecycleEvent>> {
+        self.poll(context)
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Events").field("missed", &self.missed).finish_non_exhaustive()
+    }
+}

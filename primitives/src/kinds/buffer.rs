@@ -1,1 +1,0 @@
-//! Items collected, and handled together.

@@ -1,0 +1,100 @@
+//! What a `#[flush]` is given.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Stored,
+    author::{Given, TakenBy},
+    decode,
+};
+
+/// The hook: `#[flush] async fn push(&mut self, batch: Batch<Contact>, crm: &Crm) -> Result<(), E>`.
+#[expect(non_camel_case_types, reason = "the compiler's messages show it as the author writes it")]
+#[derive(Debug)]
+pub enum flush {}
+
+/// Why a batch was closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// It had waited for `max_wait`.
+    #[default]
+    Deadline,
+    /// It had `max_items`.
+    Capacity,
+    /// Somebody called `flush`.
+    Manual,
+    /// It was a dead letter and is tried again.
+    Replay,
+}
+
+/// The items of one batch, in order of their arrival: what a `#[flush]` takes (B4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch<T> {
+    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    pub id: String,
+    /// Its number in this buffer, from 1.
+    pub number: u64,
+    /// Why it was closed.
+    pub reason: Reason,
+    /// Which execution of its flush this is, from 1.
+    pub attempt: u32,
+    /// The items.
+    pub items: Vec<T>,
+}
+
+/// What the items of one batch were folded into: what a `#[flush]` takes beside a `#[reduce]` (B7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Folded<V> {
+    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    pub id: String,
+    /// Its number in this buffer, from 1.
+    pub number: u64,
+    /// Why it was closed.
+    pub reason: Reason,
+    /// Which execution of its flush this is, from 1.
+    pub attempt: u32,
+    /// How many items were folded.
+    pub count: u64,
+    /// The value.
+    pub value: V,
+}
+
+/// Marks the handle of a buffer with a `#[reduce]` whose items are `I`; there are no values of it.
+#[derive(Debug)]
+pub struct Reduced<I>(std::marker::PhantomData<fn() -> I>);
+
+/// What a flush is told of its batch.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) id: String,
+    pub(super) number: u64,
+    pub(super) reason: Reason,
+    pub(super) attempt: u32,
+    pub(super) count: u64,
+}
+
+impl<T: Stored> TakenBy<flush> for Batch<T> {
+    fn take(given: Given) -> Result<Self, String> {
+        let Told { id, number, reason, attempt, .. } = decode(&given.body)?;
+        let item =
+            |(index, row): (usize, &bytes::Bytes)| decode(row).map_err(|reason| format!("items[{index}].{reason}"));
+        let items = given.rows.iter().enumerate().map(item).collect::<Result<_, _>>()?;
+        Ok(Self { id, number, reason, attempt, items })
+    }
+
+    fn check_item(item: &[u8]) -> Result<(), String> {
+        decode::<T>(item).map(drop)
+    }
+}
+
+impl<V: Stored> TakenBy<flush> for Folded<V> {
+    fn take(given: Given) -> Result<Self, String> {
+        let Told { id, number, reason, attempt, count } = decode(&given.body)?;
+        let [row] = given.rows.as_slice() else {
+            return Err(format!("a folded value is one row, and there are {}", given.rows.len()));
+        };
+        let value = decode(row).map_err(|reason| format!("value.{reason}"))?;
+        Ok(Self { id, number, reason, attempt, count, value })
+    }
+}

@@ -1,0 +1,116 @@
+//! Items collected, and handled together: a batch, by number of items or after a time.
+//!
+//! What it promises, beside what every entity does:
+//!
+//! - `add` answers when the item is durable (B2). An item stays stored until its batch was flushed, was given up or
+//!   cleared; a crash anywhere loses nothing (B3).
+//! - A batch is closed when it has `max_items`, after `max_wait`, or by `flush`; adds go on into the next one.
+//! - Batches are flushed one at a time, in order, each at least once, under an id that stays the same (B4).
+//! - A failing flush is tried again, up to `max_attempts` times with `backoff` between. Those behind it go on meanwhile,
+//!   unless `strict_order` is set. Then the batch is a dead letter, with its items, and can be replayed (B5, D3).
+//! - At most `max_stored` items, `max_stored_bytes` bytes and 500 closed batches are stored; beyond it `add` answers
+//!   [`Full`] (B8). Replayed batches count as batches only.
+//! - With a `#[reduce]` the items of a batch are folded as they come, and only the value is stored; it must stay below
+//!   1 MiB (B7).
+
+mod batch;
+#[cfg(test)]
+mod model;
+mod options;
+#[cfg(test)]
+mod property;
+mod record;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod verbs;
+
+use self::{batch::Told, record::lane};
+pub use self::{
+    batch::{Batch, Folded, Reason, Reduced, flush},
+    options::Options,
+    record::{Record, Status, Sum},
+    verbs::{Added, Capped, FlushResult, Flushed, Full, Verbs},
+};
+use crate::{
+    encode,
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+};
+
+impl Kind for Options {
+    const NAME: &'static str = "buffer";
+    const VERBS: &'static [&'static str] = &["add", "flush", "clear", "replay_batch"];
+    const BINDING: &'static [&'static str] = &["add", "replay_batch"];
+
+    type Record = Record;
+    type Status = Status;
+
+    fn born(&self, turn: &mut Turn<'_, Record>) {
+        self.settle(turn);
+    }
+
+    fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, body: &[u8]) -> Result<Answer, Stop> {
+        match verb {
+            "add" => self.add(turn, body),
+            "flush" => self.flush(turn),
+            "clear" => self.clear(turn),
+            "replay_batch" => self.replay(turn, body),
+            _ => Err(Stop::Malformed(format!("a buffer has no verb `{verb}`"))),
+        }
+    }
+
+    fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        self.settle(turn);
+        Ok(())
+    }
+
+    fn done(&self, turn: &mut Turn<'_, Record>, piece: &Done, ended: Ended) -> Result<(), Stop> {
+        let is_it = |closed: &record::Closed| (closed.number, closed.attempts + 1) == (piece.number, piece.attempt);
+        let Some(index) = turn.record.closed.iter().position(is_it) else { return Ok(()) };
+        turn.record.closed[index].attempts = piece.attempt;
+        match ended {
+            Ended::Ok => turns::flushed(turn, index),
+            Ended::Failed(error) => self.failed(turn, index, &error.shortened()),
+            Ended::Exhausted(error) => turns::died(turn, index, &error.shortened()),
+        }
+        self.settle(turn);
+        Ok(())
+    }
+
+    fn ends(&self, turn: &mut Turn<'_, Record>) {
+        turns::release_held(turn);
+    }
+
+    fn changed(&self, turn: &mut Turn<'_, Record>) {
+        self.settle(turn);
+    }
+
+    fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
+        let Some(closed) = shown.record.flying(self.strict_order, shown.now) else { return Vec::new() };
+        let attempt = closed.attempts + 1;
+        let id = closed.id(shown.definition, shown.id);
+        let told = Told { id, number: closed.number, reason: closed.reason, attempt, count: closed.count };
+        let told = encode(&told).expect("texts and numbers can be written");
+        let (items, timeout) = (Some(closed.items()), self.time_limit());
+        vec![Piece { attempt, told, items, timeout, ..Piece::new("flush", closed.number) }]
+    }
+
+    fn run_count(&self, record: &Record) -> u64 {
+        record.flushed.batches
+    }
+
+    fn status(&self, shown: &Shown<'_, Record>) -> Status {
+        let Record { open, closed, flushed, dead, errors, .. } = shown.record.clone();
+        let items = closed.iter().map(|closed| closed.count).sum();
+        Status {
+            flushes_at: (!open.is_empty()).then(|| open.flushes_at(self)),
+            open: open.count,
+            open_bytes: open.bytes,
+            closed: Sum { batches: closed.len() as u64, items },
+            in_flight: shown.record.flying(self.strict_order, shown.now).map(|flying| flying.number),
+            flushed,
+            dead,
+            errors,
+        }
+    }
+}

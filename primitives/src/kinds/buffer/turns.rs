@@ -1,0 +1,262 @@
+//! The turns of a buffer.
+
+use bytes::Bytes;
+use drystone_runtime::{Status as Phase, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
+
+use super::{
+    Added, Capped, FlushResult, Flushed, Full, Options, Reason, Record, lane,
+    record::{CLOSED_MAX, Closed, Held, Open, earlier},
+};
+use crate::{
+    Failure, Params, Timestamp, decode,
+    kind::{Answer, Items, Stop, Turn},
+    kinds::{dead, past::remember},
+};
+
+impl Options {
+    pub(super) fn add(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
+        let item: Box<RawValue> =
+            Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        let item = item.get().as_bytes();
+        self.close_if_ripe(turn);
+        // The code was changed and folds now, or no longer does: the batch is flushed as it is.
+        if !turn.record.open.is_empty() && turn.record.open.folded.is_some() != turn.has_reduce() {
+            close(turn, Reason::Deadline);
+        }
+        if turn.has_reduce() {
+            self.fold(turn, item)?;
+        } else {
+            self.append(turn, item)?;
+        }
+        let now: Timestamp = turn.now.into();
+        let open = &mut turn.record.open;
+        if open.count == 1 || self.reset_on_add {
+            open.since = now;
+        }
+        let is_full = open.count >= self.max_items;
+        let added = Added { buffered: open.count, flushes_at: if is_full { now } else { open.flushes_at(self) } };
+        self.settle(turn);
+        Answer::value(&added)
+    }
+
+    fn append(&self, turn: &mut Turn<'_, Record>, item: &[u8]) -> Result<(), Stop> {
+        turn.check_item(item)?;
+        let bytes = item.len() as u64;
+        self.check_room(&turn.record, bytes)?;
+        let (number, index) = (open_number(&mut turn.record), turn.record.open.count);
+        turn.put(lane(number), index.to_be_bytes().to_vec(), Bytes::copy_from_slice(item));
+        turn.record.open.count += 1;
+        turn.record.open.bytes += bytes;
+        Ok(())
+    }
+
+    fn fold(&self, turn: &mut Turn<'_, Record>, item: &[u8]) -> Result<(), Stop> {
+        let before = turn.record.open.folded.as_ref().map(|folded| folded.get().as_bytes());
+        let folded: Box<RawValue> = decode(&turn.reduce(before, item)?).map_err(Stop::Malformed)?;
+        let bytes = folded.get().len() as u64;
+        self.check_room(&turn.record, bytes.saturating_sub(turn.record.open.bytes))?;
+        open_number(&mut turn.record);
+        let open = &mut turn.record.open;
+        (open.folded, open.bytes) = (Some(folded), bytes);
+        open.count += 1;
+        Ok(())
+    }
+
+    /// Refuses one more item of so many bytes if there is no room for it (B8).
+    fn check_room(&self, record: &Record, bytes: u64) -> Result<(), Stop> {
+        let (items, stored_bytes) = record.stored();
+        let full = |what, limit| Err(Stop::failed(&Full { what, limit }));
+        match record {
+            _ if items >= self.max_stored => full(Capped::Items, self.max_stored),
+            _ if stored_bytes + bytes > self.max_stored_bytes => full(Capped::Bytes, self.max_stored_bytes),
+            // It could not be closed, or it would not be full.
+            _ if record.open.count >= self.max_items => full(Capped::Batches, CLOSED_MAX as u64),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn flush(&self, turn: &mut Turn<'_, Record>) -> Result<Answer, Stop> {
+        let record = &mut turn.record;
+        let number = match record.closed.last() {
+            _ if !record.open.is_empty() => record.open.number,
+            Some(last) => last.number,
+            None => return Answer::value(&Flushed { count: 0, result: FlushResult::Flushed }),
+        };
+        record.open.asked = !record.open.is_empty();
+        self.settle(turn);
+        Ok(Answer::Held(lane(number).into()))
+    }
+
+    pub(super) fn clear(&self, turn: &mut Turn<'_, Record>) -> Result<Answer, Stop> {
+        let flying = turn.record.flying(self.strict_order, turn.now.into()).map(|flying| flying.number);
+        let open = std::mem::take(&mut turn.record.open);
+        let (kept, cleared): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut turn.record.closed).into_iter().partition(|closed| Some(closed.number) == flying);
+        turn.record.closed = kept;
+        for closed in &cleared {
+            let_go(turn, closed);
+            answer(turn, (closed.number, closed.count), FlushResult::Cleared);
+        }
+        // What is folded has no rows yet.
+        if !open.is_empty() && open.folded.is_none() {
+            turn.drop_lane(lane(open.number), false);
+        }
+        if open.asked {
+            answer(turn, (open.number, open.count), FlushResult::Cleared);
+        }
+        let count = open.count + cleared.iter().map(|closed| closed.count).sum::<u64>();
+        if count > 0 {
+            turn.emit("buffer.cleared", &json!({ "count": count }));
+        }
+        self.settle(turn);
+        Answer::value(&count)
+    }
+
+    /// A batch that was a dead letter is to be flushed again.
+    pub(super) fn replay(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
+        let replayed: Replayed = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        if !turn.record.has_room_for_a_batch() {
+            return Err(Stop::failed(&Full { what: Capped::Batches, limit: CLOSED_MAX as u64 }));
+        }
+        let Replayed { of, lane, count, bytes } = replayed;
+        let number = turn.record.next_number();
+        let at = turn.now.into();
+        let held = Some(Held { of, lane });
+        turn.record.closed.push(Closed { number, count, bytes, reason: Reason::Replay, at, attempts: 0, held });
+        self.settle(turn);
+        Answer::value(&number)
+    }
+
+    pub(super) fn failed(&self, turn: &mut Turn<'_, Record>, index: usize, error: &Failure) {
+        let now = turn.now;
+        let closed = &mut turn.record.closed[index];
+        let (number, attempts) = (closed.number, closed.attempts);
+        let pause = self.backoff.pause_after(attempts, number).filter(|_| attempts < self.max_attempts);
+        let Some(pause) = pause else { return died(turn, index, error) };
+        closed.at = now.after(pause).into();
+        let retry_at = closed.at;
+        remember(&mut turn.record.errors, error, now.into());
+        let told = json!({ "batch": number, "attempt": attempts, "error": error, "retry_at": retry_at });
+        turn.emit("buffer.failed", &told);
+    }
+
+    /// What is ripe is closed, and alarm and status are as the record says.
+    pub(super) fn settle(&self, turn: &mut Turn<'_, Record>) {
+        self.close_if_ripe(turn);
+        let (now, record) = (turn.now.into(), &turn.record);
+        // Without room it is closed by whatever makes room.
+        let waits = !record.open.is_empty() && record.has_room_for_a_batch();
+        let deadline = waits.then(|| record.open.flushes_at(self));
+        let alarm = earlier(deadline, record.next_try(self.strict_order, now));
+        let status = match record {
+            _ if record.flying(self.strict_order, now).is_some() => Phase::live("flushing"),
+            _ if !record.closed.is_empty() => Phase::live("retrying"),
+            _ if !record.open.is_empty() => Phase::live("buffering"),
+            _ => Phase::resting("empty"),
+        };
+        turn.set_alarm(alarm);
+        turn.set_status(status);
+    }
+
+    fn close_if_ripe(&self, turn: &mut Turn<'_, Record>) {
+        let ripe = turn.record.open.is_ripe(self, turn.now.into());
+        if let Some(reason) = ripe.filter(|_| turn.record.has_room_for_a_batch()) {
+            close(turn, reason);
+        }
+    }
+}
+
+/// Closes the open batch, if it has any items.
+fn close(turn: &mut Turn<'_, Record>, reason: Reason) {
+    if turn.record.open.is_empty() {
+        return;
+    }
+    let Open { number, count, bytes, folded, .. } = std::mem::take(&mut turn.record.open);
+    if let Some(folded) = folded {
+        turn.put(lane(number), 0_u64.to_be_bytes().to_vec(), Bytes::copy_from_slice(folded.get().as_bytes()));
+    }
+    let at = turn.now.into();
+    turn.record.closed.push(Closed { number, count, bytes, reason, at, attempts: 0, held: None });
+}
+
+pub(super) fn flushed(turn: &mut Turn<'_, Record>, index: usize) {
+    let closed = turn.record.closed.remove(index);
+    turn.record.flushed.add(closed.count);
+    let_go(turn, &closed);
+    answer(turn, (closed.number, closed.count), FlushResult::Flushed);
+    let told = json!({ "count": closed.count, "reason": closed.reason, "batch": closed.number });
+    turn.emit("buffer.flushed", &told);
+}
+
+/// The batch is given up: its items stay where they are, and the dead letters hold them.
+pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) {
+    let closed = turn.record.closed.remove(index);
+    turn.record.dead.add(closed.count);
+    remember(&mut turn.record.errors, error, turn.now.into());
+    dead(turn, &closed, error);
+    if closed.held.is_none() {
+        turn.drop_lane(lane(closed.number), true);
+    }
+    answer(turn, (closed.number, closed.count), FlushResult::Dead(error.clone()));
+    let told = json!({ "count": closed.count, "reason": closed.reason, "batch": closed.number, "error": error });
+    turn.emit("buffer.dead", &told);
+}
+
+/// Sends the batch to the dead letters, by reference.
+fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
+    #[derive(Serialize)]
+    struct Dead {
+        of: u64,
+        lane: String,
+        count: u64,
+        bytes: u64,
+        reason: Reason,
+    }
+    let Items { of, lane } = closed.items();
+    let Some(own) = turn.id() else { return };
+    let &Closed { count, bytes, reason, attempts, .. } = closed;
+    let batch = Dead { of: of.unwrap_or(own.0), lane, count, bytes, reason };
+    if let Some(message) = dead::message(turn, ("buffer", "batch"), (attempts, error), batch) {
+        turn.send(message);
+    }
+}
+
+/// Batches that were being replayed go with the entity.
+pub(super) fn release_held(turn: &mut Turn<'_, Record>) {
+    for closed in std::mem::take(&mut turn.record.closed) {
+        if closed.held.is_some() {
+            let_go(turn, &closed);
+        }
+    }
+}
+
+fn let_go(turn: &mut Turn<'_, Record>, closed: &Closed) {
+    match &closed.held {
+        Some(Held { of, lane }) => turn.release(Version(*of), lane.clone()),
+        None => turn.drop_lane(lane(closed.number), false),
+    }
+}
+
+/// Tells those who asked for the batch to be flushed.
+fn answer(turn: &mut Turn<'_, Record>, (number, count): (u64, u64), result: FlushResult) {
+    turn.answer_all(lane(number), &Flushed { count, result });
+}
+
+/// The number of the open batch; it gets one with its first item.
+fn open_number(record: &mut Record) -> u64 {
+    if record.open.is_empty() {
+        record.open.number = record.next_number();
+    }
+    record.open.number
+}
+
+/// A batch as the dead letters hand it back.
+#[derive(Deserialize, Serialize)]
+struct Replayed {
+    of: u64,
+    lane: String,
+    count: u64,
+    bytes: u64,
+}

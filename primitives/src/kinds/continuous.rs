@@ -1,1 +1,0 @@
-//! Something done again and again: a tick.

@@ -1,0 +1,259 @@
+//! Something done again and again: a tick, at a fixed rate or with a fixed delay.
+//!
+//! What it promises, beside what every entity does:
+//!
+//! - The first tick is one interval after `start`, or at once with `first = "now"` (C2); never early, and after a time
+//!   in which nothing ran once for all that were missed (A4).
+//! - Never two ticks of one entity at once (C6). A tick succeeds in one commit: its state, the count, the next alarm.
+//! - A tick that is cut short by a crash runs again under the same number: it runs at least once.
+//! - A failing tick is executed up to `max_attempts` times with `retry` between; then `on_exhausted` says what follows
+//!   (C5).
+//! - `stop` and `trigger` never wait for a tick (C3).
+//! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
+
+#[cfg(test)]
+mod model;
+mod options;
+mod record;
+#[cfg(test)]
+mod tests;
+mod verbs;
+
+use bytes::Bytes;
+use drystone_runtime::{Millis, Status as Phase};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use self::options::OnExhausted;
+pub use self::{
+    options::Options,
+    record::{Record, Standing, Status},
+    verbs::{Triggered, Verbs},
+};
+use super::dead;
+use crate::{
+    Failure, Started,
+    author::{Given, TakenBy},
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+};
+
+/// The hook: `#[tick] async fn refresh(&mut self, oauth: &OAuth) -> Result<(), E>`.
+#[expect(non_camel_case_types, reason = "the compiler's messages show it as the author writes it")]
+#[derive(Debug)]
+pub enum tick {}
+
+impl TakenBy<tick> for () {
+    fn take(_: Given) -> Result<Self, String> {
+        Ok(())
+    }
+}
+
+impl Kind for Options {
+    const NAME: &'static str = "continuous";
+    const VERBS: &'static [&'static str] = &["stop", "trigger"];
+
+    type Record = Record;
+    type Status = Status;
+
+    fn born(&self, turn: &mut Turn<'_, Record>) {
+        self.begin(turn);
+    }
+
+    fn restart(&self, turn: &mut Turn<'_, Record>) -> Started {
+        if turn.record.standing == Standing::Running {
+            return Started::AlreadyRunning;
+        }
+        (turn.record.failures, turn.record.errors) = (0, Vec::new());
+        self.begin(turn);
+        Started::Resumed
+    }
+
+    fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, _: &[u8]) -> Result<Answer, Stop> {
+        match verb {
+            "stop" => Answer::value(&stop(turn)),
+            "trigger" => Answer::value(&trigger(turn)),
+            _ => Err(Stop::Malformed(format!("a continuous entity has no verb `{verb}`"))),
+        }
+    }
+
+    fn done(&self, turn: &mut Turn<'_, Record>, piece: &Done, ended: Ended) -> Result<(), Stop> {
+        let record = &mut turn.record;
+        if (piece.number, piece.attempt) != (record.ticks + 1, record.attempts + 1) {
+            return Ok(());
+        }
+        record.last_run_at = Some(turn.now.into());
+        match ended {
+            Ended::Ok => {
+                record.runs += 1;
+                record.failures = 0;
+                self.next_tick(turn);
+            }
+            Ended::Failed(error) => {
+                let error = error.shortened();
+                record.failed(&error, turn.now.into());
+                self.failed(turn, piece.attempt, &error);
+            }
+            Ended::Exhausted(error) => {
+                let error = error.shortened();
+                record.failed(&error, turn.now.into());
+                self.give_up(turn, piece.attempt, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The time since the last tick counts; an execution that is due, or a retry that waits, stays as it is.
+    fn changed(&self, turn: &mut Turn<'_, Record>) {
+        let record = &turn.record;
+        if record.standing == Standing::Running && record.attempts == 0 && !is_due(turn) {
+            let next = self.schedule().next(record.base);
+            turn.set_alarm(Some(next.into()));
+        }
+    }
+
+    fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
+        let Record { ticks, attempts, .. } = shown.record;
+        let is_due = shown.alarm.is_some_and(|alarm| alarm <= shown.now);
+        let tick = || Piece { attempt: attempts + 1, timeout: self.time_limit(), ..Piece::new("tick", ticks + 1) };
+        is_due.then(tick).into_iter().collect()
+    }
+
+    fn run_count(&self, record: &Record) -> u64 {
+        record.runs
+    }
+
+    fn status(&self, shown: &Shown<'_, Record>) -> Status {
+        let record = shown.record.clone();
+        Status {
+            status: record.standing,
+            last_run_at: record.last_run_at,
+            next_run_at: shown.alarm,
+            run_count: record.runs,
+            skipped: record.skipped,
+            consecutive_failures: record.failures,
+            errors: record.errors,
+        }
+    }
+}
+
+impl Options {
+    /// Runs from now on. A tick that is still in flight, because it was stopped a moment ago, is the first.
+    fn begin(&self, turn: &mut Turn<'_, Record>) {
+        turn.record.standing = Standing::Running;
+        turn.record.base = turn.now.into();
+        turn.set_status(Phase::live("running"));
+        if !is_due(turn) {
+            let first = if self.first_now { turn.now } else { self.schedule().next(turn.record.base).into() };
+            turn.set_alarm(Some(first));
+        }
+    }
+
+    /// An execution failed: it is tried again, unless that was the last one, or it was a single run.
+    fn failed(&self, turn: &mut Turn<'_, Record>, attempt: u32, error: &Failure) {
+        let pause = self.retry.pause_after(attempt, turn.record.ticks).filter(|_| attempt < self.max_attempts);
+        match pause {
+            Some(pause) if turn.record.standing == Standing::Running => {
+                turn.record.attempts = attempt;
+                // Somebody has asked for one more: it need not wait.
+                let at = if turn.record.again { turn.now } else { turn.now.after(pause) };
+                turn.record.again = false;
+                turn.set_alarm(Some(at));
+            }
+            _ => self.give_up(turn, attempt, error),
+        }
+    }
+
+    /// The tick is over without success.
+    fn give_up(&self, turn: &mut Turn<'_, Record>, attempts: u32, error: &Failure) {
+        turn.emit("continuous.failed", &serde_json::json!({ "error": error, "attempts": attempts }));
+        match self.on_exhausted {
+            _ if turn.record.standing != Standing::Running => {}
+            OnExhausted::Continue => {}
+            OnExhausted::Destroy => match last_state(turn, attempts, error) {
+                Some(letter) => {
+                    turn.send(letter);
+                    turn.emit("continuous.dead", &serde_json::json!({ "error": error, "attempts": attempts }));
+                    return turn.destroy();
+                }
+                None => stopped_by_error(turn),
+            },
+            OnExhausted::Stop => stopped_by_error(turn),
+        }
+        self.next_tick(turn);
+    }
+
+    /// The tick has ended: when the next is, if there is one.
+    fn next_tick(&self, turn: &mut Turn<'_, Record>) {
+        let now = turn.now.into();
+        let due: Option<crate::Timestamp> = turn.alarm().map(Into::into);
+        let record = &mut turn.record;
+        record.end_tick();
+        let regular = self.schedule().next(record.base);
+        let (base, points) = self.schedule().ended(record.base, now);
+        if record.standing == Standing::Running {
+            // A tick that was due at a point of the grid is that point's own; one that was triggered earlier is not.
+            let own = u64::from(due.is_some_and(|due| due >= regular));
+            record.skipped += points.saturating_sub(own);
+            record.base = base;
+        }
+        let next = match record.standing {
+            Standing::Running => Some(self.schedule().next(base).into()),
+            Standing::Stopped | Standing::Error => None,
+        };
+        let next = if std::mem::take(&mut record.again) { Some(turn.now) } else { next };
+        turn.set_alarm(next);
+    }
+}
+
+/// Whether an execution is in flight or about to start.
+fn is_due(turn: &Turn<'_, Record>) -> bool {
+    turn.alarm().is_some_and(|alarm| alarm <= turn.now)
+}
+
+fn stop(turn: &mut Turn<'_, Record>) -> bool {
+    if turn.record.standing != Standing::Running {
+        return false;
+    }
+    turn.record.standing = Standing::Stopped;
+    turn.record.again = false;
+    turn.set_status(Phase::resting("stopped"));
+    // The alarm of a tick in flight stands until it ends: without it the tick would be dropped.
+    if !is_due(turn) {
+        turn.set_alarm(None);
+        if turn.record.attempts > 0 {
+            turn.record.end_tick();
+        }
+    }
+    true
+}
+
+fn trigger(turn: &mut Turn<'_, Record>) -> Triggered {
+    if is_due(turn) {
+        turn.record.again = true;
+        return Triggered::Next;
+    }
+    let now: Millis = turn.now;
+    turn.set_alarm(Some(now));
+    Triggered::Now
+}
+
+fn stopped_by_error(turn: &mut Turn<'_, Record>) {
+    turn.record.standing = Standing::Error;
+    turn.set_status(Phase::failing("error"));
+}
+
+/// The largest state that goes into a letter: with all else it stays below what a message may have (K3).
+const STATE_BYTES_MAX: usize = 960 * 1024;
+
+/// The letter of an entity that is destroyed because it failed; `None` if its state is too large for one: then it is
+/// better kept.
+fn last_state(turn: &Turn<'_, Record>, attempts: u32, error: &Failure) -> Option<drystone_runtime::Message> {
+    #[derive(Serialize)]
+    struct Last<'a> {
+        reason: &'static str,
+        state: &'a RawValue,
+    }
+    let state: &Bytes = turn.state().filter(|state| state.len() <= STATE_BYTES_MAX)?;
+    let state: &RawValue = serde_json::from_slice(state).ok()?;
+    dead::message(turn, ("continuous", "entity"), (attempts, error), Last { reason: "exhausted", state })
+}

@@ -1,0 +1,55 @@
+//! What callers of a continuous entity hold.
+
+use std::{fmt, marker::PhantomData, ops::Deref};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Args, Call, Handle, Primitive};
+
+/// The verbs of a continuous entity, beside those of every entity: [`start`](Handle::start),
+/// [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy).
+pub struct Verbs<T, I = ()>(Handle<T>, PhantomData<fn() -> I>);
+
+/// What `trigger` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Triggered {
+    /// A tick runs now.
+    Now,
+    /// A tick is in flight or about to start; one more follows it, however often it was asked for meanwhile.
+    Next,
+}
+
+impl<T: Primitive, I> Verbs<T, I> {
+    /// Stops: at once, and durable when this answers. A tick in flight (or due at this moment) ends, and its state is kept;
+    /// there is no next one, and no retry (C3). `false` if it was not running.
+    pub fn stop(&self) -> Call<bool> {
+        self.address().call("stop", Args::new())
+    }
+
+    /// Runs a tick at once, or one more after a tick in flight; answers when that is durable, not when it has run. One that
+    /// has stopped or failed runs once and stays as it is (C3).
+    pub fn trigger(&self) -> Call<Triggered> {
+        self.address().call("trigger", Args::new())
+    }
+}
+
+impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
+    fn from(handle: Handle<T>) -> Self {
+        Self(handle, PhantomData)
+    }
+}
+
+impl<T, I> Deref for Verbs<T, I> {
+    type Target = Handle<T>;
+
+    fn deref(&self) -> &Handle<T> {
+        &self.0
+    }
+}
+
+impl<T, I> fmt::Debug for Verbs<T, I> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}

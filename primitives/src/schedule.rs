@@ -1,0 +1,113 @@
+//! When something done again and again is done next: values, made by hand or from a literal.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Timestamp, literal};
+
+/// A plan of runs: at a fixed rate, or with a fixed delay between them.
+///
+/// Both are counted from a base: of a fixed rate the last point of its grid that was used, of a fixed delay the end of the
+/// last run; before the first run it is the start.
+///
+/// ```
+/// use drystone::{Schedule, Timestamp, d};
+///
+/// const HOURLY: Schedule = Schedule::every(d!("1h"));
+/// let start = Timestamp::from_millis(0);
+/// assert_eq!(HOURLY.next(start), start.after(d!("1h")));
+/// // A run that ended after three and a half hours has used the points of three hours; the next is the fourth.
+/// assert_eq!(HOURLY.ended(start, start.after(d!("3h 30m"))), (start.after(d!("3h")), 3));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Schedule(Form);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    EveryMs(u64),
+    AfterMs(u64),
+}
+
+impl Schedule {
+    /// At a fixed rate: the next run is at the first point of the grid after now. At least a millisecond.
+    #[track_caller]
+    pub const fn every(interval: Duration) -> Self {
+        Self(Form::EveryMs(millis(interval)))
+    }
+
+    /// With a fixed delay from the end of one run to the next. At least a millisecond.
+    #[track_caller]
+    pub const fn after(delay: Duration) -> Self {
+        Self(Form::AfterMs(millis(delay)))
+    }
+
+    /// `every` from a literal: `"59m"`.
+    #[track_caller]
+    pub const fn parse_every(text: &str) -> Self {
+        Self::every(literal::some_duration(text))
+    }
+
+    /// `after` from a literal: `"5m"`.
+    #[track_caller]
+    pub const fn parse_after(text: &str) -> Self {
+        Self::after(literal::some_duration(text))
+    }
+
+    /// When the run after `base` is due.
+    pub fn next(&self, base: Timestamp) -> Timestamp {
+        let (Form::EveryMs(millis) | Form::AfterMs(millis)) = self.0;
+        base.after(Duration::from_millis(millis))
+    }
+
+    /// A run ended now: the new base, and how many points of the grid lie between the old one and now.
+    pub fn ended(&self, base: Timestamp, now: Timestamp) -> (Timestamp, u64) {
+        match self.0 {
+            Form::EveryMs(millis) => {
+                let points = now.since(base).as_millis() as u64 / millis;
+                (base.after(Duration::from_millis(points * millis)), points)
+            }
+            Form::AfterMs(_) => (now, 0),
+        }
+    }
+}
+
+#[track_caller]
+const fn millis(span: Duration) -> u64 {
+    let millis = span.as_millis();
+    assert!(millis > 0, "this must be longer than nothing; write for example \"5s\"");
+    if millis > i64::MAX as u128 { i64::MAX as u64 } else { millis as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C1
+    #[test]
+    fn the_grid_does_not_move_and_points_that_passed_are_counted() {
+        let grid = Schedule::every(Duration::from_millis(10));
+        let at = Timestamp::from_millis;
+        assert_eq!(grid.ended(at(100), at(109)), (at(100), 0));
+        assert_eq!(grid.ended(at(100), at(110)), (at(110), 1));
+        assert_eq!(grid.ended(at(100), at(139)), (at(130), 3));
+        assert_eq!(grid.next(at(130)), at(140));
+        // A base in the future, after the clock was told anew: nothing has passed.
+        assert_eq!(grid.ended(at(100), at(50)), (at(100), 0));
+    }
+
+    #[test]
+    fn far_away_is_the_end_of_time() {
+        let far = Schedule::after(Duration::MAX);
+        assert_eq!(far.next(Timestamp::from_millis(5)), Timestamp::from_millis(i64::MAX));
+    }
+
+    #[test]
+    fn a_schedule_is_stored_and_read_back() {
+        for schedule in [Schedule::parse_every("59m"), Schedule::parse_after("5m")] {
+            assert_eq!(crate::decode::<Schedule>(&crate::encode(&schedule).unwrap()).unwrap(), schedule);
+        }
+    }
+}
