@@ -12,13 +12,17 @@ mod births;
 mod callers;
 mod file;
 mod goal;
+mod kernels;
 mod measured;
 mod neighbours;
 mod plan;
+mod processor;
 mod report;
 mod rounds;
 mod sleepers;
+mod subject;
 mod tap;
+mod typed;
 mod wal;
 mod writes;
 
@@ -40,6 +44,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match plan::parse(arguments)? {
         Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
+        Task::Call(calls) => runtime.block_on(typed::child(&calls)).map(|()| ExitCode::SUCCESS),
         Task::Measure(plan) => runtime.block_on(measure(&plan)),
     }
 }
@@ -60,6 +65,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     let mut report = Report::default();
     if plan.wants("writes") {
         writes::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("typed") {
+        typed::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;

@@ -4,8 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Result, bail};
 
+use super::typed::Calls;
+
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|alarms|sleepers]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|alarms|sleepers]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
   --only     one part alone";
@@ -17,6 +19,8 @@ pub(super) enum Task {
     Measure(Plan),
     /// Open this file in a fresh process, say what that cost, and end.
     Open(PathBuf),
+    /// Make these calls in a fresh process, say what they cost, and end.
+    Call(Calls),
 }
 
 /// The numbers of one run.
@@ -29,6 +33,8 @@ pub(super) struct Plan {
     pub(super) rounds: usize,
     /// How long each of them is, each time.
     pub(super) span: Duration,
+    /// How many calls are made in a chain to see what each costs.
+    pub(super) calls: u64,
     pub(super) alarms: u32,
     /// The alarms are spread evenly over this.
     pub(super) alarms_over: Duration,
@@ -43,6 +49,7 @@ impl Plan {
             only: None,
             rounds: 15,
             span: Duration::from_millis(600),
+            calls: 200_000,
             alarms: 100_000,
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
@@ -55,6 +62,7 @@ impl Plan {
             quick: true,
             rounds: 7,
             span: Duration::from_millis(300),
+            calls: 20_000,
             alarms: 20_000,
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,
@@ -77,16 +85,22 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--strict", plan) => plan.strict = true,
             ("--only", plan) => plan.only = Some(part(arguments.next())?),
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
+            ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),
         }
     }
     Ok(Task::Measure(plan))
 }
 
+fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
+    let (whose, count) = (whose.unwrap_or_default().parse()?, count.unwrap_or_default().parse()?);
+    Ok(Task::Call(Calls { whose, count }))
+}
+
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
-        _ => bail!("`--only` takes writes, alarms or sleepers\n{USAGE}"),
+        Some("writes" | "typed" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
+        _ => bail!("`--only` takes writes, typed, alarms or sleepers\n{USAGE}"),
     }
 }
 
