@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use super::{
     bell::Past,
     log::{self, Entry},
+    typed,
 };
 
 /// Everything stored that has to do with the promises.
@@ -27,6 +28,8 @@ pub(super) struct Evidence {
     pub(super) stuck: Vec<String>,
     /// What SQLite says of its file: `ok`.
     pub(super) integrity: String,
+    /// What the typed app has stored.
+    pub(super) typed: typed::Evidence,
 }
 
 impl Evidence {
@@ -40,6 +43,7 @@ impl Evidence {
         evidence.stuck = stuck.iter().map(|entity| entity.key.to_string()).collect();
         drop(store);
         evidence.integrity = integrity(file)?;
+        evidence.typed = typed::Evidence::gather(file).await?;
         Ok(evidence)
     }
 

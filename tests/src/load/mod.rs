@@ -10,6 +10,7 @@ mod bare;
 mod bell;
 mod births;
 mod callers;
+mod compile;
 mod file;
 mod goal;
 mod kernels;
@@ -55,7 +56,7 @@ async fn measure(plan: &Plan) -> Result<ExitCode> {
     std::fs::create_dir_all(&target)?;
     // Beside the build: a temporary directory is often memory, where a sync costs nothing.
     let directory = tempfile::tempdir_in(&target)?;
-    let report = parts(plan, directory.path()).await?;
+    let report = if plan.compile { built(&target, directory.path())? } else { parts(plan, directory.path()).await? };
     print!("{}", report.table());
     report.save(&target, plan.quick)?;
     Ok(if plan.strict && !report.all_met() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -75,6 +76,12 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     if plan.wants("sleepers") {
         sleepers::measure(plan, directory, &mut report).await?;
     }
+    Ok(report)
+}
+
+fn built(target: &Path, directory: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    compile::measure(target, directory, &mut report)?;
     Ok(report)
 }
 

@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use super::typed::Calls;
 
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|typed|alarms|sleepers]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|alarms|sleepers] [--compile]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
-  --only     one part alone";
+  --only     one part alone
+  --compile  instead of all that: what the macros cost a build";
 
 /// What a process of this program is to do.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Plan {
     pub(super) quick: bool,
     pub(super) strict: bool,
     pub(super) only: Option<String>,
+    /// Whether builds are measured, and nothing else.
+    pub(super) compile: bool,
     /// How often the bare writer and the kernel are measured in turn.
     pub(super) rounds: usize,
     /// How long each of them is, each time.
@@ -47,6 +50,7 @@ impl Plan {
             quick: false,
             strict: false,
             only: None,
+            compile: false,
             rounds: 15,
             span: Duration::from_millis(600),
             calls: 200_000,
@@ -60,7 +64,7 @@ impl Plan {
     fn quick(self) -> Self {
         Self {
             quick: true,
-            rounds: 7,
+            rounds: 5,
             span: Duration::from_millis(300),
             calls: 20_000,
             alarms: 20_000,
@@ -84,6 +88,7 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--quick", _) => plan = plan.quick(),
             ("--strict", plan) => plan.strict = true,
             ("--only", plan) => plan.only = Some(part(arguments.next())?),
+            ("--compile", plan) => plan.compile = true,
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
             ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),
