@@ -100,9 +100,9 @@ where
             return self.called_unbound(memory, seen, (name, verb), body, ticket);
         };
         let head = memory.head(&entity.head).map_err(Halt::Park)?;
-        if let Some(ending) = head.ending.clone() {
+        if head.ending.is_some() {
             let open = self.open(memory, seen)?;
-            return self.called_while_ending(ending, memory, open, verb, ticket);
+            return self.called_while_ending(memory, open, verb, ticket);
         }
         match verb {
             Verb::State => return Ok(reply(ticket, entity.state.clone())),

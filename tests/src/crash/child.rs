@@ -16,7 +16,7 @@ use drystone_runtime::{
 };
 
 use super::{
-    bell::Bell,
+    SPACE,
     counter::Counter,
     op::{GUILTY, GUILTY_ITEM, Op},
     plan::Errand,
@@ -25,6 +25,7 @@ use super::{
     typed,
     worker::Worker,
 };
+use crate::bell::Bell;
 
 /// Callers at once.
 const LANES: usize = 8;
@@ -46,7 +47,7 @@ pub(super) async fn run(errand: Errand) -> Result<()> {
 
 async fn open(file: &Path) -> Result<Kernel> {
     let store = Arc::new(Sqlite::open(file, SqliteOptions::default())?);
-    let registry = Registry::new().with(Counter::definition()).with(Bell::definition()).with(Worker::definition());
+    let registry = Registry::new().with(Counter::definition()).with(Bell::definition(SPACE)).with(Worker::definition());
     let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
     Ok(kernel)
 }

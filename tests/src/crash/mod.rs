@@ -7,7 +7,6 @@
 //! its own process each time it runs: it must be given up, and its neighbours must not (W2). Beside them runs an app of
 //! typed primitives, in a file of its own, of which the same is asked.
 
-mod bell;
 mod child;
 mod counter;
 mod evidence;
@@ -17,7 +16,6 @@ mod op;
 mod parent;
 mod pieces;
 mod plan;
-mod refuse;
 mod rest;
 mod said;
 mod typed;

@@ -91,7 +91,8 @@ impl Op {
             Deed::Work => ("worker", "work"),
             Deed::Item | Deed::Note => return None,
         };
-        Some(Call::new(definition, self.key(), verb, self.encode()).once(self.once()))
+        let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
+        Some(Call::new(definition, self.key(), verb, body).once(self.once()))
     }
 
     /// Its idempotency key: asked again, it is answered as it was the first time.

@@ -179,8 +179,8 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::bell::Past, *};
-    use crate::crash::heard::Heard;
+    use super::*;
+    use crate::{bell::Past, crash::heard::Heard};
 
     fn entry(nth: u64, op: Op) -> Entry {
         Entry { nth, op, crashed: op == GUILTY }
@@ -198,7 +198,7 @@ mod tests {
         let logged = [(add.key(), add), (relay.key(), relay), (relay.sink().into(), relay), (work.key(), work)];
         let logged = logged.into_iter().chain([(LEDGER.into(), work), (GUILTY.key(), GUILTY)]);
         let logs = logged.map(|(key, op)| (key, vec![entry(1, op)])).collect();
-        let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, early: 0 })]);
+        let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, ..Past::default() })]);
         let evidence = Evidence { logs, bells, integrity: "ok".into(), ..Evidence::default() };
         (Campaign { heard, kills: 7, aborts: 6, failure: None }, evidence)
     }
@@ -231,7 +231,7 @@ mod tests {
             let verdict = judged(|_, evidence| evidence.logs.entry(key.into()).or_default().push(entry(2, Op(op))));
             assert_eq!((verdict.lost.len(), verdict.doubled.len()), (0, 1), "{key}: {verdict}");
         }
-        let twice = Past { armed: 1, rung: 2, early: 0 };
+        let twice = Past { armed: 1, rung: 2, ..Past::default() };
         let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), twice)]));
         assert!(verdict.to_string().ends_with("7 kills: 0 lost, 1 doubled"));
     }

@@ -7,7 +7,6 @@
 mod adder;
 mod alarms;
 mod bare;
-mod bell;
 mod births;
 mod callers;
 mod compile;
