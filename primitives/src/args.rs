@@ -4,9 +4,12 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::{
-    Stored, decode,
+    Stored,
     stored::{Codec, stored},
 };
+
+/// Most calls bring less: their text is not moved while it is written.
+const TEXT_BYTES: usize = 256;
 
 /// Parameters on their way out.
 #[derive(Debug, Default)]
@@ -23,21 +26,19 @@ impl Args {
 
     /// With the next one.
     #[must_use]
-    pub fn put<T: Stored>(mut self, value: &T) -> Self {
-        self.text.push(if self.text.is_empty() { b'[' } else { b',' });
-        if let Err(error) = serde_json::to_writer(&mut self.text, value) {
-            self.error.get_or_insert_with(|| error.to_string());
-        }
-        self
+    pub fn put<T: Stored>(self, value: &T) -> Self {
+        self.with(stored(), value)
     }
 
     /// With the next one, written by `codec`.
     #[must_use]
     pub fn with<T>(mut self, codec: Codec<T>, value: &T) -> Self {
+        if self.text.is_empty() {
+            self.text.reserve(TEXT_BYTES);
+        }
         self.text.push(if self.text.is_empty() { b'[' } else { b',' });
-        match codec.write(value) {
-            Ok(text) => self.text.extend_from_slice(&text),
-            Err(reason) => drop(self.error.get_or_insert(reason)),
+        if let Err(reason) = codec.append(value, &mut self.text) {
+            self.error.get_or_insert(reason);
         }
         self
     }
@@ -45,7 +46,7 @@ impl Args {
     /// The bytes, or why a parameter could not be written.
     pub fn finish(mut self) -> Result<Bytes, String> {
         if self.text.is_empty() {
-            self.text.push(b'[');
+            return Ok(Bytes::from_static(b"[]"));
         }
         self.text.push(b']');
         self.error.map_or(Ok(self.text.into()), Err)
@@ -54,19 +55,23 @@ impl Args {
 
 /// Parameters on their way in.
 #[derive(Debug)]
-pub struct Params {
-    values: std::vec::IntoIter<Box<RawValue>>,
+pub struct Params<'a> {
+    values: Values<'a>,
     count: usize,
 }
 
-impl Params {
+#[derive(Debug)]
+enum Values<'a> {
+    /// A single one is read in place, out of its brackets; until then nobody has looked at it.
+    Single(&'a [u8]),
+    Several(std::vec::IntoIter<&'a RawValue>),
+}
+
+impl<'a> Params<'a> {
     /// The parameters in `bytes`, of which there must be `count`.
-    pub fn read(bytes: &[u8], count: usize) -> Result<Self, String> {
-        let values: Vec<Box<RawValue>> = decode(bytes)?;
-        if values.len() != count {
-            return Err(format!("{count} parameters are expected, {} were given", values.len()));
-        }
-        Ok(Self { values: values.into_iter(), count })
+    pub fn read(bytes: &'a [u8], count: usize) -> Result<Self, String> {
+        let values = if count == 1 { Values::Single(bytes) } else { Values::several(bytes, count)? };
+        Ok(Self { values, count })
     }
 
     /// The next one.
@@ -76,10 +81,35 @@ impl Params {
 
     /// The next one, read by `codec`.
     pub fn take_with<T>(&mut self, codec: Codec<T>) -> Result<T, String> {
-        let number = self.count - self.values.len();
-        let value = self.values.next().ok_or("a parameter is missing")?;
-        codec.read(value.get().as_bytes()).map_err(|reason| format!("parameter {number}: {reason}"))
+        let read = codec.reader();
+        if let Values::Single(bytes) = self.values {
+            if let Some(value) = between_brackets(bytes).and_then(|value| read(value).ok()) {
+                self.values = Values::Several(Vec::new().into_iter());
+                return Ok(value);
+            }
+            // It is something else, or there are more or fewer: the long way says what.
+            self.values = Values::several(bytes, self.count)?;
+        }
+        let Values::Several(values) = &mut self.values else { return Err("a parameter is missing".into()) };
+        let number = self.count - values.len();
+        let value = values.next().ok_or("a parameter is missing")?;
+        read(value.get().as_bytes()).map_err(|reason| format!("parameter {number}: {reason}"))
     }
+}
+
+impl<'a> Values<'a> {
+    fn several(bytes: &'a [u8], count: usize) -> Result<Self, String> {
+        let values: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if values.len() != count {
+            return Err(format!("{count} parameters are expected, {} were given", values.len()));
+        }
+        Ok(Self::Several(values.into_iter()))
+    }
+}
+
+/// What is in an array of one, if it is one: a text that is read to its end is a single value.
+fn between_brackets(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")
 }
 
 #[cfg(test)]
@@ -95,5 +125,18 @@ mod tests {
         assert!(params.take::<u32>().unwrap_err().starts_with("parameter 1: invalid type"));
         assert!(Params::read(&bytes, 3).unwrap_err().contains("3 parameters"));
         assert_eq!(Args::new().finish().unwrap(), "[]");
+    }
+
+    #[test]
+    fn a_single_parameter_is_one_and_no_more() {
+        let read =
+            |text: &'static str| Params::read(text.as_bytes(), 1).and_then(|mut params| params.take::<Vec<u32>>());
+        assert_eq!(read(" [ [1, 2] ] "), Ok(vec![1, 2]));
+        assert!(read("[[1],[2]]").unwrap_err().contains("1 parameters are expected, 2 were given"));
+        assert!(read("[]").unwrap_err().contains("0 were given"));
+        assert!(read("[[1,true]]").unwrap_err().starts_with("parameter 0: [1]: invalid type"));
+        assert!(read("[[1]").is_err() && read("[[1]] 7").is_err() && read("null").is_err());
+        let mut params = Params::read(b"[1]", 1).unwrap();
+        assert_eq!((params.take::<u32>(), params.take::<u32>()), (Ok(1), Err("a parameter is missing".to_owned())));
     }
 }

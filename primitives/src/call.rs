@@ -143,10 +143,12 @@ impl fmt::Debug for Address {
 /// ```
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T, E = Never> {
-    desk: Desk,
-    call: runtime::Call,
-    message: Message,
-    error: Option<String>,
+    address: Address,
+    verb: &'static str,
+    /// What is asked, or why it cannot be written.
+    body: Result<Bytes, String>,
+    once: Option<Bytes>,
+    deadline: Option<Duration>,
     read: fn(&[u8]) -> Result<T, String>,
     thrown: fn(&[u8]) -> Result<E, String>,
 }
@@ -160,34 +162,27 @@ impl<T, E> Call<T, E> {
         read: fn(&[u8]) -> Result<T, String>,
         thrown: fn(&[u8]) -> Result<E, String>,
     ) -> Self {
-        let (body, error) = match args.finish() {
-            Ok(body) => (body, None),
-            Err(reason) => (Bytes::new(), Some(reason)),
-        };
-        let Address { desk, definition, key } = address.clone();
-        let to = Key { space: space_of(&definition, desk.is_shared), key: key.clone() };
-        let message = Message { to, definition: definition.clone(), verb: Name::new(verb), body: body.clone() };
-        Self { desk, call: runtime::Call::new(definition, key, verb, body), message, error, read, thrown }
+        let (address, body) = (address.clone(), args.finish());
+        Self { address, verb, body, once: None, deadline: None, read, thrown }
     }
 
     /// Asked again with the same key, it is answered as it was the first time, and done once (E12).
     pub fn idempotency_key(mut self, key: impl AsRef<[u8]>) -> Self {
-        self.call = self.call.once(Bytes::copy_from_slice(key.as_ref()));
+        self.once = Some(Bytes::copy_from_slice(key.as_ref()));
         self
     }
 
     /// Waits at most so long: 30 seconds unless said.
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.call = self.call.deadline(deadline);
+        self.deadline = Some(deadline);
         self
     }
 
     /// The call as a message, to be sent with a commit; or why it cannot be.
     pub(crate) fn into_message(self) -> Result<Message, Error> {
-        match self.error {
-            Some(reason) => Err(Error::Malformed { verb: self.message.verb.to_string(), reason }),
-            None => Key::new(self.message.to.space.clone(), self.message.to.key.clone()).map(|_| self.message),
-        }
+        let body = self.body.map_err(|reason| malformed(self.verb, reason))?;
+        let to = self.address.full_key()?;
+        Ok(Message { to, definition: self.address.definition, verb: Name::new(self.verb), body })
     }
 }
 
@@ -196,21 +191,33 @@ impl<T, E> IntoFuture for Call<T, E> {
     type IntoFuture = Calling<T, E>;
 
     fn into_future(self) -> Calling<T, E> {
-        let verb = self.message.verb;
-        let answer: Answer = match self.error {
-            Some(reason) => {
-                let verb = verb.to_string();
-                Box::pin(async move { Err(Error::Malformed { verb, reason }) })
+        let Self { address, verb, body, once, deadline, read, thrown } = self;
+        let Address { desk, definition, key } = address;
+        let answer: Answer = match body {
+            Err(reason) => Box::pin(async move { Err(malformed(verb, reason)) }),
+            Ok(body) => {
+                let call = runtime::Call::new(definition, key, verb, body);
+                let call = match once {
+                    Some(once) => call.once(once),
+                    None => call,
+                };
+                Box::pin(desk.call(match deadline {
+                    Some(deadline) => call.deadline(deadline),
+                    None => call,
+                }))
             }
-            None => Box::pin(self.desk.call(self.call)),
         };
-        Calling { answer, verb, read: self.read, thrown: self.thrown }
+        Calling { answer, verb, read, thrown }
     }
+}
+
+fn malformed(verb: &str, reason: String) -> Error {
+    Error::Malformed { verb: verb.to_owned(), reason }
 }
 
 impl<T, E> fmt::Debug for Call<T, E> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Call({} of {})", self.message.verb, self.message.to)
+        write!(out, "Call({} of {:?})", self.verb, self.address)
     }
 }
 
@@ -220,7 +227,7 @@ type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
 #[must_use = "futures do nothing unless polled"]
 pub struct Calling<T, E> {
     answer: Answer,
-    verb: Name,
+    verb: &'static str,
     read: fn(&[u8]) -> Result<T, String>,
     thrown: fn(&[u8]) -> Result<E, String>,
 }
@@ -230,7 +237,7 @@ impl<T, E> Future for Calling<T, E> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.answer.as_mut().poll(context).map(|answer| {
-            let unreadable = |reason| Error::Malformed { verb: self.verb.to_string(), reason };
+            let unreadable = |reason| malformed(self.verb, reason);
             match answer {
                 Ok(bytes) => (self.read)(&bytes).map_err(|reason| CallError::Fault(unreadable(reason))),
                 Err(Error::Failed(bytes)) => Err(match (self.thrown)(&bytes) {

@@ -32,6 +32,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
 /// Generated code asks for it in one way, so that a type that cannot be stored is one error wherever it is used.
 pub struct Codec<T> {
     write: fn(&T) -> Result<Bytes, String>,
+    append: fn(&T, &mut Vec<u8>) -> Result<(), String>,
     read: fn(&[u8]) -> Result<T, String>,
 }
 
@@ -39,6 +40,18 @@ impl<T> Codec<T> {
     /// Writes a value.
     pub fn write(self, value: &T) -> Result<Bytes, String> {
         (self.write)(value)
+    }
+
+    /// Writes a value that is likely as long as `near`.
+    pub(crate) fn write_near(self, value: &T, near: usize) -> Result<Bytes, String> {
+        let mut text = Vec::with_capacity(near + GROWTH_BYTES);
+        (self.append)(value, &mut text)?;
+        Ok(text.into())
+    }
+
+    /// Writes a value after what is written already; what there is of it after an error is not to be used.
+    pub fn append(self, value: &T, text: &mut Vec<u8>) -> Result<(), String> {
+        (self.append)(value, text)
     }
 
     /// Reads a value.
@@ -60,12 +73,12 @@ impl<T> fmt::Debug for Codec<T> {
 
 /// How a value is stored.
 pub fn stored<T: Stored>() -> Codec<T> {
-    Codec { write: encode::<T>, read: decode::<T> }
+    Codec { write: encode::<T>, append: append::<T>, read: decode::<T> }
 }
 
 /// How an error is stored.
 pub fn stored_error<E: StoredError>() -> Codec<E> {
-    Codec { write: encode::<E>, read: decode::<E> }
+    Codec { write: encode::<E>, append: append::<E>, read: decode::<E> }
 }
 
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
@@ -73,8 +86,28 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| error.to_string())
 }
 
+/// Writes a value that is likely as long as `near`: the text need not grow while it is written.
+pub(crate) fn encode_near<T: Serialize + ?Sized>(value: &T, near: usize) -> Result<Bytes, String> {
+    let mut text = Vec::with_capacity(near + GROWTH_BYTES);
+    append(value, &mut text)?;
+    Ok(text.into())
+}
+
+/// What a text may grow by from one time to the next without being moved: a few digits, a short item.
+const GROWTH_BYTES: usize = 32;
+
+pub(crate) fn append<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) -> Result<(), String> {
+    serde_json::to_writer(text, value).map_err(|error| error.to_string())
+}
+
 /// Reads a value; the path and the reason if it is something else: `items[3].qty: invalid type …`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    // To keep track of the path costs as much as reading: only what cannot be read is read again with it.
+    serde_json::from_slice(bytes).or_else(|_| explained(bytes))
+}
+
+#[cold]
+fn explained<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, reason) = (error.path().to_string(), error.into_inner());

@@ -1,7 +1,9 @@
 //! Programs that prove the kernel.
 
+mod bell;
 pub mod crash;
 pub mod load;
+mod refuse;
 pub mod sim;
 pub mod world;
 

@@ -183,7 +183,7 @@ fn one<T: Stored>(verb: &str, body: &[u8]) -> Result<T, Halt> {
 }
 
 fn two<T: Stored, U: Stored>(verb: &str, body: &[u8]) -> Result<(T, U), Halt> {
-    let both = |mut params: Params| Ok((params.take()?, params.take()?));
+    let both = |mut params: Params<'_>| Ok((params.take()?, params.take()?));
     Params::read(body, 2).and_then(both).map_err(|reason| unreadable(verb, reason))
 }
 

@@ -23,16 +23,16 @@ where
 {
     pub(super) fn called_while_ending(
         &self,
-        ending: &Ending,
         memory: &mut Memory<T, Record<T>>,
         open: Open<'_, Record<T>>,
         verb: Verb,
         ticket: Option<Ticket>,
     ) -> Turned {
+        let is_given_up = open.ending.as_ref().is_some_and(|ending| ending.at.is_none());
         match verb {
             Verb::Destroy { force: true } => self.destroy(memory, open, true, ticket),
             // Given up: asked again, it is tried again.
-            Verb::Destroy { force: false } if ending.at.is_none() => self.destroy(memory, open, false, ticket),
+            Verb::Destroy { force: false } if is_given_up => self.destroy(memory, open, false, ticket),
             Verb::Destroy { force: false } => Ok(reply(ticket, Bytes::from_static(b"true"))),
             Verb::State => Ok(reply(ticket, Bytes::new())),
             Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),

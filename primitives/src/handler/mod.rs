@@ -34,6 +34,8 @@ pub use verbs::COMMON_VERBS;
 pub(crate) struct Author<T: Primitive, D, A> {
     name: Name,
     kind: T::Kind,
+    /// What the work of each action is called, in the order of the actions: made once, not with every call.
+    works: Box<[Name]>,
     services: Arc<D>,
     is_shared: bool,
     app: PhantomData<fn() -> A>,
@@ -50,7 +52,8 @@ where
     let kind = T::kind();
     let config = encode(&kind).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
-    let handler = Author::<T, D, A> { name: name.clone(), kind, services, is_shared, app: PhantomData };
+    let works = T::CODE.actions.iter().map(running::action_name).collect();
+    let handler = Author::<T, D, A> { name: name.clone(), kind, works, services, is_shared, app: PhantomData };
     Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
 }
 
@@ -65,8 +68,8 @@ where
     fn borrow(&self, verb: &str) -> Borrow {
         match self.verb(verb) {
             Some(Verb::Replace) => Borrow::Exclusive,
-            Some(Verb::Action(action)) if action.writes => Borrow::Exclusive,
-            Some(Verb::Action(_)) => Borrow::Shared,
+            Some(Verb::Action(_, action)) if action.writes => Borrow::Exclusive,
+            Some(Verb::Action(..)) => Borrow::Shared,
             _ => Borrow::None,
         }
     }

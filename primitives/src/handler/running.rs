@@ -1,6 +1,6 @@
 //! Running the author's code: the state is lent to it, and what it leaves is checked and brought back.
 
-use std::pin::Pin;
+use std::{borrow::Cow, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, Name, Outcome, Produced, Work};
@@ -44,10 +44,14 @@ impl<'a> Piecework<'a> {
     }
 }
 
+/// What the work of an action is called.
+pub(super) fn action_name(action: &Action) -> Name {
+    format!("action:{}", action.name).into()
+}
+
 /// The code of an action.
-pub(super) fn action(action: &Action, body: &Bytes) -> Work {
+pub(super) fn action(name: Name, action: &Action, body: &Bytes) -> Work {
     let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
-    let name = Name::from(format!("action:{}", action.name));
     Work { borrow, pure: action.pure, input: body.clone(), ..Work::new(name) }
 }
 
@@ -66,10 +70,10 @@ pub(super) fn apply(applying: &Applying) -> Work {
 
 /// What code is run, and on what.
 enum Task {
-    /// `&mut self`, under this name.
-    Write(String),
+    /// `&mut self`.
+    Write,
     /// `&self`.
-    Read(String),
+    Read,
     /// No struct yet: only a state is made.
     Make,
 }
@@ -95,13 +99,10 @@ where
             (Task::Make, _) | (_, None) => Ok(None),
             (_, Some(entity)) => memory.take_state(&entity.state).map(|state| Some((entity.state.clone(), state))),
         };
-        let work = work.clone();
-        Box::pin(async move {
-            match lent {
-                Ok(lent) => run(memory, lent, task, work, env).await,
-                Err(reason) => refused(&reason),
-            }
-        })
+        match lent {
+            Ok(lent) => Box::pin(run(memory, lent, task, work.clone(), env)),
+            Err(reason) => Box::pin(std::future::ready(refused(&reason))),
+        }
     }
 
     fn run_count(&self, memory: &mut Memory<T, Record<T>>, entity: &Entity) -> u64 {
@@ -110,15 +111,21 @@ where
 }
 
 fn task_of(work: &Work) -> Task {
-    let name = work.id.as_str();
-    let code = match Piecework::parse(name) {
-        Piecework::Init(_) => return Task::Make,
-        Piecework::Action => name.strip_prefix("action:").unwrap_or(name).to_owned(),
-        Piecework::Apply(_) => "#apply".to_owned(),
-        Piecework::Destroy => "#destroy".to_owned(),
-        Piecework::Hook(hook, _) => format!("#{hook}"),
-    };
-    if work.borrow == Borrow::Exclusive { Task::Write(code) } else { Task::Read(code) }
+    match Piecework::parse(work.id.as_str()) {
+        Piecework::Init(_) => Task::Make,
+        _ if work.borrow == Borrow::Exclusive => Task::Write,
+        _ => Task::Read,
+    }
+}
+
+/// The name of the code that is a piece of work, as the author's functions are told apart.
+fn code_of(name: &str) -> Cow<'_, str> {
+    match Piecework::parse(name) {
+        Piecework::Action | Piecework::Init(_) => name.strip_prefix("action:").unwrap_or(name).into(),
+        Piecework::Apply(_) => "#apply".into(),
+        Piecework::Destroy => "#destroy".into(),
+        Piecework::Hook(hook, _) => format!("#{hook}").into(),
+    }
 }
 
 async fn run<T, D, A>(
@@ -140,15 +147,16 @@ where
             Err(thrown) => return failed(thrown),
         },
     };
+    let name = code_of(work.id.as_str());
     let returned = match &task {
         // The kind's verb gets its own input back.
         Task::Make => Ok(work.input.clone()),
-        Task::Write(name) => match given(&work, &env).await {
-            Ok(given) => state.write(name, given, &env).await,
+        Task::Write => match given(&work, &env).await {
+            Ok(given) => state.write(&name, given, &env).await,
             Err(reason) => return refused(&reason),
         },
-        Task::Read(name) => match given(&work, &env).await {
-            Ok(given) => state.read(name, given, &env).await,
+        Task::Read => match given(&work, &env).await {
+            Ok(given) => state.read(&name, given, &env).await,
             Err(reason) => return refused(&reason),
         },
     };
@@ -157,8 +165,8 @@ where
         Err(thrown) => return failed(thrown),
     };
     let left = match task {
-        Task::Read(_) => None,
-        Task::Write(_) | Task::Make => match left(&mut memory, before.as_ref(), &state) {
+        Task::Read => None,
+        Task::Write | Task::Make => match left(&mut memory, before.as_ref(), &state) {
             Ok(left) => left,
             Err(reason) => return refused(&reason),
         },
@@ -216,7 +224,10 @@ fn left<T: Primitive>(
     before: Option<&Bytes>,
     state: &T,
 ) -> Result<Option<Bytes>, String> {
-    let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
+    let near = before.map_or(0, Bytes::len);
+    let bytes = T::codec()
+        .write_near(state, near)
+        .map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
     let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
     memory.set_state(bytes.clone(), read);
     Ok((before != Some(&bytes)).then_some(bytes))

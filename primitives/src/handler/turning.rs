@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Error, Failure, Params, Primitive, Runs, decode, encode,
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
+    stored::encode_near,
 };
 
 /// What a turn sees.
@@ -95,30 +96,35 @@ where
         ticket: Option<Ticket>,
     ) -> Turned {
         let Some(verb) = self.verb(name) else { return Err(Stop::Refuse(self.unknown(name)).into()) };
-        if seen.entity.is_none() {
+        let Some(entity) = seen.entity else {
             return self.called_unbound(memory, seen, (name, verb), body, ticket);
+        };
+        let head = memory.head(&entity.head).map_err(Halt::Park)?;
+        if head.ending.is_some() {
+            let open = self.open(memory, seen)?;
+            return self.called_while_ending(memory, open, verb, ticket);
+        }
+        match verb {
+            Verb::State => return Ok(reply(ticket, entity.state.clone())),
+            Verb::Status => {
+                let status = self.kind.status(&shown(&head.record, entity, seen.now));
+                return Ok(reply(ticket, encode(&status).map_err(Stop::Malformed)?));
+            }
+            Verb::Action(place, action) => {
+                self.check_state(memory, seen)?;
+                return Ok(Next::Run(running::action(self.works[place].clone(), action, body)));
+            }
+            Verb::Start | Verb::Replace | Verb::Destroy { .. } | Verb::Kind { .. } => {}
         }
         let mut open = self.open(memory, seen)?;
-        if let Some(ending) = open.ending.clone() {
-            return self.called_while_ending(&ending, memory, open, verb, ticket);
-        }
         let answer = match verb {
             Verb::Start => value(&self.kind.restart(&mut open.turn))?,
             Verb::Replace => {
                 open.state = Some(state_in::<T>(body)?);
                 Answer::done()
             }
-            Verb::State => Answer::Now(seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone())),
-            Verb::Status => {
-                let entity = seen.entity.ok_or(Halt::NotBound)?;
-                value(&self.kind.status(&shown(&open.turn.record, entity, seen.now)))?
-            }
             Verb::Destroy { force } => return self.destroy(memory, open, force, ticket),
-            Verb::Kind { .. } => self.kind.verb(&mut open.turn, name, body)?,
-            Verb::Action(action) => {
-                self.check_state(memory, seen)?;
-                return Ok(Next::Run(running::action(action, body)));
-            }
+            _ => self.kind.verb(&mut open.turn, name, body)?,
         };
         self.close(memory, open, Some(answer), ticket)
     }
@@ -140,7 +146,9 @@ where
             Verb::State => Ok(reply(ticket, Bytes::new())),
             Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
-            Verb::Action(action) if action.writes && self.can_make() => Ok(Next::Run(running::action(action, body))),
+            Verb::Action(place, action) if action.writes && self.can_make() => {
+                Ok(Next::Run(running::action(self.works[place].clone(), action, body)))
+            }
             Verb::Kind { binds: true } if T::CODE.init.is_some() => Ok(Next::Run(running::init::<T>(name, body))),
             Verb::Kind { binds: true } => {
                 let state = T::initial().ok_or(Halt::NotBound)?;
@@ -148,7 +156,7 @@ where
                 let answer = self.kind.verb(&mut open.turn, name, body)?;
                 self.close(memory, open, Some(answer), ticket)
             }
-            Verb::Replace | Verb::Kind { .. } | Verb::Action(_) => Err(Halt::NotBound),
+            Verb::Replace | Verb::Kind { .. } | Verb::Action(..) => Err(Halt::NotBound),
         }
     }
 
@@ -217,6 +225,9 @@ where
         produced: &Produced,
         ticket: Option<Ticket>,
     ) -> Turned {
+        if let (Some(entity), Piecework::Action, Change::Keep) = (seen.entity, piece, produced.alarm) {
+            return acted(memory.head(&entity.head).map_err(Halt::Park)?, produced, ticket);
+        }
         let mut open = match seen.entity {
             Some(_) => self.open(memory, seen)?,
             None => self.born(seen, produced.state.clone().ok_or(Halt::NotBound)?),
@@ -349,11 +360,11 @@ where
         if turn.commit.destroy {
             self.kind.ends(&mut turn);
         }
-        let before = turn.entity().map(|entity| entity.head.clone());
+        let before = turn.entity().map(|entity| &entity.head);
         let Turn { record, mut commit, .. } = turn;
         let head = Head { record, ending, applying };
-        let bytes = encode(&head).map_err(Stop::Malformed)?;
-        if before.as_ref() != Some(&bytes) {
+        let bytes = encode_near(&head, before.map_or(0, Bytes::len)).map_err(Stop::Malformed)?;
+        if before != Some(&bytes) {
             commit.head = Some(bytes.clone());
             memory.set_head(bytes, head);
         }
@@ -365,6 +376,21 @@ where
         }
         Ok(Next::Commit(commit))
     }
+}
+
+/// The commit of an action that says nothing to its kind: the record stays as it is, and need not be written to see it.
+fn acted<R>(head: &Head<R>, produced: &Produced, ticket: Option<Ticket>) -> Turned {
+    if head.ending.is_some() {
+        return Err(Halt::Destroyed);
+    }
+    let replies = ticket.map(|ticket| (To::Ticket(ticket), Ok(produced.value.clone())));
+    Ok(Next::Commit(Commit {
+        state: produced.state.clone(),
+        send: produced.send.clone(),
+        emit: produced.emit.clone(),
+        replies: replies.into_iter().collect(),
+        ..Commit::default()
+    }))
 }
 
 fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Shown<'a, R> {

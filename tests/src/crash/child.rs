@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use drystone::Runtime;
 use drystone_runtime::{
     Call, Kernel, Options, Registry,
     driver::TokioDriver,
@@ -15,14 +16,16 @@ use drystone_runtime::{
 };
 
 use super::{
-    bell::Bell,
+    SPACE,
     counter::Counter,
-    op::{GUILTY, Op},
+    op::{GUILTY, GUILTY_ITEM, Op},
     plan::Errand,
     rest,
     said::Said,
+    typed,
     worker::Worker,
 };
+use crate::bell::Bell;
 
 /// Callers at once.
 const LANES: usize = 8;
@@ -30,30 +33,38 @@ const LANES: usize = 8;
 /// Runs an errand; without `finish` it ends only by being killed.
 pub(super) async fn run(errand: Errand) -> Result<()> {
     let kernel = open(&errand.file).await?;
+    let app = Arc::new(typed::open(&errand.file).await?);
     let queue = Arc::new(Queue::new(&errand));
-    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), queue.clone()))).collect();
+    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), app.clone(), queue.clone()))).collect();
     for lane in lanes {
         lane.await??;
     }
     rest::reach(&kernel).await?;
+    typed::reach(Arc::into_inner(app).context("a lane is still there")?).await?;
     Said::Finished.aloud();
     Ok(())
 }
 
 async fn open(file: &Path) -> Result<Kernel> {
     let store = Arc::new(Sqlite::open(file, SqliteOptions::default())?);
-    let registry = Registry::new().with(Counter::definition()).with(Bell::definition()).with(Worker::definition());
+    let registry = Registry::new().with(Counter::definition()).with(Bell::definition(SPACE)).with(Worker::definition());
     let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
     Ok(kernel)
 }
 
-async fn lane(kernel: Kernel, queue: Arc<Queue>) -> Result<()> {
+async fn lane(kernel: Kernel, app: Arc<Runtime<typed::App>>, queue: Arc<Queue>) -> Result<()> {
     while let Some(op) = queue.next() {
-        let answer = ask(&kernel, &op.call()).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
-        let number = answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+        let number = done(&kernel, &app, op).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
         Said::Acknowledged(op, number).aloud();
     }
     Ok(())
+}
+
+/// Does an operation; the number that it was answered.
+async fn done(kernel: &Kernel, app: &Runtime<typed::App>, op: Op) -> Result<u64> {
+    let Some(call) = op.call() else { return typed::ask(app, op).await.map(|()| 0) };
+    let answer = ask(kernel, &call).await?;
+    Ok(answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number)))
 }
 
 /// Asks until it is answered: the idempotency key makes that safe.
@@ -78,8 +89,8 @@ struct Left {
 
 impl Queue {
     fn new(errand: &Errand) -> Self {
-        // However early the last kill came, the guilty piece has its turn.
-        let end = if errand.finish { errand.next.max(GUILTY.0 + 1) } else { u64::MAX };
+        // However early the last kill came, the guilty ones have their turn.
+        let end = if errand.finish { errand.next.max(GUILTY.0.max(GUILTY_ITEM.0) + 1) } else { u64::MAX };
         Self(Mutex::new(Left { pending: errand.pending.iter().copied().collect(), next: errand.next, end }))
     }
 

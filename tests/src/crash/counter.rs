@@ -8,12 +8,8 @@ use drystone_runtime::{
     Rows, Status, Ticket, To, Work,
 };
 
-use super::{
-    SPACE,
-    log::Entry,
-    op::Op,
-    refuse::{malformed, unknown},
-};
+use super::{SPACE, log::Entry, op::Op};
+use crate::refuse::{malformed, unknown};
 
 /// Under this name wait those who ask for a count that is not reached yet.
 const COUNTED: Name = Name::new("counted");

@@ -10,9 +10,10 @@ use drystone_runtime::{
 use rusqlite::Connection;
 
 use super::{
-    bell::Past,
     log::{self, Entry},
+    typed,
 };
+use crate::bell::Past;
 
 /// Everything stored that has to do with the promises.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub(super) struct Evidence {
     pub(super) stuck: Vec<String>,
     /// What SQLite says of its file: `ok`.
     pub(super) integrity: String,
+    /// What the typed app has stored.
+    pub(super) typed: typed::Evidence,
 }
 
 impl Evidence {
@@ -40,6 +43,7 @@ impl Evidence {
         evidence.stuck = stuck.iter().map(|entity| entity.key.to_string()).collect();
         drop(store);
         evidence.integrity = integrity(file)?;
+        evidence.typed = typed::Evidence::gather(file).await?;
         Ok(evidence)
     }
 
@@ -49,7 +53,7 @@ impl Evidence {
             self.parked.push(format!("{key} is parked: {reason}"));
         }
         if entity.definition == "bell" {
-            let past = Past::decode(&entity.head).context("a bell's record cannot be read")?;
+            let past = Past::decode(&entity.state).context("a bell's state cannot be read")?;
             self.bells.insert(key, past);
         } else {
             self.logs.insert(key, log::read(store, entity.id).await?);

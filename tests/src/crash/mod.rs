@@ -4,9 +4,9 @@
 //! decides. What a child said over its pipe before it died is a promise; the next child opens the same file
 //! and goes on. In the end the parent reads the file itself and holds it against every promise: nothing
 //! acknowledged is lost, nothing is there twice, whatever was begun came to its end. One piece of work kills
-//! its own process each time it runs: it must be given up, and its neighbours must not (W2).
+//! its own process each time it runs: it must be given up, and its neighbours must not (W2). Beside them runs an app of
+//! typed primitives, in a file of its own, of which the same is asked.
 
-mod bell;
 mod child;
 mod counter;
 mod evidence;
@@ -16,9 +16,9 @@ mod op;
 mod parent;
 mod pieces;
 mod plan;
-mod refuse;
 mod rest;
 mod said;
+mod typed;
 mod verdict;
 mod worker;
 

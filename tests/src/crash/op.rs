@@ -18,50 +18,91 @@ pub(super) enum Deed {
     Arm,
     /// Gives a worker a piece of work.
     Work,
+    /// Adds an item to a pile: a buffer.
+    Item,
+    /// Sets the alarm of a note of its own: an object.
+    Note,
+}
+
+/// How many deeds there are.
+const DEEDS: u64 = 6;
+
+/// What becomes of a batch with this item in it; of several the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    Succeeds,
+    Fails,
+    Panics,
+    Kills,
 }
 
 /// The piece of work that kills every process it runs in.
-pub(super) const GUILTY: Op = Op(43);
+pub(super) const GUILTY: Op = Op(45);
+
+/// The item whose flush does: later, so that one of the two is given up before the other begins.
+pub(super) const GUILTY_ITEM: Op = Op(244);
 
 /// No alarm is set further ahead: some ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
 
 impl Op {
     pub(super) fn deed(self) -> Deed {
-        match self.0 % 4 {
+        match self.0 % DEEDS {
             0 => Deed::Add,
             1 => Deed::Relay,
             2 => Deed::Arm,
-            _ => Deed::Work,
+            3 => Deed::Work,
+            4 => Deed::Item,
+            _ => Deed::Note,
+        }
+    }
+
+    /// What its flush does, if it is an item.
+    pub(super) fn rule(self) -> Rule {
+        match self.0 / DEEDS {
+            _ if self == GUILTY_ITEM => Rule::Kills,
+            some if some % 31 == 7 => Rule::Panics,
+            some if some % 23 == 5 => Rule::Fails,
+            _ => Rule::Succeeds,
         }
     }
 
     /// The entity that it is asked of.
     pub(super) fn key(self) -> String {
-        let some = self.0 / 4;
+        let some = self.0 / DEEDS;
         match self.deed() {
             Deed::Add => format!("counter-{}", some % 4),
             Deed::Relay => format!("relay-{}", some % 3),
             Deed::Arm => format!("bell-{}", self.0),
             Deed::Work if self == GUILTY => "guilty".into(),
             Deed::Work => format!("worker-{}", some % 4),
+            Deed::Item if self == GUILTY_ITEM => "guilty-pile".into(),
+            Deed::Item => format!("pile-{}", some % 3),
+            Deed::Note => format!("note-{}", self.0),
         }
     }
 
-    /// The call that does it; made again, it is answered as it was the first time.
-    pub(super) fn call(self) -> Call {
+    /// The call of the kernel that does it; `None` if it is one of the typed app's.
+    pub(super) fn call(self) -> Option<Call> {
         let (definition, verb) = match self.deed() {
             Deed::Add => ("counter", "add"),
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
+            Deed::Item | Deed::Note => return None,
         };
-        Call::new(definition, self.key(), verb, self.encode()).once(format!("op-{}", self.0))
+        let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
+        Some(Call::new(definition, self.key(), verb, body).once(self.once()))
+    }
+
+    /// Its idempotency key: asked again, it is answered as it was the first time.
+    pub(super) fn once(self) -> String {
+        format!("op-{}", self.0)
     }
 
     /// Where a relay passes it on to: two relays share a receiver.
     pub(super) fn sink(self) -> &'static str {
-        if self.0 / 4 % 3 == 1 { "sink-one" } else { "sink-two" }
+        if self.0 / DEEDS % 3 == 1 { "sink-one" } else { "sink-two" }
     }
 
     /// How far ahead an alarm is set.
@@ -85,9 +126,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guilty_piece_is_work_on_an_entity_of_its_own() {
-        assert_eq!(GUILTY.deed(), Deed::Work);
-        assert!((0..1_000).map(Op).filter(|op| *op != GUILTY).all(|op| op.key() != GUILTY.key()));
+    fn the_guilty_ones_have_entities_of_their_own() {
+        assert_eq!((GUILTY.deed(), GUILTY_ITEM.deed()), (Deed::Work, Deed::Item));
+        for guilty in [GUILTY, GUILTY_ITEM] {
+            assert!((0..1_000).map(Op).filter(|op| *op != guilty).all(|op| op.key() != guilty.key()));
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{
 
 /// What `abort` ends a process with.
 const SIGABRT: i32 = 6;
-/// A piece that has killed so many is never going to be given up.
+/// Whoever has killed so many is never going to be given up.
 const ABORTS_MAX: u32 = 40;
 /// How long the last child may take, rests included.
 const FINISH_MAX: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ const FINISH_MAX: Duration = Duration::from_secs(120);
 pub(super) struct Campaign {
     pub(super) heard: Heard,
     pub(super) kills: u32,
-    /// Children that the guilty piece killed.
+    /// Children that the guilty ones killed.
     pub(super) aborts: u32,
     /// Why it was broken off, if it was: what was begun then is not all done.
     pub(super) failure: Option<String>,
@@ -56,7 +56,7 @@ impl Campaign {
             campaign.failure = match campaign.child(plan, &errand, after)? {
                 End::Killed if finish => Some(format!("the last child did not end within {FINISH_MAX:?}")),
                 End::Failed(status) => Some(format!("a child failed: {status}")),
-                End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty piece is never given up".into()),
+                End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty ones are never given up".into()),
                 End::Killed | End::Aborted | End::Finished => None,
             };
         }

@@ -12,6 +12,9 @@ use super::{
     parent::Campaign,
 };
 
+/// A piece of work and a flush.
+const GUILTY_ONES: u32 = 2;
+
 /// What a campaign came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
@@ -19,7 +22,7 @@ pub struct Verdict {
     pub kills: u32,
     /// How many operations were acknowledged.
     pub acknowledged: usize,
-    /// How many children the guilty piece killed.
+    /// How many children the guilty ones killed.
     pub aborts: u32,
     /// What was acknowledged and is not there.
     pub lost: Vec<String>,
@@ -62,6 +65,8 @@ impl Verdict {
             }
             Deed::Arm => self.rung(op, evidence),
             Deed::Work => self.worked(op, campaign, logs),
+            Deed::Item => evidence.typed.item(op, self),
+            Deed::Note => evidence.typed.note(op, self),
         }
     }
 
@@ -100,7 +105,7 @@ impl Verdict {
         }
     }
 
-    fn once(&mut self, op: Op, place: &str, times: usize) {
+    pub(super) fn once(&mut self, op: Op, place: &str, times: usize) {
         match times {
             0 => self.lost.push(format!("{op:?} is not in {place}")),
             1 => {}
@@ -134,9 +139,10 @@ impl Verdict {
         if evidence.integrity != "ok" {
             self.wrong.push(format!("integrity_check: {}", evidence.integrity));
         }
-        let most = u32::from(Options::default().crashes_max) + 1;
+        evidence.typed.health(|op| campaign.heard.begun.contains(&op), self);
+        let most = GUILTY_ONES * (u32::from(Options::default().crashes_max) + 1);
         if !(1..=most).contains(&campaign.aborts) {
-            self.wrong.push(format!("the guilty piece killed {} processes, not 1 to {most}", campaign.aborts));
+            self.wrong.push(format!("the guilty killed {} processes, not 1 to {most}", campaign.aborts));
         }
     }
 }
@@ -173,8 +179,8 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::bell::Past, *};
-    use crate::crash::heard::Heard;
+    use super::*;
+    use crate::{bell::Past, crash::heard::Heard};
 
     fn entry(nth: u64, op: Op) -> Entry {
         Entry { nth, op, crashed: op == GUILTY }
@@ -192,7 +198,7 @@ mod tests {
         let logged = [(add.key(), add), (relay.key(), relay), (relay.sink().into(), relay), (work.key(), work)];
         let logged = logged.into_iter().chain([(LEDGER.into(), work), (GUILTY.key(), GUILTY)]);
         let logs = logged.map(|(key, op)| (key, vec![entry(1, op)])).collect();
-        let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, early: 0 })]);
+        let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, ..Past::default() })]);
         let evidence = Evidence { logs, bells, integrity: "ok".into(), ..Evidence::default() };
         (Campaign { heard, kills: 7, aborts: 6, failure: None }, evidence)
     }
@@ -225,7 +231,7 @@ mod tests {
             let verdict = judged(|_, evidence| evidence.logs.entry(key.into()).or_default().push(entry(2, Op(op))));
             assert_eq!((verdict.lost.len(), verdict.doubled.len()), (0, 1), "{key}: {verdict}");
         }
-        let twice = Past { armed: 1, rung: 2, early: 0 };
+        let twice = Past { armed: 1, rung: 2, ..Past::default() };
         let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), twice)]));
         assert!(verdict.to_string().ends_with("7 kills: 0 lost, 1 doubled"));
     }
@@ -237,7 +243,7 @@ mod tests {
             |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
             |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
             |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
-            |campaign, _| campaign.aborts = 7,
+            |campaign, _| campaign.aborts = 13,
             |_, evidence| evidence.integrity = "row 3 missing from index".into(),
             |_, evidence| evidence.parked.push("worker-0 is parked".into()),
             |_, evidence| evidence.stuck.push("bell-2".into()),
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn messages_of_one_sender_keep_their_order() {
         let verdict = judged(|campaign, evidence| {
-            let later = Op(13);
+            let later = Op(19);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
             campaign.heard.begun.insert(later);
             campaign.heard.acknowledged.insert(later, 2);

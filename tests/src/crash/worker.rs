@@ -13,9 +13,9 @@ use super::{
     log::Entry,
     op::{GUILTY, Op},
     pieces::{Pieces, name},
-    refuse::{malformed, unknown},
     said::Said,
 };
+use crate::refuse::{malformed, unknown};
 
 /// Under this name wait those who want it to have nothing left to do.
 const IDLE: Name = Name::new("idle");

@@ -1,15 +1,11 @@
 //! The entity that is written to: `put` is one pure turn, one commit of 200 bytes, one answer of eight.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc};
 
-use anyhow::Result;
 use bytes::{Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Kernel, Key, Millis, Needed, Next, Outcome,
-    Rows, To, Work,
+    Borrow, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, To, Work,
 };
-
-use super::{births, callers::Writer};
 
 /// Bytes of a state: a count and padding.
 const STATE_BYTES: usize = 200;
@@ -55,27 +51,7 @@ impl Handler for Adder {
     }
 }
 
-/// The kernel, as something that writes rows.
-pub(super) struct Adders {
-    kernel: Kernel,
-    keys: Vec<Bytes>,
-    body: Bytes,
-}
-
-impl Adders {
-    pub(super) fn new(kernel: Kernel, count: u32) -> Self {
-        let body = Bytes::from_static(&[1; STATE_BYTES - COUNT_BYTES]);
-        Self { kernel, keys: (0..count).map(births::key).collect(), body }
-    }
-
-    pub(super) async fn close(&self) -> Result<()> {
-        Ok(self.kernel.shutdown(Duration::from_secs(10)).await?)
-    }
-}
-
-impl Writer for Adders {
-    async fn write(&self, row: usize) -> Result<()> {
-        self.kernel.call(Call::new("adder", self.keys[row].clone(), "put", self.body.clone())).await?;
-        Ok(())
-    }
+/// What a call brings: all of the new state but its count.
+pub(super) fn body() -> Bytes {
+    Bytes::from_static(&[1; STATE_BYTES - COUNT_BYTES])
 }

@@ -15,7 +15,6 @@ use rusqlite::{Connection, params};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    bell::{Bell, Rung},
     births::Births,
     file,
     goal::{Bound, Goal},
@@ -25,6 +24,7 @@ use super::{
     report::{Line, Report},
     tap::Tap,
 };
+use crate::bell::{Bell, Past};
 
 /// The first falls due so long after the kernel is opened.
 const LEAD: Duration = Duration::from_secs(2);
@@ -37,8 +37,8 @@ const LATENESS_MAX_S: f64 = 2.0;
 /// Binds the bells, sets their alarms, opens the kernel and listens.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let path = directory.join("alarms.db");
-    let definition = Bell::definition();
-    let (state, alarm) = (Rung::default().encode(), |_| Some(Millis::MAX));
+    let definition = Bell::definition("load");
+    let (state, alarm) = (Past::default().encode(), |_| Some(Millis::MAX));
     file::make(&path, &Births { definition: &definition, count: plan.alarms, state, alarm: &alarm }).await?;
     let first = spread(&path, plan)?;
     let store = Arc::new(Tap::new(file::open(&path)?, plan.alarms as usize));
@@ -73,8 +73,8 @@ async fn rung_once(store: &Tap<Sqlite>) -> Result<usize> {
     let mut once = 0;
     loop {
         let page = store.list(&query).await?;
-        let rung = page.entities.iter().filter_map(|entity| Rung::decode(&entity.state));
-        once += rung.filter(|rung| rung.times == 1).count();
+        let rung = page.entities.iter().filter_map(|entity| Past::decode(&entity.state));
+        once += rung.filter(|past| past.rung == 1).count();
         query.after = page.next;
         if query.after.is_none() {
             return Ok(once);

@@ -7,18 +7,22 @@
 mod adder;
 mod alarms;
 mod bare;
-mod bell;
 mod births;
 mod callers;
+mod compile;
 mod file;
 mod goal;
+mod kernels;
 mod measured;
 mod neighbours;
 mod plan;
+mod processor;
 mod report;
 mod rounds;
 mod sleepers;
+mod subject;
 mod tap;
+mod typed;
 mod wal;
 mod writes;
 
@@ -40,6 +44,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match plan::parse(arguments)? {
         Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
+        Task::Call(calls) => runtime.block_on(typed::child(&calls)).map(|()| ExitCode::SUCCESS),
         Task::Measure(plan) => runtime.block_on(measure(&plan)),
     }
 }
@@ -50,7 +55,7 @@ async fn measure(plan: &Plan) -> Result<ExitCode> {
     std::fs::create_dir_all(&target)?;
     // Beside the build: a temporary directory is often memory, where a sync costs nothing.
     let directory = tempfile::tempdir_in(&target)?;
-    let report = parts(plan, directory.path()).await?;
+    let report = if plan.compile { built(&target, directory.path())? } else { parts(plan, directory.path()).await? };
     print!("{}", report.table());
     report.save(&target, plan.quick)?;
     Ok(if plan.strict && !report.all_met() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -61,12 +66,21 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     if plan.wants("writes") {
         writes::measure(plan, directory, &mut report).await?;
     }
+    if plan.wants("typed") {
+        typed::measure(plan, directory, &mut report).await?;
+    }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("sleepers") {
         sleepers::measure(plan, directory, &mut report).await?;
     }
+    Ok(report)
+}
+
+fn built(target: &Path, directory: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    compile::measure(target, directory, &mut report)?;
     Ok(report)
 }
 

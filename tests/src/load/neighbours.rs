@@ -7,6 +7,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
+use super::processor;
+
 /// Since when it is counted.
 pub(super) struct Neighbours(Ticks);
 
@@ -34,16 +36,12 @@ impl Ticks {
         Self::read(&fs::read_to_string("/proc/stat")?, &fs::read_to_string("/proc/self/stat")?)
     }
 
-    /// Of the first: user, nice, system, idle, iowait, irq, softirq, steal. Of the second: what comes after the
-    /// program's name, which may hold anything, beginning with the third field; the 14th and 15th are ours.
+    /// Of the first: user, nice, system, idle, iowait, irq, softirq, steal.
     fn read(machine: &str, process: &str) -> Result<Self> {
         let machine = machine.lines().next().context("an empty /proc/stat")?;
         let times: Vec<u64> = numbers(machine).take(8).collect();
-        let (_, fields) = process.rsplit_once(')').context("no name in /proc/self/stat")?;
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ours = fields.get(11..13).context("too few fields in /proc/self/stat")?;
         let idle = times.get(3..5).context("too few fields in /proc/stat")?;
-        Ok(Self { all: times.iter().sum(), idle: idle.iter().sum(), ours: numbers(&ours.join(" ")).sum() })
+        Ok(Self { all: times.iter().sum(), idle: idle.iter().sum(), ours: processor::ticks(process)?.iter().sum() })
     }
 
     fn share_since(self, before: Self) -> f64 {

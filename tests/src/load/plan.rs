@@ -4,11 +4,14 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Result, bail};
 
+use super::typed::Calls;
+
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|alarms|sleepers]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|alarms|sleepers] [--compile]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
-  --only     one part alone";
+  --only     one part alone
+  --compile  instead of all that: what the macros cost a build";
 
 /// What a process of this program is to do.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(super) enum Task {
     Measure(Plan),
     /// Open this file in a fresh process, say what that cost, and end.
     Open(PathBuf),
+    /// Make these calls in a fresh process, say what they cost, and end.
+    Call(Calls),
 }
 
 /// The numbers of one run.
@@ -25,10 +30,14 @@ pub(super) struct Plan {
     pub(super) quick: bool,
     pub(super) strict: bool,
     pub(super) only: Option<String>,
+    /// Whether builds are measured, and nothing else.
+    pub(super) compile: bool,
     /// How often the bare writer and the kernel are measured in turn.
     pub(super) rounds: usize,
     /// How long each of them is, each time.
     pub(super) span: Duration,
+    /// How many calls are made in a chain to see what each costs.
+    pub(super) calls: u64,
     pub(super) alarms: u32,
     /// The alarms are spread evenly over this.
     pub(super) alarms_over: Duration,
@@ -41,8 +50,10 @@ impl Plan {
             quick: false,
             strict: false,
             only: None,
+            compile: false,
             rounds: 15,
             span: Duration::from_millis(600),
+            calls: 200_000,
             alarms: 100_000,
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
@@ -53,8 +64,9 @@ impl Plan {
     fn quick(self) -> Self {
         Self {
             quick: true,
-            rounds: 7,
+            rounds: 5,
             span: Duration::from_millis(300),
+            calls: 20_000,
             alarms: 20_000,
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,
@@ -76,17 +88,24 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--quick", _) => plan = plan.quick(),
             ("--strict", plan) => plan.strict = true,
             ("--only", plan) => plan.only = Some(part(arguments.next())?),
+            ("--compile", plan) => plan.compile = true,
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
+            ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),
         }
     }
     Ok(Task::Measure(plan))
 }
 
+fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
+    let (whose, count) = (whose.unwrap_or_default().parse()?, count.unwrap_or_default().parse()?);
+    Ok(Task::Call(Calls { whose, count }))
+}
+
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
-        _ => bail!("`--only` takes writes, alarms or sleepers\n{USAGE}"),
+        Some("writes" | "typed" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
+        _ => bail!("`--only` takes writes, typed, alarms or sleepers\n{USAGE}"),
     }
 }
 

@@ -12,13 +12,13 @@ use anyhow::{Context, Result, ensure};
 use drystone_runtime::Millis;
 
 use super::{
-    bell::{Bell, Rung},
     births::Births,
     file,
     goal::{Bound, Goal},
     plan::Plan,
     report::{Line, Report},
 };
+use crate::bell::{Bell, Past};
 
 const MEMORY_MAX_MB: f64 = 200.0;
 const OPEN_MAX_S: f64 = 5.0;
@@ -30,10 +30,10 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     let path = directory.join("sleepers.db");
     let far = SystemTime::now().duration_since(UNIX_EPOCH)? + Duration::from_secs(FAR_DAYS * 86_400);
     let far = far.as_millis() as i64;
-    let definition = Bell::definition();
+    let definition = Bell::definition("load");
     let alarm = |nth: u32| Some(Millis(far + i64::from(nth)));
     let births =
-        Births { definition: &definition, count: plan.sleepers, state: Rung::default().encode(), alarm: &alarm };
+        Births { definition: &definition, count: plan.sleepers, state: Past::default().encode(), alarm: &alarm };
     file::make(&path, &births).await?;
     let cost = Cost::of_opening(&path)?;
     let note = format!("open {:.3} s, resident {:.1} MB", cost.open_s, cost.resident_mb);
@@ -63,7 +63,7 @@ impl Cost {
 /// In the fresh process: opens store and kernel and prints seconds and megabytes.
 pub(super) async fn child(path: &Path) -> Result<()> {
     let start = Instant::now();
-    let kernel = file::kernel(Arc::new(file::open(path)?), Bell::definition()).await?;
+    let kernel = file::kernel(Arc::new(file::open(path)?), Bell::definition("load")).await?;
     let open_s = start.elapsed().as_secs_f64();
     let at_once = resident_mb()?;
     // What the kernel does in the background after opening counts as well.

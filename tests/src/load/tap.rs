@@ -17,7 +17,7 @@ use drystone_runtime::{
 };
 use tokio::sync::Notify;
 
-use super::bell::Rung;
+use crate::bell::Past;
 
 /// The store, and how late each ring was.
 pub(super) struct Tap<S> {
@@ -59,9 +59,9 @@ impl<S: Store> Tap<S> {
     }
 }
 
-fn rung(write: &Write) -> Option<Rung> {
+fn rung(write: &Write) -> Option<Past> {
     let After::Entity(entity) = &write.after else { return None };
-    Rung::decode(&entity.state).filter(|rung| rung.times > 0)
+    Past::decode(&entity.state).filter(|past| past.rung > 0)
 }
 
 impl<S: Store> Store for Tap<S> {

@@ -9,16 +9,18 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::Result;
 
 use super::{
-    adder::{Adder, Adders},
+    adder::Adder,
     bare::{Bare, Direct},
     births::Births,
-    callers::{Callers, Writer},
+    callers::Callers,
     file,
     goal::{Bound, Goal},
+    kernels::Kernels,
     measured::Measured,
     plan::Plan,
     report::Report,
     rounds::Rounds,
+    subject::Subject,
     wal::Log,
 };
 
@@ -45,24 +47,8 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
 /// Those that are compared, each with a file of its own that was made alike.
 struct Subjects {
     bare: Subject<Bare>,
-    kernel: Subject<Adders>,
+    kernel: Subject<Kernels>,
     direct: (Direct, Log),
-}
-
-struct Subject<W> {
-    writer: Arc<W>,
-    log: Log,
-}
-
-impl<W: Writer> Subject<W> {
-    fn new(writer: W, path: &Path) -> Result<Self> {
-        Ok(Self { writer: Arc::new(writer), log: Log::of(path)? })
-    }
-
-    async fn round(&self, callers: Callers) -> Result<Measured> {
-        self.log.empty()?;
-        callers.drive(&self.writer).await
-    }
 }
 
 impl Subjects {
@@ -76,7 +62,7 @@ impl Subjects {
         let opened = file::kernel(Arc::new(file::open(&kernel)?), Adder::definition()).await?;
         Ok(Self {
             bare: Subject::new(Bare::start(&bare, Adder::state())?, &bare)?,
-            kernel: Subject::new(Adders::new(opened, KEYS), &kernel)?,
+            kernel: Subject::new(Kernels::adders(opened, KEYS), &kernel)?,
             direct: (Direct::open(&direct, Adder::state())?, Log::of(&direct)?),
         })
     }

@@ -1,0 +1,28 @@
+//! The continuous entity: it counts its ticks, of which every fifth fails at first.
+
+use drystone::{Context, primitive};
+use serde::{Deserialize, Serialize};
+
+/// The ticks that succeeded, by number.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Clock {
+    pub(super) ticks: Vec<u64>,
+    /// Ticks that were told of another number of successes than are counted here.
+    pub(super) astray: u64,
+}
+
+#[primitive(continuous, every = "10ms", first = "now", retry = "3ms")]
+impl Clock {
+    #[tick]
+    async fn tick(&mut self, cx: &Context) -> Result<(), String> {
+        let number = number(&cx.work_id()).ok_or("a tick has a number")?;
+        self.astray += u64::from(cx.run_count() != self.ticks.len() as u64);
+        self.ticks.push(number);
+        if number % 5 == 0 && cx.attempt() == 1 { Err("every fifth fails at first".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// The number in `clock-7f-tick/12`.
+fn number(work: &str) -> Option<u64> {
+    work.rsplit_once('/')?.1.parse().ok()
+}

@@ -1,0 +1,101 @@
+//! The judgement of the typed app: what was acknowledged, against committed states and dead letters.
+
+use super::{
+    super::{
+        op::{Op, Rule},
+        verdict::Verdict,
+    },
+    evidence::Evidence,
+};
+
+impl Evidence {
+    /// An item is in one batch that succeeded, or in one dead letter: in which, its rule says.
+    pub(in super::super) fn item(&self, op: Op, verdict: &mut Verdict) {
+        let times = |items: &Vec<u64>| items.iter().filter(|item| **item == op.0).count();
+        let flushed = self.flushed.get(&op.key()).map_or(0, times);
+        let dead: usize = self.dead.iter().map(times).sum();
+        verdict.once(op, "its pile or the dead letters", flushed + dead);
+        if op.rule() != Rule::Succeeds && flushed > 0 {
+            verdict.wrong.push(format!("the flush of {op:?} cannot succeed, and did"));
+        }
+    }
+
+    /// A note was armed once, and rang once.
+    pub(in super::super) fn note(&self, op: Op, verdict: &mut Verdict) {
+        let Some(note) = self.notes.get(&op.key()) else { return verdict.once(op, "its note", 0) };
+        verdict.once(op, "its note, armed", note.armed as usize);
+        verdict.once(op, "its note, rung", note.rung as usize);
+        if note.early > 0 {
+            verdict.wrong.push(format!("the note of {op:?} rang early"));
+        }
+    }
+
+    /// Batches die of what is in them alone, ticks are counted once, and nothing is there that nobody asked for.
+    pub(in super::super) fn health(&self, was_begun: impl Fn(Op) -> bool, verdict: &mut Verdict) {
+        verdict.wrong.extend(self.parked.iter().cloned());
+        for items in self.dead.iter().filter(|items| items.iter().all(|item| Op(*item).rule() == Rule::Succeeds)) {
+            verdict.wrong.push(format!("a batch is dead, and nothing in it is bad: {items:?}"));
+        }
+        for item in self.flushed.values().chain(&self.dead).flatten().filter(|item| !was_begun(Op(**item))) {
+            verdict.wrong.push(format!("nobody asked for the item {item}"));
+        }
+        self.ticks(verdict);
+    }
+
+    fn ticks(&self, verdict: &mut Verdict) {
+        let Some((clock, runs)) = &self.clock else { return };
+        let twice = clock.ticks.windows(2).filter(|pair| pair[0] >= pair[1]);
+        verdict.doubled.extend(twice.map(|pair| format!("tick {} came after tick {}", pair[1], pair[0])));
+        if clock.ticks.len() as u64 != *runs || clock.astray > 0 {
+            let (ticks, astray) = (clock.ticks.len(), clock.astray);
+            verdict
+                .wrong
+                .push(format!("{runs} runs are counted, {ticks} ticks are kept, {astray} were told otherwise"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{clock::Clock, note::Note},
+        *,
+    };
+
+    const ITEM: Op = Op(4);
+    const NOTE: Op = Op(5);
+
+    fn kept() -> Evidence {
+        let note = Note { armed: 1, rung: 1, ..Note::default() };
+        Evidence {
+            flushed: [(ITEM.key(), vec![ITEM.0])].into(),
+            notes: [(NOTE.key(), note)].into(),
+            clock: Some((Clock { ticks: vec![1, 2, 4], astray: 0 }, 3)),
+            ..Evidence::default()
+        }
+    }
+
+    fn judged(change: impl FnOnce(&mut Evidence)) -> String {
+        let (mut evidence, mut verdict) = (kept(), Verdict::default());
+        change(&mut evidence);
+        evidence.item(ITEM, &mut verdict);
+        evidence.note(NOTE, &mut verdict);
+        evidence.health(|op| op == ITEM || op.rule() != Rule::Succeeds, &mut verdict);
+        verdict.to_string().lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_promise_is_kept_lost_doubled_or_wrong() {
+        let bad = (0..1_000).map(Op).find(|op| op.rule() == Rule::Fails).unwrap().0;
+        assert_eq!(judged(|_| {}), "0 kills: 0 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.flushed.clear()), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.notes.clear()), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.dead.push(vec![bad, ITEM.0])), "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.dead.push(vec![bad])), "0 kills: 0 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.dead.push(vec![])), "0 kills: 0 lost, 0 doubled, 1 wrong");
+        assert_eq!(judged(|evidence| evidence.parked.push("pile".into())), "0 kills: 0 lost, 0 doubled, 1 wrong");
+        let clock = |ticks, runs| Some((Clock { ticks, astray: 0 }, runs));
+        assert_eq!(judged(|evidence| evidence.clock = clock(vec![1, 1], 2)), "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.clock = clock(vec![1, 2], 3)), "0 kills: 0 lost, 0 doubled, 1 wrong");
+    }
+}

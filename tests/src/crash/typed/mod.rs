@@ -1,0 +1,93 @@
+//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, in a file of their own.
+//!
+//! Each keeps in its committed state what it has done. Held against what children said, and against the dead letters, it
+//! shows whatever was lost or done twice.
+
+mod clock;
+mod evidence;
+mod judged;
+mod note;
+mod pile;
+mod rest;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use drystone::{CallError, Primitives, Runtime, Services};
+
+use self::{clock::Clock, note::Note, pile::Pile};
+pub(super) use self::{evidence::Evidence, rest::reach};
+use super::op::{Deed, Op};
+
+/// The one clock.
+const CLOCK: &str = "clock";
+
+#[derive(Primitives)]
+pub(super) struct App {
+    pile: Pile,
+    note: Note,
+    clock: Clock,
+}
+
+/// What becomes of a process in which a guilty flush runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It dies.
+    Dies,
+    /// The flush fails: the parent reads the file, and must outlive that.
+    Lives,
+}
+
+#[derive(Services)]
+struct Deps {
+    fate: Fate,
+}
+
+/// The file of the typed app, beside the kernel's.
+fn beside(file: &Path) -> PathBuf {
+    file.with_extension("typed.db")
+}
+
+/// Opens the app in a child, and starts its clock.
+pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
+    std::panic::set_hook(Box::new(quiet));
+    let runtime = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
+    runtime.client().clock(CLOCK).start(Clock::default()).await?;
+    Ok(runtime)
+}
+
+/// What a flush says when it panics as planned.
+const PLANNED: &str = "as planned";
+
+/// The hook of panics: those that are planned are not worth a line.
+fn quiet(panic: &std::panic::PanicHookInfo<'_>) {
+    if panic.payload_as_str() != Some(PLANNED) {
+        eprintln!("{panic}");
+    }
+}
+
+/// Asks until it is answered: the idempotency key makes that safe.
+pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
+    loop {
+        let retryable = match op.deed() {
+            Deed::Item => again(app.client().pile(op.key()).add(op.0).idempotency_key(op.once()).await)?,
+            _ => again(app.client().note(op.key()).arm(op.alarm_ms()).idempotency_key(op.once()).await)?,
+        };
+        if !retryable {
+            return Ok(());
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether it is to be asked again.
+fn again<T, E>(answer: Result<T, CallError<E>>) -> Result<bool>
+where
+    CallError<E>: std::error::Error + Send + Sync + 'static,
+{
+    match answer {
+        Ok(_) => Ok(false),
+        Err(error) if error.is_retryable() => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}

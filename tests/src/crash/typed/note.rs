@@ -1,0 +1,35 @@
+//! The object: armed by one operation, its alarm rings once, not before its time.
+
+use std::time::Duration;
+
+use drystone::{Context, Never, Timestamp, primitive};
+use serde::{Deserialize, Serialize};
+
+/// What a note has been through.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub(super) armed: u64,
+    pub(super) rung: u64,
+    /// How often of those before its time.
+    pub(super) early: u64,
+    pub(super) due: Timestamp,
+}
+
+#[primitive(object)]
+impl Note {
+    /// Rings after so long.
+    async fn arm(&mut self, millis: u64, cx: &Context) {
+        let span = Duration::from_millis(millis);
+        self.armed += 1;
+        self.due = cx.now().after(span);
+        cx.alarm_in(span);
+    }
+
+    #[alarm]
+    async fn ring(&mut self, cx: &Context) -> Result<(), Never> {
+        self.rung += 1;
+        self.early += u64::from(cx.now() < self.due);
+        cx.emit("note.rung", &());
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! The buffer: small batches, of which some fail, some panic, and one kills the process.
+
+use drystone::{Batch, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::op::{Op, Rule},
+    Fate, PLANNED,
+};
+
+/// The items of all batches that succeeded.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pile {
+    pub(super) flushed: Vec<u64>,
+}
+
+#[primitive(buffer, max_items = 4, max_wait = "15ms", max_attempts = 2, backoff = "3ms")]
+impl Pile {
+    #[flush]
+    async fn flush(&mut self, batch: Batch<u64>, fate: &Fate) -> Result<(), String> {
+        // Before it fails, so that a state that outlives its failure shows.
+        self.flushed.extend(&batch.items);
+        match batch.items.iter().map(|item| Op(*item).rule()).max() {
+            Some(Rule::Kills) if *fate == Fate::Dies => std::process::abort(),
+            Some(Rule::Panics) => panic!("{PLANNED}"),
+            Some(Rule::Kills | Rule::Fails) => Err(PLANNED.to_owned()),
+            Some(Rule::Succeeds) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Calls in a chain, one after another on the memory store: in a process that does nothing else.
+
+use std::{str::FromStr, sync::Arc};
+
+use anyhow::{Error, Result, bail};
+use drystone::Runtime;
+use drystone_runtime::{Definition, Driver, Kernel, driver::TokioDriver, store::Memory};
+
+use super::{
+    super::{adder::Adder, callers::Writer, file, kernels::Kernels, processor},
+    App,
+    appender::{self, Appender},
+    cell::Cells,
+    inbox::Inboxes,
+};
+
+/// Calls before it is counted: what is bound and allocated once is not a part of it.
+const WARM_UP: u64 = 200;
+
+/// Who is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Whose {
+    Adder,
+    Cell,
+    Appender,
+    Inbox,
+}
+
+impl Whose {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Adder => "adder",
+            Self::Cell => "cell",
+            Self::Appender => "appender",
+            Self::Inbox => "inbox",
+        }
+    }
+}
+
+impl FromStr for Whose {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let all = [Self::Adder, Self::Cell, Self::Appender, Self::Inbox];
+        let Some(whose) = all.into_iter().find(|whose| whose.word() == word) else {
+            bail!("nobody is called `{word}`");
+        };
+        Ok(whose)
+    }
+}
+
+/// So many calls of one of them.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Calls {
+    pub(in super::super) whose: Whose,
+    pub(in super::super) count: u64,
+}
+
+/// Makes the calls and prints the processor time that they took in our own code, in microseconds.
+pub(in super::super) async fn child(calls: &Calls) -> Result<()> {
+    let micros = match calls.whose {
+        Whose::Adder => chain(&Kernels::adders(kernel(Adder::definition()).await?, 1), calls.count).await,
+        Whose::Appender => {
+            let kernel = kernel(Appender::definition()).await?;
+            chain(&Kernels::new(kernel, "appender", 1, appender::item()), calls.count).await
+        }
+        Whose::Cell => chain(&Cells::new(Runtime::memory().start::<App>().await?.client(), 1), calls.count).await,
+        Whose::Inbox => chain(&Inboxes::new(Runtime::memory().start::<App>().await?.client(), 1), calls.count).await,
+    };
+    println!("{}", micros?);
+    Ok(())
+}
+
+async fn kernel(definition: Definition) -> Result<Kernel> {
+    let driver = TokioDriver::new()?;
+    file::kernel(Arc::new(Memory::new(move || driver.now(), 1)), definition).await
+}
+
+async fn chain(writer: &impl Writer, count: u64) -> Result<u128> {
+    for _ in 0..WARM_UP {
+        writer.write(0).await?;
+    }
+    let before = processor::user_time()?;
+    for _ in 0..count {
+        writer.write(0).await?;
+    }
+    Ok(processor::user_time()?.saturating_sub(before).as_micros())
+}

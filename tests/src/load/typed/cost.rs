@@ -1,0 +1,76 @@
+//! What a call costs beside the disk: processor time, and instructions where they can be counted.
+//!
+//! A ratio on a file hides a typed path that grows slower behind a sync. So a chain of calls is made on the memory store,
+//! in a process of its own, and its user time is taken from the system: ticks of 10 ms over thousands of calls. Time moves
+//! with the machine's clock and caches; instructions hardly do. They are counted by valgrind, which needs neither leave nor
+//! a counter of the processor (virtual machines have none), as the difference of two chains, so that the start of the
+//! program falls out.
+
+use std::{
+    env,
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{
+    super::{
+        plan::Plan,
+        report::{Line, Report},
+    },
+    calls::Whose,
+};
+
+/// The lengths of the two chains whose difference is counted.
+const COUNTED: [u64; 2] = [500, 1_500];
+
+pub(super) fn measure(plan: &Plan, report: &mut Report) -> Result<()> {
+    for (what, typed, by_hand) in
+        [("typed call", Whose::Cell, Whose::Adder), ("typed add", Whose::Inbox, Whose::Appender)]
+    {
+        let times = [micros(typed, plan.calls)?, micros(by_hand, plan.calls)?];
+        report.line(line(format!("user CPU per {what}"), times, "µs"));
+        if let (false, Some(typed), Some(by_hand)) = (plan.quick, instructions(typed)?, instructions(by_hand)?) {
+            report.line(line(format!("instructions per {what}"), [typed, by_hand], "thousand"));
+        }
+    }
+    Ok(())
+}
+
+fn line(what: String, [typed, by_hand]: [f64; 2], unit: &str) -> Line {
+    let note = format!("{typed:.1} {unit} (kernel's own: {by_hand:.1} {unit})");
+    Line { what, note, ..Line::default() }
+}
+
+/// Microseconds of user time per call.
+fn micros(whose: Whose, count: u64) -> Result<f64> {
+    let output = finished(Command::new(env::current_exe()?).args(["--calls", whose.word(), &count.to_string()]))?;
+    let micros: f64 = String::from_utf8(output.stdout)?.trim().parse()?;
+    Ok(micros / count as f64)
+}
+
+/// Thousands of instructions per call; `None` without valgrind.
+fn instructions(whose: Whose) -> Result<Option<f64>> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let [few, many] = COUNTED;
+    let counted = collected(whose, many)?.saturating_sub(collected(whose, few)?);
+    Ok(Some(counted as f64 / (many - few) as f64 / 1e3))
+}
+
+/// Instructions of a whole process: callgrind ends with `Collected : 123`.
+fn collected(whose: Whose, count: u64) -> Result<u64> {
+    let options = ["--tool=callgrind", "--callgrind-out-file=/dev/null"];
+    let mut command = Command::new("valgrind");
+    command.args(options).arg(env::current_exe()?).args(["--calls", whose.word(), &count.to_string()]);
+    let said = String::from_utf8(finished(&mut command)?.stderr)?;
+    let number = said.lines().find_map(|line| line.split_once("Collected : ")).context("valgrind counted nothing")?.1;
+    Ok(number.trim().parse()?)
+}
+
+fn finished(command: &mut Command) -> Result<Output> {
+    let output = command.output()?;
+    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(output)
+}
