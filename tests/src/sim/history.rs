@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use drystone_runtime::{Call, kernel::Wait};
 
 use super::{
@@ -120,6 +121,7 @@ async fn rest(world: &Arc<World>) -> bool {
         }
         world.executor.sleep(Duration::from_millis(100)).await;
         empty_lines(world).await;
+        stop_ticks(world).await;
         quiet = if at_rest(world) { quiet + 1 } else { 0 };
     }
     true
@@ -163,9 +165,28 @@ async fn empty_lines(world: &Arc<World>) {
     }
 }
 
+/// What is done again and again never comes to rest by itself.
+async fn stop_ticks(world: &Arc<World>) {
+    if world.clients_left() > 0 {
+        return;
+    }
+    for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_continuous()) {
+        let Some(entity) = world.witness.entity(number).filter(|entity| entity.status.word == "running") else {
+            continue;
+        };
+        for process in 0..world.processes.count() {
+            let call = Call::new(entity.definition.clone(), member.key.key.clone(), "stop", Bytes::from_static(b"[]"));
+            let span = world.calls.asks(world, number, "stop", 0);
+            let answer = Processes::call(world, process, call.deadline(Duration::from_secs(1)), |_| {}).await;
+            world.calls.answered(world, span, answer.ok());
+        }
+    }
+}
+
 async fn finish(world: &Arc<World>) {
     let explained = explain(world).await;
     check::finish(world);
+    check::readable(world).await;
     for why in explained {
         let stuck = why.ends_with(&Wait::Stuck.to_string());
         world.chronicle.check(!stuck, Class::Stuck, "R7", || why);

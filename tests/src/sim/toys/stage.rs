@@ -65,7 +65,7 @@ impl Stage {
         let _running = self.world.ledger.enter(&self, &cx, &work);
         match self.fate(self.number(&cx), &cx.work, cx.attempt) {
             Fate::Well(span) => {
-                self.pause(&cx, span).await;
+                self.pause(span, || cx.heartbeat()).await;
                 self.world.ledger.ends(&self, &cx);
                 end()
             }
@@ -76,6 +76,19 @@ impl Stage {
                 self.kill("work");
                 pending().await
             }
+        }
+    }
+
+    /// Meets a fate, as an author's code does.
+    pub async fn meet(&self, fate: Fate, alive: impl Fn()) -> Result<(), String> {
+        match fate {
+            Fate::Well(span) => {
+                self.pause(span, alive).await;
+                Ok(())
+            }
+            Fate::Fails => Err("as drawn".to_owned()),
+            Fate::Panics => on_purpose("as drawn"),
+            Fate::Hangs | Fate::Kills => pending().await,
         }
     }
 
@@ -128,11 +141,11 @@ impl Stage {
         self.world.cast.number(&cx.key).expect("only the cast is run")
     }
 
-    async fn pause(&self, cx: &Cx, span: Duration) {
+    async fn pause(&self, span: Duration, alive: impl Fn()) {
         let until = self.world.executor.monotonic() + span;
         while self.world.executor.monotonic() < until {
             self.world.executor.sleep(Duration::from_millis(20).min(span)).await;
-            cx.heartbeat();
+            alive();
         }
     }
 }
