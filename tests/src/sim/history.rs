@@ -119,7 +119,8 @@ async fn rest(world: &Arc<World>) -> bool {
             stuck(world).await;
             return false;
         }
-        world.executor.sleep(Duration::from_millis(100)).await;
+        // Not in step with anything: what is done five times a second would be under way at every look.
+        world.executor.sleep(Duration::from_millis(97)).await;
         empty_lines(world).await;
         stop_ticks(world).await;
         quiet = if at_rest(world) { quiet + 1 } else { 0 };
@@ -141,6 +142,12 @@ async fn stuck(world: &Arc<World>) {
         if world.processes.kernel(number).is_none() {
             why.push(format!("k{number} does not open"));
         }
+    }
+    if !world.weather.is_still() {
+        why.push("a call of the store is under way".to_owned());
+    }
+    if world.clients_left() > 0 {
+        why.push(format!("{} callers are not done", world.clients_left()));
     }
     why.extend(explained);
     for why in why {
@@ -178,6 +185,7 @@ async fn stop_ticks(world: &Arc<World>) {
             let call = Call::new(entity.definition.clone(), member.key.key.clone(), "stop", Bytes::from_static(b"[]"));
             let span = world.calls.asks(world, number, "stop", 0);
             let answer = Processes::call(world, process, call.deadline(Duration::from_secs(1)), |_| {}).await;
+            world.chronicle.note(|| format!("the director stops {} in k{process} -> {answer:?}", member.key));
             world.calls.answered(world, span, answer.ok());
         }
     }

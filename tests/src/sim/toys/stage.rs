@@ -6,7 +6,7 @@ use bytes::Bytes;
 use drystone_runtime::{Cx, Entity, Outcome, Work, WorkId, stable_hash};
 
 use crate::sim::{
-    cast::Number,
+    cast::{Number, Role},
     chance::{Chance, mix},
     chronicle::Class,
     executor::Group,
@@ -56,6 +56,8 @@ impl Stage {
             0..6 => well,
             6 | 7 => Fate::Fails,
             8 => Fate::Panics,
+            // An object's alarm has no time limit: it would hang for ever.
+            _ if self.world.cast.member(number).role == Role::Bell => Fate::Fails,
             _ => Fate::Hangs,
         }
     }
