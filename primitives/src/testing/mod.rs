@@ -83,6 +83,10 @@ mod sleep;
 mod store;
 mod world;
 
+use drystone_runtime::Registry;
+
+use crate::{App, Error};
+
 pub use clock::Clock;
 pub use driver::WorldDriver;
 pub use drystone_runtime::driver::block_on;
@@ -93,3 +97,8 @@ pub(crate) use relay::Relay;
 pub use setup::Setup;
 pub use store::{Fault, Moment};
 pub use world::World;
+
+/// The definitions of an app with these services, for a kernel that somebody else runs: the dead letters are among them.
+pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
+    crate::app::registry::<D, A>(services, true)
+}

@@ -262,7 +262,7 @@ impl Body {
     fn rang(&mut self, ring: Ring, at: &Shared, out: &mut Effects) {
         match ring {
             Ring::Again => {}
-            Ring::TimedOut(run) => self.give_up(run, crate::Outcome::TimedOut),
+            Ring::TimedOut(run) => self.check_timeout(run, at, out),
             Ring::Silent(run) => self.check_silence(run, at, out),
             Ring::Probation => self.end_probation(at, out),
         }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Needed, Outcome, Parked, Version, Work, driver::Handle,
-    planted::Bug,
+    model::Sign, planted::Bug,
 };
 
 /// A piece of work that is running. Dropping it drops the code.
@@ -29,6 +29,7 @@ pub(crate) struct Running {
     pub(crate) run: u64,
     pub(crate) work: Work,
     pub(crate) origin: Origin,
+    since: Duration,
     pulse: Arc<Pulse>,
     _task: Handle,
     _place: Place,
@@ -59,13 +60,40 @@ pub(crate) struct Pulse {
     last: AtomicU64,
     /// Since when it is in one poll, in milliseconds plus one; zero between polls.
     polling_since: AtomicU64,
+    /// Since when it waits for rows, in milliseconds plus one; zero if it does not.
+    reading_since: AtomicU64,
+    /// How long it has waited for rows before, in milliseconds.
+    read_ms: AtomicU64,
 }
 
 impl Pulse {
     fn new(key: Key, work: Work, driver: &dyn Driver) -> Self {
-        let pulse = Self { key, work, last: AtomicU64::new(0), polling_since: AtomicU64::new(0) };
+        let (last, polling_since, reading_since, read_ms) = Default::default();
+        let pulse = Self { key, work, last, polling_since, reading_since, read_ms };
         pulse.beat(driver);
         pulse
+    }
+
+    fn shows(&self, sign: Sign, driver: &dyn Driver) {
+        self.beat(driver);
+        let now = driver.monotonic().as_millis() as u64 + 1;
+        match sign {
+            Sign::Alive => {}
+            Sign::Reads => self.reading_since.store(now, Ordering::Relaxed),
+            Sign::HasRead => {
+                let since = self.reading_since.swap(0, Ordering::Relaxed);
+                self.read_ms.fetch_add(now.saturating_sub(since), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How long it has waited for rows in all.
+    fn has_read_for(&self, monotonic: Duration) -> Duration {
+        let reading = match self.reading_since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => (monotonic.as_millis() as u64 + 1).saturating_sub(since),
+        };
+        Duration::from_millis(self.read_ms.load(Ordering::Relaxed) + reading)
     }
 
     fn beat(&self, driver: &dyn Driver) {
@@ -256,7 +284,7 @@ impl Body {
         out.started += 1;
         at.watch(run, &pulse);
         let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
-        self.running.push(Running { run, work, origin, pulse, _task: task, _place: place });
+        self.running.push(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
     }
 
     fn no_place(&mut self, origin: Origin, out: &mut Effects) {
@@ -334,6 +362,19 @@ impl Body {
         }
     }
 
+    /// The time for an attempt is up, unless the store has taken some of it: that is not the code's.
+    pub(crate) fn check_timeout(&mut self, run: u64, at: &Shared, out: &mut Effects) {
+        let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
+        let Some(limit) = running.work.timeout else { return };
+        let now = at.driver.monotonic();
+        let until = running.since + limit + running.pulse.has_read_for(now);
+        if now >= until {
+            self.give_up(run, Outcome::TimedOut);
+        } else {
+            out.timers.push((until, Ring::TimedOut(run)));
+        }
+    }
+
     pub(crate) fn check_silence(&mut self, run: u64, at: &Shared, out: &mut Effects) {
         let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
         let Some(limit) = running.work.silence else { return };
@@ -367,7 +408,7 @@ impl Body {
             fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
             door: at.door(),
             chain,
-            pulse: Arc::new(move || beating.beat(&*driver)),
+            pulse: Arc::new(move |sign| beating.shows(sign, &*driver)),
         };
         (cx, pulse)
     }

@@ -105,20 +105,36 @@ pub struct Cx {
     pub fence: Version,
     pub(crate) door: Arc<dyn Door>,
     pub(crate) chain: Arc<[Key]>,
-    pub(crate) pulse: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) pulse: Arc<dyn Fn(Sign) + Send + Sync>,
+}
+
+/// A sign of life of code that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sign {
+    /// It says so.
+    Alive,
+    /// It waits for rows from now on: that time is the store's, not its own.
+    Reads,
+    /// It has them.
+    HasRead,
 }
 
 impl Cx {
     /// Says that the code is alive: silence is counted from here (W10).
     pub fn heartbeat(&self) {
-        (self.pulse)();
+        (self.pulse)(Sign::Alive);
     }
 
     /// Rows of this entity, or of a lane that was held (`range.of`), as they are in the store: for work whose input is
     /// too long for its record.
     pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
         match range.of.or(self.id) {
-            Some(entity) => self.door.rows(entity, range).await,
+            Some(entity) => {
+                (self.pulse)(Sign::Reads);
+                let rows = self.door.rows(entity, range).await;
+                (self.pulse)(Sign::HasRead);
+                rows
+            }
             None => Ok(Vec::new()),
         }
     }

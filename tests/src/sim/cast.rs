@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use drystone_runtime::{Key, Name, Partition};
 
-use super::swarm::{PARTITIONS, Traffic};
+use super::{
+    authors::LETTERS,
+    swarm::{PARTITIONS, Traffic},
+};
 
 /// The one space of the simulated app.
 pub const SPACE: Name = Name::new("app");
@@ -31,6 +34,20 @@ pub enum Role {
     Nobody,
     /// Where dead letters go.
     Letters,
+    /// A continuous primitive at a fixed rate.
+    Pulse,
+    /// A continuous primitive with a fixed delay, and an `#[apply]`.
+    Drip,
+    /// A buffer.
+    Basket,
+    /// A buffer in strict order.
+    Strict,
+    /// A buffer with a `#[reduce]`.
+    Heap,
+    /// An object with an alarm.
+    Bell,
+    /// Where the primitives' dead letters go.
+    Box,
 }
 
 impl Role {
@@ -45,7 +62,24 @@ impl Role {
             Self::Line => "line",
             Self::Caller => "caller",
             Self::Letters => "letters",
+            Self::Pulse => "pulse",
+            Self::Drip => "drip",
+            Self::Basket => "basket",
+            Self::Strict => "strict",
+            Self::Heap => "heap",
+            Self::Bell => "bell",
+            Self::Box => "drystone:dead_letters",
         })
+    }
+
+    /// Whether it is a continuous primitive.
+    pub fn is_continuous(self) -> bool {
+        matches!(self, Self::Pulse | Self::Drip)
+    }
+
+    /// Whether it is a buffer.
+    pub fn is_buffer(self) -> bool {
+        matches!(self, Self::Basket | Self::Strict | Self::Heap)
     }
 }
 
@@ -82,6 +116,13 @@ impl Cast {
             (Role::Caller, traffic.callers),
             (Role::Doomed, usize::from(traffic.doom && traffic.relays > 0)),
             (Role::Nobody, usize::from(traffic.poison && traffic.relays > 0)),
+            (Role::Pulse, traffic.pulses),
+            (Role::Drip, traffic.drips),
+            (Role::Basket, traffic.baskets),
+            (Role::Strict, traffic.stricts),
+            (Role::Heap, traffic.heaps),
+            (Role::Bell, traffic.bells),
+            (Role::Box, usize::from(traffic.baskets + traffic.stricts + traffic.heaps > 0)),
         ] {
             (0..count).for_each(|index| cast.add(role, index));
         }
@@ -114,8 +155,8 @@ impl Cast {
     }
 
     fn add(&mut self, role: Role, index: usize) {
-        let text = format!("{role:?}-{index}").to_lowercase();
-        let key = Key { space: SPACE, key: Bytes::from(text) };
+        let text = || format!("{role:?}-{index}").to_lowercase();
+        let key = if role == Role::Box { LETTERS } else { Key { space: SPACE, key: Bytes::from(text()) } };
         let partition = key.partition(PARTITIONS);
         self.0.push(Member { role, key, partition });
     }

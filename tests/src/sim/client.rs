@@ -4,6 +4,7 @@
 mod ask;
 mod asking;
 mod deeds;
+mod primitives;
 
 use std::{sync::Arc, time::Duration};
 
@@ -66,6 +67,7 @@ impl Client {
             Role::Ticker => Ask::tick(self, member),
             Role::Worker => Ask::work(self, member),
             Role::Doomed | Role::Nobody | Role::Letters => return,
+            role => return self.primitive(member, role).await,
         };
         self.tell(ask).await;
     }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use drystone_runtime::{Call, kernel::Wait};
 
 use super::{
@@ -118,8 +119,10 @@ async fn rest(world: &Arc<World>) -> bool {
             stuck(world).await;
             return false;
         }
-        world.executor.sleep(Duration::from_millis(100)).await;
+        // Not in step with anything: what is done five times a second would be under way at every look.
+        world.executor.sleep(Duration::from_millis(97)).await;
         empty_lines(world).await;
+        stop_ticks(world).await;
         quiet = if at_rest(world) { quiet + 1 } else { 0 };
     }
     true
@@ -139,6 +142,12 @@ async fn stuck(world: &Arc<World>) {
         if world.processes.kernel(number).is_none() {
             why.push(format!("k{number} does not open"));
         }
+    }
+    if !world.weather.is_still() {
+        why.push("a call of the store is under way".to_owned());
+    }
+    if world.clients_left() > 0 {
+        why.push(format!("{} callers are not done", world.clients_left()));
     }
     why.extend(explained);
     for why in why {
@@ -163,9 +172,29 @@ async fn empty_lines(world: &Arc<World>) {
     }
 }
 
+/// What is done again and again never comes to rest by itself.
+async fn stop_ticks(world: &Arc<World>) {
+    if world.clients_left() > 0 {
+        return;
+    }
+    for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_continuous()) {
+        let Some(entity) = world.witness.entity(number).filter(|entity| entity.status.word == "running") else {
+            continue;
+        };
+        for process in 0..world.processes.count() {
+            let call = Call::new(entity.definition.clone(), member.key.key.clone(), "stop", Bytes::from_static(b"[]"));
+            let span = world.calls.asks(world, number, "stop", 0);
+            let answer = Processes::call(world, process, call.deadline(Duration::from_secs(1)), |_| {}).await;
+            world.chronicle.note(|| format!("the director stops {} in k{process} -> {answer:?}", member.key));
+            world.calls.answered(world, span, answer.ok());
+        }
+    }
+}
+
 async fn finish(world: &Arc<World>) {
     let explained = explain(world).await;
     check::finish(world);
+    check::readable(world).await;
     for why in explained {
         let stuck = why.ends_with(&Wait::Stuck.to_string());
         world.chronicle.check(!stuck, Class::Stuck, "R7", || why);

@@ -66,6 +66,14 @@ impl Ledger {
         Entered { number, running: self.running.clone() }
     }
 
+    /// Whether this piece of this entity's work is in its code, in this process.
+    pub fn runs(&self, stage: &Stage, key: &Key, work: &str) -> bool {
+        let executor = &stage.world.executor;
+        let counts = |task: Option<TaskId>| task.is_some_and(|task| executor.running(task));
+        let is_it = |one: &Running| one.process == stage.process && one.key == *key && one.work == work;
+        lock(&self.running).iter().any(|one| is_it(one) && counts(one.task))
+    }
+
     /// Code ended: after it was dropped, if its task was stopped before its last poll.
     pub fn ends(&self, stage: &Stage, cx: &Cx) {
         let executor = &stage.world.executor;

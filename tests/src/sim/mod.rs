@@ -2,11 +2,12 @@
 //!
 //! A history is a world of tasks on one thread. Processes are groups of tasks that are killed and frozen; time is
 //! virtual; the store is the reference in memory, with a witness over it that checks every write, and a faulty
-//! store per process over that. Toys ([`toys`]) record what they are told; callers record what they are
+//! store per process over that. Toys ([`toys`]) and primitives ([`authors`]) record what they are told; callers record what they are
 //! answered; the checkers ([`check`]) compare the two.
 //!
 //! Not here: real threads, blocking, fsync. `cargo crash` and the store's own tests have those.
 
+pub mod authors;
 pub mod cast;
 pub mod chance;
 pub mod check;

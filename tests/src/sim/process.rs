@@ -10,11 +10,12 @@ use drystone_runtime::{Call, Error, Kernel, kernel::Report};
 use tokio::sync::oneshot;
 
 use super::{
+    authors::registry,
     chronicle::{Class, lock},
     driver::VirtualDriver,
     executor::Group,
     faulty::FaultyStore,
-    toys::{Stage, registry},
+    toys::Stage,
     world::World,
 };
 

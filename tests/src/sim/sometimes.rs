@@ -42,9 +42,17 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a call reached others through one",
     "an idempotency key was used for something else",
     "a message was there before its sender's answer",
+    "a tick was tried again",
+    "a tick was given up",
+    "a tick was stopped in flight",
+    "a tick was asked for during another",
+    "a batch was flushed again",
+    "a batch became a dead letter",
+    "a dead batch was flushed after all",
+    "a buffer was cleared during a flush",
 ];
 
-const PATH_COUNT: usize = 40;
+const PATH_COUNT: usize = 48;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

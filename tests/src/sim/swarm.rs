@@ -76,7 +76,21 @@ pub struct Traffic {
     pub lines: usize,
     /// Callers.
     pub callers: usize,
-    /// Counters are destroyed now and then.
+    /// Pulses.
+    pub pulses: usize,
+    /// Drips.
+    pub drips: usize,
+    /// Baskets.
+    pub baskets: usize,
+    /// Strict baskets.
+    pub stricts: usize,
+    /// Heaps.
+    pub heaps: usize,
+    /// Bells.
+    pub bells: usize,
+    /// Buffers are cleared now and then.
+    pub clears: bool,
+    /// Counters and primitives are destroyed now and then.
     pub destroys: bool,
     /// Some messages can never be taken.
     pub poison: bool,
@@ -223,6 +237,13 @@ impl Traffic {
             workers: some(chance, 3),
             lines: some(chance, 1),
             callers: some(chance, 3),
+            pulses: few(chance),
+            drips: few(chance),
+            baskets: few(chance),
+            stricts: few(chance),
+            heaps: few(chance),
+            bells: few(chance),
+            clears: chance.permille(300),
             destroys: chance.coin(),
             poison: chance.coin(),
             failing: chance.coin(),
@@ -277,6 +298,11 @@ impl Blows {
             jump_ms: [100, 2_000, 3_600_000][some(3).saturating_sub(1) as usize],
         }
     }
+}
+
+/// One, in a third of all histories: a buffer needs many calls to show anything.
+fn few(chance: &mut Chance) -> usize {
+    usize::from(chance.permille(330))
 }
 
 fn some(chance: &mut Chance, most: u64) -> usize {

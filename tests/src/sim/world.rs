@@ -8,9 +8,10 @@ use std::sync::{
 use drystone_runtime::{Store, store::Memory};
 
 use super::{
+    authors::Recorder,
     cast::{Cast, Number, Role},
     chance::Chance,
-    check::{Counters, Takes},
+    check::{Calls, Counters, Takes},
     chronicle::{Chronicle, lock},
     executor::{Executor, Group},
     ledger::Ledger,
@@ -38,6 +39,10 @@ pub struct World {
     pub ledger: Ledger,
     /// Calls to counters.
     pub counters: Counters,
+    /// Calls to primitives.
+    pub calls: Calls,
+    /// What authors' code was given.
+    pub recorder: Recorder,
     /// Calls that were answered.
     pub takes: Takes,
     /// The processes.
@@ -71,6 +76,8 @@ impl World {
             witness,
             ledger: Ledger::default(),
             counters: Counters::default(),
+            calls: Calls::default(),
+            recorder: Recorder::default(),
             takes: Takes::default(),
             processes: Processes::default(),
             weather: Weather::default(),

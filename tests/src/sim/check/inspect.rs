@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
+    authors::{Bell, Flushes, Ticked, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
@@ -28,7 +29,10 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Worker => inspection.worker(),
         Role::Letters => inspection.letters(),
         Role::Line => inspection.line(),
-        Role::Nobody => {}
+        Role::Pulse | Role::Drip => inspection.ticked(),
+        Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
+        Role::Bell => inspection.bell(),
+        Role::Nobody | Role::Box => {}
     }
 }
 
@@ -135,6 +139,42 @@ impl Inspection<'_> {
         if was.open() && !is.open() && is.asked.len() > was.asked.len() {
             self.chronicle.sometimes("a piece of work was stopped");
         }
+    }
+
+    /// The author's struct and the kind's record are one commit: each success is in both, once (C4, C6).
+    fn ticked(&self) {
+        let was = self.before.map(heads::state::<Ticked>).unwrap_or_default().ticks;
+        let is = heads::state::<Ticked>(self.after).ticks;
+        self.check(is.starts_with(&was), Class::Lost, "C6", || format!("had the ticks {was:?} and has {is:?}"));
+        self.check(is.is_sorted_by(|one, next| one < next), Class::Doubled, "C6", || format!("has the ticks {is:?}"));
+        let record: Option<Ticking> = heads::record(&self.after.head);
+        let runs = record.map(|record| record.runs);
+        self.check(runs == Some(is.len() as u64), Class::Lost, "C4", || format!("counts {runs:?} runs of {is:?}"));
+    }
+
+    fn flushed(&self) {
+        let was = self.before.map(heads::state::<Flushes>).unwrap_or_default().flushed;
+        let is = heads::state::<Flushes>(self.after).flushed;
+        self.check(is.starts_with(&was), Class::Lost, "B4", || format!("had flushed {was:?} and has {is:?}"));
+        if is.iter().skip(was.len()).any(|flush| flush.is_replayed) {
+            self.chronicle.sometimes("a dead batch was flushed after all");
+        }
+        let items: Vec<_> = is.iter().flat_map(|flush| flush.items.iter().copied()).collect();
+        self.unique("B4", &items);
+        let own: Vec<_> = is.iter().filter(|flush| !flush.is_replayed).map(|flush| flush.number).collect();
+        let ordered = self.role != Role::Strict || own.is_sorted();
+        self.check(ordered, Class::Broken, "B5", || format!("has flushed in the order {own:?}"));
+    }
+
+    /// E5, E7: what code did that failed is not there, neither its state nor its alarm.
+    fn bell(&self) {
+        let is = heads::state::<Bell>(self.after);
+        self.unique("E12", &is.asked);
+        self.unique("A2", &[is.rung.clone(), is.replaced.clone()].concat());
+        let ends = is.rung.len() + is.replaced.len() + usize::from(is.armed.is_some());
+        self.check(ends == is.asked.len(), Class::Lost, "E5", || format!("is {is:?}"));
+        let alarmed = self.after.alarm.is_some() || is.armed.is_none() || self.after.status.word == "error";
+        self.check(alarmed, Class::Lost, "E7", || format!("is {is:?} and has no alarm"));
     }
 
     fn line(&self) {

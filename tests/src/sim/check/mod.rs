@@ -2,16 +2,26 @@
 //!
 //! [`inspect`] sees each write when it becomes durable; [`finish`] sees the whole history when all is quiet.
 
+mod buffers;
+mod calls;
 mod counters;
 mod inspect;
+mod items;
+mod letters;
 mod messages;
 mod rest;
 mod takes;
+mod ticks;
+mod turned;
 
+pub use buffers::inspect_buffer;
+pub use calls::{Calls, Span};
 pub use counters::{Answer, Asked, Counters};
 pub use inspect::inspect;
+pub use letters::readable;
 pub use rest::unfinished;
 pub use takes::Takes;
+pub use turned::turned;
 
 use super::world::World;
 
@@ -20,5 +30,7 @@ pub fn finish(world: &World) {
     counters::finish(world);
     messages::finish(world);
     takes::finish(world);
+    items::finish(world);
+    ticks::finish(world);
     rest::finish(world);
 }

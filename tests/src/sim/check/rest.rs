@@ -3,6 +3,10 @@
 use drystone_runtime::Entity;
 
 use crate::sim::{
+    authors::{
+        Bell,
+        heads::{self, Buffering},
+    },
     cast::{Member, Role},
     chronicle::Class,
     toys::{Alarms, Job, Queue, codec::Record},
@@ -28,7 +32,8 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if entity.parked.is_some() {
         return None;
     }
-    if let Some(at) = entity.alarm {
+    // The dead letters expire some day.
+    if let Some(at) = entity.alarm.filter(|_| member.role != Role::Box) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
     if entity.active {
@@ -54,6 +59,15 @@ pub(super) fn finish(world: &World) {
             Role::Worker => {
                 let job = Job::decode(&entity.head).unwrap_or_default();
                 job.open().then(|| format!("pieces left: {:?}", job.pieces))
+            }
+            Role::Bell => {
+                let armed = heads::state::<Bell>(entity).armed.filter(|_| entity.status.word != "error");
+                armed.map(|armed| format!("{armed:?} has not rung"))
+            }
+            role if role.is_buffer() => {
+                let record = heads::record::<Buffering>(&entity.head);
+                let left = record.is_none_or(|record| record.open.count > 0 || !record.closed.is_empty());
+                left.then(|| "items are left".to_owned())
             }
             Role::Line => {
                 let queue = Queue::decode(&entity.head).unwrap_or_default();

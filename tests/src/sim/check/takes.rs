@@ -4,7 +4,9 @@ use std::sync::Mutex;
 
 use drystone_runtime::Entity;
 
+use super::Span;
 use crate::sim::{
+    authors::{Bell, heads},
     cast::{Number, Role},
     chronicle::{Class, lock},
     toys::{Alarms, Beat, Job, List, Post, codec::Record},
@@ -40,6 +42,11 @@ fn holds(world: &World, member: Number, number: u64) -> bool {
     let role = world.cast.member(member).role;
     let durable = world.witness.durable();
     let story = durable.story(member);
+    if role.is_buffer() {
+        // What is cleared in the very write that adds it is never seen.
+        let cleared = || world.calls.of(member).iter().any(Span::drops);
+        return durable.lanes().has_seen(member, number) || cleared();
+    }
     story.past.iter().chain(&story.entity).any(|entity| recorded(role, entity).contains(&number))
 }
 
@@ -50,6 +57,7 @@ fn recorded(role: Role, entity: &Entity) -> Vec<u64> {
         Role::Alarmist => Alarms::decode(&entity.state).unwrap_or_default().asked,
         Role::Ticker => Beat::decode(&entity.head).unwrap_or_default().asked,
         Role::Worker => Job::decode(&entity.head).unwrap_or_default().asked,
-        Role::Line | Role::Nobody | Role::Letters => Vec::new(),
+        Role::Bell => heads::state::<Bell>(entity).asked,
+        _ => Vec::new(),
     }
 }

@@ -121,6 +121,23 @@ impl Ask {
         }
     }
 
+    /// A verb of a primitive that is found in no record.
+    pub(super) fn verb(client: &mut Client, member: Number, verb: &'static str, body: Bytes) -> Self {
+        let ask = Self::new(client, member, verb, |_| body);
+        let harmless = matches!(verb, "status" | "list" | "get");
+        Self { recorded: false, may_be_refused: true, once: ask.once && !harmless, harmless, ..ask }
+    }
+
+    pub(super) fn add(client: &mut Client, member: Number) -> Self {
+        let ask = Self::new(client, member, "add", |number| Bytes::from(format!("[{number}]")));
+        Self { may_be_refused: true, ..ask }
+    }
+
+    pub(super) fn bell(client: &mut Client, member: Number, after_ms: u64, fails: bool) -> Self {
+        let body = |number| Bytes::from(format!("[{number},{after_ms},{fails}]"));
+        Self { may_be_refused: true, ..Self::new(client, member, "arm", body) }
+    }
+
     pub(super) fn gate(client: &mut Client, member: Number, verb: &'static str) -> Self {
         let ask = Self::new(client, member, verb, |number| pack(&[number]));
         Self { once: false, recorded: false, may_be_refused: verb == "wait", ..ask }

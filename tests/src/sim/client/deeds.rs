@@ -104,6 +104,7 @@ impl Client {
     pub(super) async fn look(&mut self, member: Number) {
         let process = self.chance.index(self.world.processes.count());
         let key = self.world.cast.member(member).key.clone();
+        self.world.chronicle.note(|| format!("client {} looks at {key} in k{process}", self.name));
         let looking = async move |kernel: Kernel| (kernel.view(&key).await, kernel.explain(&key).await);
         let Ok((view, explained)) = Processes::ask(&self.world, process, looking).await else { return };
         if let Ok(Some(view)) = view {

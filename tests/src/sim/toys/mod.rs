@@ -24,7 +24,7 @@ pub use counter::{List, OBITUARY};
 pub use letters::Pile;
 pub use line::Queue;
 pub use relay::{Kind, Post};
-pub use stage::Stage;
+pub use stage::{Fate, Stage};
 pub use ticker::{Beat, Ticks};
 pub use uid::Uid;
 pub use worker::{End, Ended, Job};

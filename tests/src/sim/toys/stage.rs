@@ -6,7 +6,7 @@ use bytes::Bytes;
 use drystone_runtime::{Cx, Entity, Outcome, Work, WorkId, stable_hash};
 
 use crate::sim::{
-    cast::Number,
+    cast::{Number, Role},
     chance::{Chance, mix},
     chronicle::Class,
     executor::Group,
@@ -56,6 +56,8 @@ impl Stage {
             0..6 => well,
             6 | 7 => Fate::Fails,
             8 => Fate::Panics,
+            // An object's alarm has no time limit: it would hang for ever.
+            _ if self.world.cast.member(number).role == Role::Bell => Fate::Fails,
             _ => Fate::Hangs,
         }
     }
@@ -65,7 +67,7 @@ impl Stage {
         let _running = self.world.ledger.enter(&self, &cx, &work);
         match self.fate(self.number(&cx), &cx.work, cx.attempt) {
             Fate::Well(span) => {
-                self.pause(&cx, span).await;
+                self.pause(span, || cx.heartbeat()).await;
                 self.world.ledger.ends(&self, &cx);
                 end()
             }
@@ -76,6 +78,19 @@ impl Stage {
                 self.kill("work");
                 pending().await
             }
+        }
+    }
+
+    /// Meets a fate, as an author's code does.
+    pub async fn meet(&self, fate: Fate, alive: impl Fn()) -> Result<(), String> {
+        match fate {
+            Fate::Well(span) => {
+                self.pause(span, alive).await;
+                Ok(())
+            }
+            Fate::Fails => Err("as drawn".to_owned()),
+            Fate::Panics => on_purpose("as drawn"),
+            Fate::Hangs | Fate::Kills => pending().await,
         }
     }
 
@@ -128,11 +143,11 @@ impl Stage {
         self.world.cast.number(&cx.key).expect("only the cast is run")
     }
 
-    async fn pause(&self, cx: &Cx, span: Duration) {
+    async fn pause(&self, span: Duration, alive: impl Fn()) {
         let until = self.world.executor.monotonic() + span;
         while self.world.executor.monotonic() < until {
             self.world.executor.sleep(Duration::from_millis(20).min(span)).await;
-            cx.heartbeat();
+            alive();
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
+use super::Lanes;
+
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
     chronicle: Arc<Chronicle>,
@@ -24,6 +26,7 @@ pub struct Durable {
     stories: Vec<Story>,
     inbox: BTreeMap<MessageId, Key>,
     remembered: BTreeSet<(Key, Once)>,
+    lanes: Lanes,
 }
 
 /// The life of one key.
@@ -49,12 +52,18 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        Self { chronicle, cast, stories, inbox: BTreeMap::new(), remembered: BTreeSet::new() }
+        let (inbox, remembered, lanes) = Default::default();
+        Self { chronicle, cast, stories, inbox, remembered, lanes }
     }
 
     /// The life of a member.
     pub fn story(&self, number: Number) -> &Story {
         &self.stories[usize::from(number)]
+    }
+
+    /// The rows of all members.
+    pub fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// Whether a version of a member is, or was, durable.
@@ -80,8 +89,20 @@ impl Durable {
         self.check_time(number, now);
         self.move_messages(write);
         self.remember(write);
+        if write.drop.iter().any(|gone| gone.held) {
+            self.chronicle.sometimes("a batch became a dead letter");
+        }
+        self.lanes.applied(number, self.cast.member(number).role, write);
         self.become_it(number, write, excused);
+        self.check_rows(number);
         self.crashes(number) > crashes
+    }
+
+    fn check_rows(&self, number: Number) {
+        let role = self.cast.member(number).role;
+        if let Some(entity) = self.story(number).entity.as_ref().filter(|_| role.is_buffer()) {
+            check::inspect_buffer(&self.chronicle, role, entity, &self.lanes);
+        }
     }
 
     fn crashes(&self, number: Number) -> u8 {

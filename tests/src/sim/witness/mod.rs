@@ -2,6 +2,7 @@
 //! that is applied against the laws, whoever made it and however late it came.
 
 mod durable;
+mod lanes;
 mod leases;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,6 +16,8 @@ use drystone_runtime::{
 };
 
 pub use durable::{Durable, Story};
+pub(crate) use lanes::items_in;
+pub use lanes::{Lanes, Place};
 pub use leases::Leases;
 
 use super::{

@@ -1,0 +1,29 @@
+//! A basket: a buffer whose failing batches let others pass, and whose flush takes `&mut self`.
+
+use drystone::{Batch, Context, kinds::buffer::Reason, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{Flush, Flushes};
+use crate::sim::toys::Stage;
+
+/// The batches that were flushed.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Basket(Flushes);
+
+#[primitive(buffer, max_items = 4, max_wait = "150ms", max_attempts = 2, backoff = "40ms", timeout = "300ms")]
+impl Basket {
+    #[flush]
+    async fn carry(&mut self, batch: Batch<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
+        carry(&mut self.0, batch, stage, cx).await
+    }
+}
+
+/// What every flush of single items does.
+pub(super) async fn carry(kept: &mut Flushes, batch: Batch<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
+    let Batch { id, number, reason, items, .. } = batch;
+    stage.world.recorder.flushes(stage, &id, &items);
+    // First: what an attempt did that fails afterwards must never be seen (E5).
+    kept.flushed.push(Flush { number, id, is_replayed: reason == Reason::Replay, items });
+    stage.act(cx).await
+}

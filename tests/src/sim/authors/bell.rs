@@ -1,0 +1,45 @@
+//! A bell: an object with an alarm, that says what it was armed with and what has rung.
+
+use std::time::Duration;
+
+use drystone::{Context, Timestamp, primitive};
+use serde::{Deserialize, Serialize};
+
+use crate::sim::{chronicle::Class, toys::Stage};
+
+/// What callers asked, and what came of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Bell {
+    /// Calls that it took.
+    pub asked: Vec<u64>,
+    /// The call that it is armed by, and when it is due.
+    pub armed: Option<(u64, Timestamp)>,
+    /// Calls whose alarm was replaced by another's.
+    pub replaced: Vec<u64>,
+    /// Calls whose alarm has rung.
+    pub rung: Vec<u64>,
+}
+
+#[primitive(object, max_attempts = 4, retry = "40ms")]
+impl Bell {
+    /// Sets the alarm; with `fails`, and then all of it must be as it was.
+    async fn arm(&mut self, number: u64, after_ms: u64, fails: bool, cx: &Context) -> Result<u64, String> {
+        let span = Duration::from_millis(after_ms);
+        self.asked.push(number);
+        let before = self.armed.replace((number, cx.now().after(span)));
+        self.replaced.extend(before.map(|(number, _)| number));
+        cx.alarm_in(span);
+        if fails { Err("as asked".to_owned()) } else { Ok(number) }
+    }
+
+    #[alarm]
+    async fn ring(&mut self, stage: &Stage, cx: &Context) -> Result<(), String> {
+        let armed = self.armed.take();
+        let due = armed.is_some_and(|(_, due)| due <= cx.now());
+        stage.world.chronicle.check(due, Class::Broken, "A2", || {
+            format!("{} rings at {}, and is armed for {armed:?}", cx.key_text(), cx.now())
+        });
+        self.rung.extend(armed.map(|(number, _)| number));
+        stage.act(cx).await
+    }
+}

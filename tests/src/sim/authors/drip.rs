@@ -1,0 +1,34 @@
+//! A drip: with a fixed delay, at once, `&self` and an `#[apply]`. A tick that fails in every attempt is passed over.
+
+use drystone::{Context, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{Ticked, piece};
+use crate::sim::toys::Stage;
+
+/// The ticks that succeeded.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Drip(Ticked);
+
+#[primitive(
+    continuous,
+    after = "120ms",
+    first = "now",
+    max_attempts = 2,
+    retry = "30ms",
+    timeout = "300ms",
+    on_exhausted = "continue"
+)]
+impl Drip {
+    #[tick]
+    async fn fall(&self, stage: &Stage, cx: &Context) -> Result<u64, String> {
+        stage.act(cx).await?;
+        Ok(piece(cx))
+    }
+
+    #[apply]
+    fn keep(&mut self, tick: u64) {
+        self.0.ticks.push(tick);
+    }
+}

@@ -1,0 +1,90 @@
+//! The records of kinds, as they are stored: what the checks need of them.
+
+use drystone::{Timestamp, kinds::continuous::Standing};
+use drystone_runtime::Entity;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::Sum;
+
+/// What is stored beside an author's struct.
+#[derive(Deserialize)]
+struct Head<R> {
+    record: R,
+}
+
+/// The record of a continuous entity.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Ticking {
+    pub standing: Standing,
+    pub base: Timestamp,
+    pub ticks: u64,
+    pub attempts: u32,
+    pub again: bool,
+    pub runs: u64,
+    pub failures: u32,
+}
+
+/// The record of a buffer.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Buffering {
+    #[serde(default)]
+    pub open: Open,
+    pub closed: Vec<Closed>,
+    pub flushed: Count,
+}
+
+/// The batch that items are added to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Open {
+    pub number: u64,
+    pub count: u64,
+    #[serde(default)]
+    pub folded: Option<Sum>,
+}
+
+/// A batch that is to be flushed.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Closed {
+    pub number: u64,
+    pub count: u64,
+    #[serde(default)]
+    pub held: Option<Held>,
+}
+
+/// Items that are held elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Held {
+    pub of: u64,
+    pub lane: String,
+}
+
+/// Batches and their items.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Count {
+    pub batches: u64,
+    pub items: u64,
+}
+
+/// A dead letter, as it is stored: where its items lie.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as it is stored")]
+pub struct Letter {
+    pub count: u64,
+    pub batch: Option<Held>,
+}
+
+/// The record of an entity.
+pub fn record<R: DeserializeOwned>(head: &[u8]) -> Option<R> {
+    serde_json::from_slice::<Head<R>>(head).ok().map(|head| head.record)
+}
+
+/// The author's struct.
+pub fn state<S: DeserializeOwned + Default>(entity: &Entity) -> S {
+    serde_json::from_slice(&entity.state).unwrap_or_default()
+}

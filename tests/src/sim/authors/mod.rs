@@ -1,0 +1,110 @@
+//! Real primitives, made with the macros as any author's are, in the same histories as the toys.
+//!
+//! Their code fails, panics and hangs as the seed says, and tells the [`Recorder`] what it was given. Each definition is
+//! wrapped ([`Watched`]), so that what the kernel asks of it and what it answers are seen from outside, too.
+
+mod basket;
+mod bell;
+mod drip;
+pub mod heads;
+mod heap;
+mod pulse;
+mod recorder;
+mod strict;
+mod watched;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use drystone::{Context, Primitives, Services};
+use drystone_runtime::{Definition, Key, Name, Registry, WorkId};
+use serde::{Deserialize, Serialize};
+
+pub use bell::Bell;
+pub use heap::Sum;
+pub use recorder::{Execution, Recorder};
+
+use self::watched::Watched;
+use super::{
+    cast::{Number, SPACE},
+    toys::{self, Stage},
+};
+
+/// The key of the dead letters of every app.
+pub const LETTERS: Key = Key { space: Name::new("drystone"), key: Bytes::from_static(b"dead-letters") };
+
+#[derive(Services)]
+struct Deps {
+    stage: Stage,
+}
+
+#[derive(Primitives)]
+struct Authored {
+    pulse: pulse::Pulse,
+    drip: drip::Drip,
+    basket: basket::Basket,
+    strict: strict::Strict,
+    heap: heap::Heap,
+    bell: Bell,
+}
+
+/// The ticks that succeeded, by number: the state of every continuous primitive here.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Ticked {
+    /// Each of them, in order.
+    pub ticks: Vec<u64>,
+}
+
+/// The batches that were flushed: the state of every buffer here.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Flushes {
+    /// Each of them, in order.
+    pub flushed: Vec<Flush>,
+}
+
+/// A batch that was flushed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flush {
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub id: String,
+    /// Whether it was a dead letter before.
+    pub is_replayed: bool,
+    /// Its items.
+    pub items: Vec<u64>,
+}
+
+/// Toys and primitives together, for one process.
+pub fn registry(stage: &Stage) -> Registry {
+    let services = Deps { stage: stage.clone() };
+    let authored = drystone::testing::registry::<Deps, Authored>(services).expect("their names are good ones");
+    authored.iter().fold(toys::registry(stage), |registry, definition| registry.with(watched(stage, definition)))
+}
+
+fn watched(stage: &Stage, definition: &Definition) -> Definition {
+    let handler = Watched { stage: stage.clone(), inner: definition.handler.clone() };
+    Definition { handler: Arc::new(handler), ..definition.clone() }
+}
+
+/// Which piece of work an entity's code is in, from its name: `pulse-1f-tick/7` is the seventh.
+fn piece(cx: &Context) -> u64 {
+    number_of(&cx.work_id())
+}
+
+/// The number at the end of a piece's name.
+pub fn number_of(work: &str) -> u64 {
+    work.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+}
+
+impl Stage {
+    /// Plays an attempt of an author's code to its end, as the seed says.
+    async fn act(&self, cx: &Context) -> Result<(), String> {
+        self.meet(self.fate(self.member(cx), &WorkId::new(cx.work_id()), cx.attempt()), || cx.heartbeat()).await
+    }
+
+    fn member(&self, cx: &Context) -> Number {
+        let key = Key { space: SPACE, key: Bytes::copy_from_slice(cx.key()) };
+        self.world.cast.number(&key).expect("only the cast is run")
+    }
+}

@@ -1,0 +1,22 @@
+//! A pulse: at a fixed rate, `&mut self`. A tick that fails in every attempt stops it.
+
+use drystone::{Context, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{Ticked, piece};
+use crate::sim::toys::Stage;
+
+/// The ticks that succeeded.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Pulse(Ticked);
+
+#[primitive(continuous, every = "250ms", max_attempts = 3, retry = "40ms", timeout = "300ms")]
+impl Pulse {
+    #[tick]
+    async fn beat(&mut self, stage: &Stage, cx: &Context) -> Result<(), String> {
+        // First: what an attempt did that fails afterwards must never be seen (E5).
+        self.0.ticks.push(piece(cx));
+        stage.act(cx).await
+    }
+}

@@ -1,0 +1,91 @@
+//! What authors' code was given, as it says itself.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use drystone_runtime::{Cx, Version, Work};
+
+use super::number_of;
+use crate::sim::{
+    cast::Number,
+    chronicle::{Class, lock},
+    toys::Stage,
+};
+
+/// One execution of a tick.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Whose.
+    pub member: Number,
+    /// Of which incarnation.
+    pub id: Version,
+    /// Which tick.
+    pub number: u64,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// When it began.
+    pub from: u64,
+}
+
+/// All that authors' code was given.
+#[derive(Default)]
+pub struct Recorder {
+    ticks: Mutex<Vec<Execution>>,
+    batches: Mutex<Batches>,
+}
+
+#[derive(Default)]
+struct Batches {
+    items: BTreeMap<String, Vec<u64>>,
+    batch_of: BTreeMap<u64, String>,
+}
+
+impl Recorder {
+    /// A tick begins. No number is left out (C6): each tick that ends has begun.
+    pub fn ticks(&self, stage: &Stage, cx: &Cx, work: &Work) {
+        let (member, id) = (stage.number(cx), cx.id.expect("only existing entities tick"));
+        let (number, attempt) = (number_of(work.id.as_str()), work.attempt);
+        let mut ticks = lock(&self.ticks);
+        let before = ticks.iter().filter(|tick| tick.member == member && tick.id == id).map(|tick| tick.number).max();
+        let next = number <= before.unwrap_or(0) + 1;
+        let chronicle = &stage.world.chronicle;
+        chronicle.check(next, Class::Lost, "C6", || format!("{work:?} of {} begins after {before:?}", cx.key));
+        if attempt > 1 {
+            chronicle.sometimes("a tick was tried again");
+        }
+        ticks.push(Execution { member, id, number, attempt, from: chronicle.moment() });
+    }
+
+    /// The executions of a member's ticks.
+    pub fn ticks_of(&self, member: Number) -> Vec<Execution> {
+        lock(&self.ticks).iter().filter(|tick| tick.member == member).cloned().collect()
+    }
+
+    /// A flush begins: the same id always has the same items in the same order, and no item is in two batches (B4).
+    pub fn flushes(&self, stage: &Stage, id: &str, items: &[u64]) {
+        let mut batches = lock(&self.batches);
+        let chronicle = &stage.world.chronicle;
+        match batches.items.get(id) {
+            Some(before) => {
+                chronicle.sometimes("a batch was flushed again");
+                chronicle.check(before == items, Class::Broken, "B4", || {
+                    format!("{id} had the items {before:x?} and has {items:x?}")
+                });
+            }
+            None => drop(batches.items.insert(id.to_owned(), items.to_vec())),
+        }
+        chronicle.check(!items.is_empty(), Class::Broken, "B4", || format!("{id} has no items"));
+        for item in items {
+            let batch = batches.batch_of.entry(*item).or_insert_with(|| id.to_owned());
+            chronicle.check(batch == id, Class::Doubled, "B4", || format!("{item:x} is in {batch} and in {id}"));
+        }
+    }
+
+    /// Where in which batch an item was: the batch's buffer, its number, the item's place in it.
+    pub fn place(&self, item: u64) -> Option<(String, u64, usize)> {
+        let batches = lock(&self.batches);
+        let id = batches.batch_of.get(&item)?;
+        let place = batches.items.get(id)?.iter().position(|other| *other == item)?;
+        let (buffer, number) = id.rsplit_once("-flush/")?;
+        Some((buffer.to_owned(), number.parse().ok()?, place))
+    }
+}

@@ -1,0 +1,88 @@
+//! A handler seen from outside: what it is asked and what it answers.
+
+use std::{pin::Pin, sync::Arc};
+
+use drystone_runtime::{
+    Borrow, Cause, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Work, WorkId,
+};
+
+use crate::sim::{
+    check,
+    chronicle::Class,
+    toys::{Fate, Stage},
+};
+
+/// A handler, and the stage it plays on.
+pub(super) struct Watched {
+    pub(super) stage: Stage,
+    pub(super) inner: Arc<dyn Handler>,
+}
+
+impl Handler for Watched {
+    fn borrow(&self, verb: &str) -> Borrow {
+        self.inner.borrow(verb)
+    }
+
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        let next = self.inner.turn(hot, key, entity, rows, input, now);
+        if let (Some(entity), Input::Done { work, attempt, cause: Cause::Listed, outcome }) = (entity, input) {
+            self.judge(entity, work, *attempt, outcome);
+        }
+        if let (Some(entity), Next::Commit(commit)) = (entity, &next) {
+            check::turned(&self.stage, entity, input, now, commit);
+        }
+        next
+    }
+
+    fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        self.inner.work(hot, entity, rows, now)
+    }
+
+    fn run(
+        &self,
+        hot: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        self.stage.begins(entity, work, &cx);
+        if let Some(entity) = entity.filter(|_| work.id.as_str().starts_with("tick/")) {
+            self.stage.world.witness.ticks(entity, &cx);
+            self.stage.world.recorder.ticks(&self.stage, &cx, work);
+        }
+        let (stage, watched, code) = (self.stage.clone(), as_one(work), self.inner.run(hot, entity, work, cx.clone()));
+        Box::pin(async move {
+            let _running = stage.world.ledger.enter(&stage, &cx, &watched);
+            let outcome = code.await;
+            stage.world.ledger.ends(&stage, &cx);
+            outcome
+        })
+    }
+}
+
+/// Hooks of one entity run one at a time, also those that only read (B4, C6).
+fn as_one(work: &Work) -> Work {
+    let is_hook = work.id.as_str().contains('/');
+    Work { borrow: if is_hook { Borrow::Exclusive } else { work.borrow }, ..work.clone() }
+}
+
+impl Watched {
+    /// A piece of work ends as the seed says, and no store and no neighbour makes it end otherwise (W2, W3).
+    fn judge(&self, entity: &Entity, work: &WorkId, attempt: u32, outcome: &Outcome) {
+        let world = &self.stage.world;
+        let member = world.cast.number(&entity.key).expect("only the cast is run");
+        let named = WorkId::new(format!("{}-{:x}-{work}", entity.definition, entity.id.0));
+        let is_applied = work.as_str().starts_with("apply/");
+        let fate = if is_applied { Fate::Well(Default::default()) } else { self.stage.fate(member, &named, attempt) };
+        let just = match outcome {
+            Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
+            Outcome::Failed(_) => fate == Fate::Fails,
+            Outcome::Panicked(_) => fate == Fate::Panics,
+            Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
+            Outcome::Crashed { .. } => world.witness.leases().excuses(world.cast.member(member).partition),
+        };
+        world.chronicle.check(just, Class::Broken, "W2 W3", || {
+            format!("{work} of {}, attempt {attempt}, ended with {outcome:?}, and was to be {fate:?}", entity.key)
+        });
+    }
+}

@@ -1,0 +1,34 @@
+//! C3: after a stop that was answered, no tick begins but the one in flight, until somebody starts or triggers.
+
+use super::Span;
+use crate::sim::{authors::Execution, chronicle::Class, world::World};
+
+/// Checks every continuous member of a history.
+pub(super) fn finish(world: &World) {
+    for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_continuous()) {
+        // An owner whose lease ended early because the store's clock jumped cannot know.
+        if !world.clocks_are_honest() {
+            continue;
+        }
+        let (calls, ticks) = (world.calls.of(number), world.recorder.ticks_of(number));
+        for stop in calls.iter().filter(|span| span.verb == "stop" && span.told.as_deref() == Some(b"true")) {
+            let begun = after(stop, &calls, &ticks);
+            let one = begun.windows(2).all(|pair| key(pair[0]) == key(pair[1]));
+            world.chronicle.check(one, Class::Broken, "C3", || {
+                format!("{} was stopped ({stop:?}), and then began {begun:?}", member.key)
+            });
+        }
+    }
+}
+
+/// The executions that began after a stop and before anything that may have come after it.
+fn after<'a>(stop: &Span, calls: &[Span], ticks: &'a [Execution]) -> Vec<&'a Execution> {
+    let wakes = |span: &&Span| matches!(span.verb, "start" | "trigger" | "destroy") && !span.refused;
+    let woken = calls.iter().filter(wakes).filter(|span| span.until > stop.from).map(|span| span.from).min();
+    let until = woken.unwrap_or(u64::MAX);
+    ticks.iter().filter(|tick| tick.from > stop.until && tick.from < until).collect()
+}
+
+fn key(tick: &Execution) -> (drystone_runtime::Version, u64, u32) {
+    (tick.id, tick.number, tick.attempt)
+}

@@ -1,0 +1,107 @@
+//! What callers ask of primitives: their verbs, by name, with the JSON arrays of their parameters.
+
+use bytes::Bytes;
+use drystone::dead_letters::{Filter, Page, What};
+use serde_json::{Value, json};
+
+use super::{Ask, Client, Heard};
+use crate::sim::{
+    cast::{Number, Role},
+    chronicle::Class,
+};
+
+impl Client {
+    pub(super) async fn primitive(&mut self, member: Number, role: Role) {
+        match role {
+            Role::Pulse | Role::Drip => self.beat(member).await,
+            Role::Bell => self.arm(member).await,
+            Role::Box => self.letters(member).await,
+            _ => self.gather(member).await,
+        }
+    }
+
+    async fn beat(&mut self, member: Number) {
+        let (verb, body) = match self.chance.below(20) {
+            0..7 => ("start", json!([{ "ticks": [] }])),
+            7..12 => ("stop", json!([])),
+            12..18 => ("trigger", json!([])),
+            18 if self.world.swarm.traffic.destroys => ("destroy", json!([])),
+            _ => ("status", json!([])),
+        };
+        self.say(member, verb, &body).await;
+    }
+
+    async fn gather(&mut self, member: Number) {
+        let traffic = &self.world.swarm.traffic;
+        let verb = match self.chance.below(20) {
+            0..3 => "flush",
+            3 | 4 if traffic.clears => "clear",
+            5 if traffic.destroys => "destroy",
+            6 => "status",
+            _ => return self.add(member).await,
+        };
+        self.say(member, verb, &json!([])).await;
+    }
+
+    async fn add(&mut self, member: Number) {
+        for _ in 0..self.chance.between(1, 4) {
+            let ask = Ask::add(self, member);
+            self.ask_and_keep(&ask).await;
+        }
+    }
+
+    async fn arm(&mut self, member: Number) {
+        let (after_ms, fails) = (self.chance.pick(&[0, 1, 20, 200]), self.chance.permille(200));
+        let ask = Ask::bell(self, member, after_ms, fails);
+        let heard = self.ask_and_keep(&ask).await;
+        if fails && matches!(heard, Heard::Told(_)) {
+            self.misheard(&ask, "success, and was to fail");
+        }
+    }
+
+    /// Looks for a dead batch, and sends it back or throws it away.
+    async fn letters(&mut self, member: Number) {
+        let filter = Filter { what: Some(What::Batch), ..Filter::default() };
+        let Heard::Told(page) = self.say(member, "list", &json!([filter])).await else { return };
+        let Ok(page) = serde_json::from_slice::<Page>(&page) else {
+            return self.world.chronicle.violation(Class::Broken, "D3", format!("a page of letters is {page:?}"));
+        };
+        if page.letters.is_empty() {
+            return;
+        }
+        let letter = &page.letters[self.chance.index(page.letters.len())];
+        let verb = match self.chance.below(8) {
+            0 if self.world.swarm.traffic.destroys => "remove",
+            1 => "get",
+            _ => "replay",
+        };
+        self.say(member, verb, &json!([letter.id])).await;
+    }
+
+    async fn say(&mut self, member: Number, verb: &'static str, body: &Value) -> Heard {
+        let ask = Ask::verb(self, member, verb, Bytes::from(body.to_string()));
+        self.ask_and_keep(&ask).await
+    }
+
+    /// Asks, and keeps when it was asked and when and what it was answered.
+    async fn ask_and_keep(&mut self, ask: &Ask) -> Heard {
+        let world = self.world.clone();
+        let span = world.calls.asks(&world, ask.member, ask.verb, ask.number);
+        let heard = self.ask(ask).await;
+        match &heard {
+            Heard::Told(bytes) => world.calls.answered(&world, span, Some(bytes.clone())),
+            Heard::Refused(_) => world.calls.refused(span),
+            Heard::Nothing => self.must_be_heard(ask),
+            Heard::Mismatch | Heard::Mistyped => self.misheard(ask, "another call's error"),
+        }
+        heard
+    }
+
+    /// A kind's own verbs do not wait for the author's code (E3); only `flush` waits for a batch.
+    fn must_be_heard(&self, ask: &Ask) {
+        let may_wait = matches!(ask.verb, "flush" | "arm");
+        self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {
+            format!("nothing was wrong, and {ask:x?} was not answered")
+        });
+    }
+}
