@@ -1,6 +1,6 @@
 //! Dead letters: what nobody could take, kept for a person (D2, D3).
 //!
-//! They lie in one ordinary entity, [`DEFINITION`] under [`KEY`], a row each. The kernel sends it messages that were tried
+//! They lie in one ordinary entity, `drystone:dead_letters` under the key `dead-letters`, a row each. The kernel sends it messages that were tried
 //! in vain, kinds send what they give up. All that is done with a letter is one turn of that entity, and so one commit: a
 //! replay removes the letter and sends the message, or neither.
 //!

@@ -1,4 +1,38 @@
 //! A plain entity: the author's actions, and an optional alarm.
+//!
+//! ```
+//! use drystone::{Context, Never, primitive};
+//!
+//! #[derive(Default, serde::Serialize, serde::Deserialize)]
+//! struct Session {
+//!     user: Option<String>,
+//! }
+//!
+//! #[primitive(object, max_attempts = 3, retry = "1m")]
+//! impl Session {
+//!     /// Signs in, for an hour.
+//!     async fn sign_in(&mut self, user: String, cx: &Context) {
+//!         self.user = Some(user);
+//!         cx.alarm_in("1h");
+//!     }
+//!
+//!     /// Who is signed in.
+//!     async fn user(&self) -> Option<String> {
+//!         self.user.clone()
+//!     }
+//!
+//!     #[alarm]
+//!     async fn expire(&mut self) -> Result<(), Never> {
+//!         self.user = None;
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
+//! - The alarm is a part of the action's commit; setting it replaces the one before (A1). It never rings early (A2).
+//! - It stands until its hook has ended: after a crash it rings again. The hook may set the next one.
+//! - A failing hook is executed up to `max_attempts` times (3) with `retry` between (1 minute); then the object is in
+//!   `error`, its state kept, until an action sets the alarm anew (A3).
 
 use std::{fmt, marker::PhantomData, ops::Deref};
 

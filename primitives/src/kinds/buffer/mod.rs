@@ -1,5 +1,61 @@
 //! Items collected, and handled together: a batch, by number of items or after a time.
 //!
+//! ```
+//! use drystone::{Batch, Never, Primitives, d, primitive, testing::World};
+//!
+//! /// Lines, and the batches they came in.
+//! #[derive(Default, serde::Serialize, serde::Deserialize)]
+//! struct Lines(Vec<Vec<String>>);
+//!
+//! #[primitive(buffer, max_items = 2, max_wait = "5s")]
+//! impl Lines {
+//!     #[flush]
+//!     async fn write(&mut self, batch: Batch<String>) -> Result<(), Never> {
+//!         self.0.push(batch.items);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     lines: Lines,
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! let world = World::memory().start::<App>().await;
+//! let lines = world.client().lines("log");
+//! for line in ["one", "two", "three"] {
+//!     lines.add(line.into()).await.unwrap();
+//! }
+//! assert_eq!(lines.state().await.unwrap().unwrap().0, [["one", "two"]]); // full
+//! world.advance(d!("5s")).await;
+//! assert_eq!(lines.state().await.unwrap().unwrap().0.len(), 2); // and waited long enough
+//! # });
+//! ```
+//!
+//! The reducer form keeps one value instead of the items:
+//!
+//! ```
+//! use drystone::{Folded, Never, primitive};
+//!
+//! #[derive(Default, serde::Serialize, serde::Deserialize)]
+//! struct Sales(u64);
+//!
+//! #[primitive(buffer, max_wait = "1m")]
+//! impl Sales {
+//!     #[reduce]
+//!     fn fold(total: &mut u64, sale: u64) {
+//!         *total += sale;
+//!     }
+//!
+//!     #[flush]
+//!     async fn book(&mut self, sales: Folded<u64>) -> Result<(), Never> {
+//!         self.0 += sales.value;
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
 //! What it promises, beside what every entity does:
 //!
 //! - `add` answers when the item is durable (B2). An item stays stored until its batch was flushed, was given up or

@@ -1,5 +1,36 @@
 //! Something done again and again: a tick, at a fixed rate or with a fixed delay.
 //!
+//! ```
+//! use drystone::{Never, Primitives, d, primitive, testing::World};
+//!
+//! /// How often it is past midnight.
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Nights(u32);
+//!
+//! #[primitive(continuous, every = "24h", max_attempts = 5, retry = "1s..5m")]
+//! impl Nights {
+//!     #[tick]
+//!     async fn count(&mut self) -> Result<(), Never> {
+//!         self.0 += 1;
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     nights: Nights,
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! let world = World::memory().start::<App>().await;
+//! let nights = world.client().nights("here");
+//! nights.start(Nights(0)).await.unwrap();
+//! world.advance(d!("7d")).await;
+//! assert_eq!(nights.state().await.unwrap().unwrap().0, 7);
+//! nights.stop().await.unwrap();
+//! # });
+//! ```
+//!
 //! What it promises, beside what every entity does:
 //!
 //! - The first tick is one interval after `start`, or at once with `first = "now"` (C2); never early, and after a time
