@@ -55,7 +55,7 @@ impl Handler for Appender {
         let before = entity.map_or(0, count);
         let after = before + 1;
         let row = Row { lane: lane(before), key: before.to_be_bytes().to_vec().into(), body: body.clone() };
-        let is_full = after % LANE_MAX == 0;
+        let is_full = after.is_multiple_of(LANE_MAX);
         // A row of a lane cannot be put and dropped at once: the last one is left out.
         let (put, drop) =
             if is_full { (None, Some(DropLane { lane: row.lane, held: false })) } else { (Some(row), None) };
