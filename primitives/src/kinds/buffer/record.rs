@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Options, Reason};
-use crate::{Timestamp, kind::Items, kinds::past::PastError};
+use crate::{Timestamp, kind::Items, kinds::past::PastError, planted::Bug};
 
 /// How many batches may be closed and not flushed: the record names each of them and is written with every add, and
 /// `clear` lets all of them go in one commit, which may change 1,000 rows and lanes (K3).
@@ -110,12 +110,14 @@ impl Record {
     /// that was closed first. Neither time nor an input puts another before it while it runs: whatever comes may only be
     /// flushed from that moment on.
     pub(super) fn flying(&self, strict_order: bool, now: Timestamp) -> Option<&Closed> {
+        let strict_order = strict_order && !Bug::OrderForgotten.planted();
         let first = if strict_order { self.closed.first() } else { self.closed.iter().min_by_key(|closed| closed.at) };
         first.filter(|first| first.at <= now)
     }
 
     /// When a batch may next be flushed that has to wait.
     pub(super) fn next_try(&self, strict_order: bool, now: Timestamp) -> Option<Timestamp> {
+        let strict_order = strict_order && !Bug::OrderForgotten.planted();
         let matter = if strict_order { self.closed.get(..1).unwrap_or_default() } else { &self.closed };
         matter.iter().map(|closed| closed.at).filter(|at| *at > now).min()
     }
@@ -165,6 +167,9 @@ impl Closed {
     pub(super) fn id(&self, definition: &str, own: Version) -> String {
         let Items { of, lane } = self.items();
         let number = lane.strip_prefix(LANE).unwrap_or(&lane);
+        if Bug::BatchRenamed.planted() {
+            return format!("{definition}-{:x}-flush/{number}{}", of.unwrap_or(own.0), self.attempts);
+        }
         format!("{definition}-{:x}-flush/{number}", of.unwrap_or(own.0))
     }
 }
