@@ -92,6 +92,7 @@ mod handler;
 pub mod kind;
 pub mod kinds;
 pub mod literal;
+mod planted;
 mod primitive;
 mod registrar;
 mod retry;
@@ -116,6 +117,8 @@ pub use failure::{Failure, Never};
 pub use handle::Handle;
 pub use kind::Started;
 pub use kinds::buffer::{Batch, Folded};
+#[cfg(feature = "planted")]
+pub use planted::{Bug, plant};
 pub use primitive::{Client, PartOf, Primitive, Primitives};
 pub use retry::Retry;
 pub use schedule::Schedule;

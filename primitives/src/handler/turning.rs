@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Error, Failure, Params, Primitive, Runs, decode, encode,
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
+    planted::Bug,
     stored::encode_near,
 };
 
@@ -307,6 +308,9 @@ where
 
     fn applied(&self, open: &mut Open<'_, Record<T>>, outcome: &Outcome) -> Result<(), Stop> {
         let Some(applying) = open.applying.take() else { return Ok(()) };
+        if Bug::AppliedTwice.planted() && applying.attempt < 9 {
+            open.applying = Some(Applying { attempt: 9, ..applying.clone() });
+        }
         if let Outcome::Ok(produced) = outcome {
             open.state = produced.state.clone();
         }

@@ -5,18 +5,48 @@ use std::process::ExitCode;
 /// Plants each bug in turn and looks for a seed that shows it.
 #[cfg(feature = "planted")]
 pub fn run(cap: u64) -> ExitCode {
-    use drystone_runtime::Bug;
-
-    let found = Bug::ALL.into_iter().filter(|bug| look_for(*bug, cap)).count();
-    println!("planted: {found} of {} found", Bug::ALL.len());
-    if found == Bug::ALL.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let all = Planted::all();
+    let found = all.iter().filter(|bug| look_for(**bug, cap)).count();
+    println!("planted: {found} of {} found", all.len());
+    if found == all.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A seed that fails with the bug counts only if it is well without.
+/// A bug of the kernel or of a kind.
 #[cfg(feature = "planted")]
-fn look_for(bug: drystone_runtime::Bug, cap: u64) -> bool {
-    use drystone_runtime::plant;
+#[derive(Clone, Copy)]
+enum Planted {
+    Kernel(drystone_runtime::Bug),
+    Kind(drystone::Bug),
+}
 
+#[cfg(feature = "planted")]
+impl Planted {
+    fn all() -> Vec<Self> {
+        let kernels = drystone_runtime::Bug::ALL.into_iter().map(Self::Kernel);
+        kernels.chain(drystone::Bug::ALL.into_iter().map(Self::Kind)).collect()
+    }
+
+    fn plant(self) {
+        match self {
+            Self::Kernel(bug) => drystone_runtime::plant(Some(bug)),
+            Self::Kind(bug) => drystone::plant(Some(bug)),
+        }
+    }
+}
+
+#[cfg(feature = "planted")]
+impl std::fmt::Display for Planted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kernel(bug) => write!(out, "{bug:?}"),
+            Self::Kind(bug) => write!(out, "{bug:?}"),
+        }
+    }
+}
+
+/// A seed that fails with the bug counts only if it is well without; the threads that have it planted are gone by then.
+#[cfg(feature = "planted")]
+fn look_for(bug: Planted, cap: u64) -> bool {
     use super::{
         history::tell,
         run::{Again, tell_all},
@@ -24,17 +54,16 @@ fn look_for(bug: drystone_runtime::Bug, cap: u64) -> bool {
 
     let mut from = 0;
     while from < cap {
-        let tally = tell_all(from..cap, Again::First(0), 1, || plant(Some(bug)));
+        let tally = tell_all(from..cap, Again::First(0), 1, || bug.plant());
         let Some(told) = tally.failed else { break };
-        plant(None);
         if tell(told.seed, false).violations.is_empty() {
-            println!("{bug:?}: found by seed {} ({})", told.seed, told.violations[0]);
+            println!("{bug}: found by seed {} ({})", told.seed, told.violations[0]);
             return true;
         }
-        println!("{bug:?}: seed {} fails without it, too", told.seed);
+        println!("{bug}: seed {} fails without it, too", told.seed);
         from = told.seed + 1;
     }
-    println!("{bug:?}: not found by {cap} seeds");
+    println!("{bug}: not found by {cap} seeds");
     false
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Options, Reason};
-use crate::{Timestamp, kind::Items, kinds::past::PastError};
+use crate::{Timestamp, kind::Items, kinds::past::PastError, planted::Bug};
 
 /// How many batches may be closed and not flushed: the record names each of them and is written with every add, and
 /// `clear` lets all of them go in one commit, which may change 1,000 rows and lanes (K3).
@@ -110,6 +110,7 @@ impl Record {
     /// that was closed first. Neither time nor an input puts another before it while it runs: whatever comes may only be
     /// flushed from that moment on.
     pub(super) fn flying(&self, strict_order: bool, now: Timestamp) -> Option<&Closed> {
+        let strict_order = strict_order && !Bug::OrderForgotten.planted();
         let first = if strict_order { self.closed.first() } else { self.closed.iter().min_by_key(|closed| closed.at) };
         first.filter(|first| first.at <= now)
     }
@@ -164,6 +165,9 @@ impl Closed {
     pub(super) fn id(&self, definition: &str, own: Version) -> String {
         let Items { of, lane } = self.items();
         let number = lane.strip_prefix(LANE).unwrap_or(&lane);
+        if Bug::BatchRenamed.planted() {
+            return format!("{definition}-{:x}-flush/{number}{}", of.unwrap_or(own.0), self.attempts);
+        }
         format!("{definition}-{:x}-flush/{number}", of.unwrap_or(own.0))
     }
 }

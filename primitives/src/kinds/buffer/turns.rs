@@ -13,6 +13,7 @@ use crate::{
     Failure, Params, Timestamp, decode,
     kind::{Answer, Items, Stop, Turn},
     kinds::{dead, past::remember},
+    planted::Bug,
 };
 
 impl Options {
@@ -37,6 +38,12 @@ impl Options {
         }
         let is_full = open.count >= self.max_items;
         let added = Added { buffered: open.count, flushes_at: if is_full { now } else { open.flushes_at(self) } };
+        if is_full && Bug::ClosedInAnotherCommit.planted() {
+            let now = turn.now;
+            turn.set_alarm(Some(now));
+            turn.set_status(Phase::live("buffering"));
+            return Answer::value(&added);
+        }
         self.settle(turn);
         Answer::value(&added)
     }
@@ -46,7 +53,9 @@ impl Options {
         let bytes = item.len() as u64;
         self.check_room(&turn.record, bytes)?;
         let (number, index) = (open_number(&mut turn.record), turn.record.open.count);
-        turn.put(lane(number), index.to_be_bytes().to_vec(), Bytes::copy_from_slice(item));
+        if !Bug::AcknowledgedBefore.planted() || index == 0 {
+            turn.put(lane(number), index.to_be_bytes().to_vec(), Bytes::copy_from_slice(item));
+        }
         turn.record.open.count += 1;
         turn.record.open.bytes += bytes;
         Ok(())
@@ -91,6 +100,7 @@ impl Options {
 
     pub(super) fn clear(&self, turn: &mut Turn<'_, Record>) -> Result<Answer, Stop> {
         let flying = turn.record.flying(self.strict_order, turn.now.into()).map(|flying| flying.number);
+        let flying = flying.filter(|_| !Bug::FlightCleared.planted());
         let open = std::mem::take(&mut turn.record.open);
         let (kept, cleared): (Vec<_>, Vec<_>) =
             std::mem::take(&mut turn.record.closed).into_iter().partition(|closed| Some(closed.number) == flying);
@@ -123,6 +133,9 @@ impl Options {
         let Replayed { of, lane, count, bytes } = replayed;
         let number = turn.record.next_number();
         let at = turn.now.into();
+        if Bug::ReleasedBefore.planted() {
+            turn.release(Version(of), lane.clone());
+        }
         let held = Some(Held { of, lane });
         turn.record.closed.push(Closed { number, count, bytes, reason: Reason::Replay, at, attempts: 0, held });
         self.settle(turn);
@@ -137,6 +150,9 @@ impl Options {
         let Some(pause) = pause else { return died(turn, index, error) };
         closed.at = now.after(pause).into();
         let retry_at = closed.at;
+        if Bug::ItemsDroppedBefore.planted() {
+            turn.drop_lane(lane(number), false);
+        }
         remember(&mut turn.record.errors, error, now.into());
         let told = json!({ "batch": number, "attempt": attempts, "error": error, "retry_at": retry_at });
         turn.emit("buffer.failed", &told);
@@ -195,6 +211,9 @@ pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) {
     let closed = turn.record.closed.remove(index);
     turn.record.dead.add(closed.count);
     remember(&mut turn.record.errors, error, turn.now.into());
+    if Bug::NoDeadLetter.planted() {
+        return let_go(turn, &closed);
+    }
     dead(turn, &closed, error);
     if closed.held.is_none() {
         turn.drop_lane(lane(closed.number), true);

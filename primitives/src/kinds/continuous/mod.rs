@@ -66,6 +66,7 @@ use crate::{
     Failure, Started,
     author::{Given, TakenBy},
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+    planted::Bug,
 };
 
 /// The hook: `#[tick] async fn refresh(&mut self, oauth: &OAuth) -> Result<(), E>`.
@@ -116,7 +117,9 @@ impl Kind for Options {
         match ended {
             Ended::Ok => {
                 record.runs += 1;
-                record.failures = 0;
+                if !Bug::FailuresKept.planted() {
+                    record.failures = 0;
+                }
                 self.next_tick(turn);
             }
             Ended::Failed(error) => {
@@ -221,6 +224,7 @@ impl Options {
         record.end_tick();
         let regular = self.schedule().next(record.base);
         let (base, points) = self.schedule().ended(record.base, now);
+        let base = if Bug::GridMoved.planted() { now } else { base };
         if record.standing == Standing::Running {
             // A tick that was due at a point of the grid is that point's own; one that was triggered earlier is not.
             let own = u64::from(due.is_some_and(|due| due >= regular));
@@ -249,7 +253,7 @@ fn stop(turn: &mut Turn<'_, Record>) -> bool {
     turn.record.again = false;
     turn.set_status(Phase::resting("stopped"));
     // The alarm of a tick in flight stands until it ends: without it the tick would be dropped.
-    if !is_due(turn) {
+    if !is_due(turn) || Bug::TickForgotten.planted() {
         turn.set_alarm(None);
         if turn.record.attempts > 0 {
             turn.record.end_tick();
@@ -260,7 +264,7 @@ fn stop(turn: &mut Turn<'_, Record>) -> bool {
 
 fn trigger(turn: &mut Turn<'_, Record>) -> Triggered {
     if is_due(turn) {
-        turn.record.again = true;
+        turn.record.again = !Bug::TriggerLost.planted();
         return Triggered::Next;
     }
     let now: Millis = turn.now;

@@ -1,0 +1,88 @@
+//! Deliberate bugs of kinds, one switch each, that the simulator must find: that is what shows that it can.
+//!
+//! Without the feature `planted` every switch is a constant `false` and costs nothing.
+
+/// A bug that can be planted.
+#[cfg_attr(
+    not(feature = "planted"),
+    expect(dead_code, unreachable_pub, reason = "named where they would be, and exported, only if they can be")
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bug {
+    /// The items of a batch go with its first failure, before it was flushed.
+    ItemsDroppedBefore = 1,
+    /// A full batch is closed in another commit than the one that fills it.
+    ClosedInAnotherCommit,
+    /// An item is acknowledged and counted before it is a row.
+    AcknowledgedBefore,
+    /// A batch has another id when it is tried again.
+    BatchRenamed,
+    /// A batch that waits to be tried again lets others pass, in strict order, too.
+    OrderForgotten,
+    /// A batch that is given up goes, and nobody keeps it.
+    NoDeadLetter,
+    /// The batch in flight is cleared with the others.
+    FlightCleared,
+    /// A batch that is replayed is let go before it is flushed.
+    ReleasedBefore,
+    /// A stop forgets the tick in flight.
+    TickForgotten,
+    /// A trigger during a tick is forgotten.
+    TriggerLost,
+    /// The next tick is counted from the end of the last one, and the grid moves.
+    GridMoved,
+    /// A success does not end the count of failures.
+    FailuresKept,
+    /// A value is applied again.
+    AppliedTwice,
+}
+
+#[cfg(feature = "planted")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    impl Bug {
+        /// All of them.
+        pub const ALL: [Self; 13] = [
+            Self::ItemsDroppedBefore,
+            Self::ClosedInAnotherCommit,
+            Self::AcknowledgedBefore,
+            Self::BatchRenamed,
+            Self::OrderForgotten,
+            Self::NoDeadLetter,
+            Self::FlightCleared,
+            Self::ReleasedBefore,
+            Self::TickForgotten,
+            Self::TriggerLost,
+            Self::GridMoved,
+            Self::FailuresKept,
+            Self::AppliedTwice,
+        ];
+
+        pub(crate) fn planted(self) -> bool {
+            PLANTED.with(Cell::get) == Some(self)
+        }
+    }
+
+    /// Plants one bug in every primitive of this thread, or none.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.with(|planted| planted.set(bug));
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use switch::plant;
+
+#[cfg(not(feature = "planted"))]
+impl Bug {
+    pub(crate) const fn planted(self) -> bool {
+        false
+    }
+}
