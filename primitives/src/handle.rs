@@ -23,11 +23,13 @@ impl<T: Primitive> Handle<T> {
     }
 
     /// Binds the key, with this state (E1). On a key that is bound nothing is overwritten: see [`Started`].
+    #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
     pub fn start(&self, state: T) -> Call<Started> {
         self.address.call("start", Args::new().put(&state))
     }
 
     /// Sets the state, in any status; waits for code that holds it.
+    #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
     pub fn replace(&self, state: T) -> Call<()> {
         self.address.call("replace", Args::new().put(&state))
     }

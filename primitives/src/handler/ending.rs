@@ -23,7 +23,7 @@ where
 {
     pub(super) fn called_while_ending(
         &self,
-        ending: Ending,
+        ending: &Ending,
         memory: &mut Memory<T, Record<T>>,
         open: Open<'_, Record<T>>,
         verb: Verb,

@@ -158,7 +158,7 @@ where
     };
     let left = match task {
         Task::Read(_) => None,
-        Task::Write(_) | Task::Make => match left(&mut memory, before, &state) {
+        Task::Write(_) | Task::Make => match left(&mut memory, before.as_ref(), &state) {
             Ok(left) => left,
             Err(reason) => return refused(&reason),
         },
@@ -213,13 +213,13 @@ fn after(key: &Bytes) -> Bytes {
 /// is as it was.
 fn left<T: Primitive>(
     memory: &mut Memory<T, Record<T>>,
-    before: Option<Bytes>,
+    before: Option<&Bytes>,
     state: &T,
 ) -> Result<Option<Bytes>, String> {
     let bytes = encode(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
     let read = decode(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
     memory.set_state(bytes.clone(), read);
-    Ok((before.as_ref() != Some(&bytes)).then_some(bytes))
+    Ok((before != Some(&bytes)).then_some(bytes))
 }
 
 fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {

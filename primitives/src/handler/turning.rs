@@ -99,8 +99,8 @@ where
             return self.called_unbound(memory, seen, (name, verb), body, ticket);
         }
         let mut open = self.open(memory, seen)?;
-        if let Some(ending) = &open.ending {
-            return self.called_while_ending(ending.clone(), memory, open, verb, ticket);
+        if let Some(ending) = open.ending.clone() {
+            return self.called_while_ending(&ending, memory, open, verb, ticket);
         }
         let answer = match verb {
             Verb::Start => value(&self.kind.restart(&mut open.turn))?,

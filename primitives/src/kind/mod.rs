@@ -13,6 +13,8 @@
 //!
 //! A kind has no I/O, no clock and no memory: it sees its [`Turn`], and changes the record and the commit in it.
 
+#[cfg(test)]
+pub(crate) mod harness;
 mod piece;
 mod turn;
 

@@ -25,11 +25,14 @@ pub struct Turn<'a, R> {
     pub(crate) commit: Commit,
 }
 
+/// Folds an item into what was folded before.
+pub(crate) type Fold = fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>;
+
 /// The author's functions that run in a turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Author {
     pub(crate) code: Code,
-    pub(crate) reduce: fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>,
+    pub(crate) reduce: Fold,
     pub(crate) check_item: fn(&[u8]) -> Result<(), String>,
 }
 

@@ -14,8 +14,14 @@
 //!   1 MiB (B7).
 
 mod batch;
+#[cfg(test)]
+mod model;
 mod options;
+#[cfg(test)]
+mod property;
 mod record;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod verbs;
 

@@ -11,8 +11,12 @@
 //! - `stop` and `trigger` never wait for a tick (C3).
 //! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
 
+#[cfg(test)]
+mod model;
 mod options;
 mod record;
+#[cfg(test)]
+mod tests;
 mod verbs;
 
 use bytes::Bytes;

@@ -1,0 +1,325 @@
+//! One entity of one kind in memory, for tests: its turns, its alarm, its lanes and its work, as the kernel has them, and
+//! the rules that hold for every kind after every turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Rows, Status, To, Version,
+};
+
+use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn, turn::Fold};
+use crate::{
+    author::Given,
+    decode, encode,
+    primitive::{Code, HookCode},
+};
+
+/// The entity, and what has been seen of it.
+pub(crate) struct World<K: Kind> {
+    pub(crate) kind: K,
+    pub(crate) now: Millis,
+    pub(crate) entity: Option<Entity>,
+    pub(crate) author: Author,
+    lanes: BTreeMap<Name, BTreeMap<Bytes, Bytes>>,
+    held: BTreeMap<(Version, Name), BTreeMap<Bytes, Bytes>>,
+    gone: BTreeSet<Name>,
+    key: Key,
+    /// Pieces that run.
+    pub(crate) running: Vec<Piece>,
+    /// Every piece and attempt that has ended: none does twice.
+    ended: BTreeSet<(String, u32)>,
+    /// Starts since the last crash, with their times.
+    pub(crate) started: Vec<(u64, u32, Millis)>,
+    pub(crate) sent: Vec<Message>,
+    pub(crate) told: Vec<Lifecycle>,
+    pub(crate) answered: Vec<(Name, Bytes)>,
+    /// Commits that wrote something.
+    pub(crate) commits: usize,
+    /// The alarm that has rung and stands.
+    rung: Option<Millis>,
+}
+
+const NO_CODE: Code = Code {
+    actions: &[],
+    hooks: &[
+        HookCode { name: "tick", writes: true, applies: false },
+        HookCode { name: "flush", writes: true, applies: false },
+    ],
+    init: None,
+    has_destroy: false,
+    has_reduce: false,
+};
+
+const FOLDING: Code = Code { has_reduce: true, ..NO_CODE };
+
+impl<K: Kind> World<K> {
+    pub(crate) fn new(kind: K) -> Self {
+        let author =
+            Author { code: NO_CODE, reduce: |_, _| Err("it does not fold".to_owned()), check_item: |_| Ok(()) };
+        Self {
+            kind,
+            now: Millis(1_000_000),
+            entity: None,
+            author,
+            lanes: BTreeMap::new(),
+            held: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            key: Key::new("app", "a").unwrap(),
+            running: Vec::new(),
+            ended: BTreeSet::new(),
+            started: Vec::new(),
+            sent: Vec::new(),
+            told: Vec::new(),
+            answered: Vec::new(),
+            commits: 0,
+            rung: None,
+        }
+    }
+
+    pub(crate) fn folding(kind: K, reduce: Fold) -> Self {
+        let world = Self::new(kind);
+        Self { author: Author { code: FOLDING, reduce, ..world.author }, ..world }
+    }
+
+    pub(crate) fn start(&mut self) -> Started {
+        if self.entity.is_none() {
+            self.bind(|_, _| Ok(())).unwrap();
+            return Started::Started;
+        }
+        self.turn(|kind, turn| Ok(kind.restart(turn))).unwrap()
+    }
+
+    /// A call of a verb, which binds the key if nothing is bound.
+    pub(crate) fn call(&mut self, verb: &str, body: &str) -> Result<Answer, Stop> {
+        if self.entity.is_none() {
+            assert!(K::BINDING.contains(&verb), "nothing is bound");
+            return self.bind(|kind, turn| kind.verb(turn, verb, body.as_bytes()));
+        }
+        self.turn(|kind, turn| kind.verb(turn, verb, body.as_bytes()))
+    }
+
+    /// A call that is answered at once.
+    pub(crate) fn ask<T: crate::Stored>(&mut self, verb: &str, body: &str) -> T {
+        match self.call(verb, body).unwrap() {
+            Answer::Now(bytes) => decode(&bytes).unwrap(),
+            Answer::Held(name) => panic!("held under {name}"),
+        }
+    }
+
+    /// Time passes, and alarms ring when they are due.
+    pub(crate) fn pass(&mut self, millis: u64) {
+        let until = Millis(self.now.0 + millis as i64);
+        while let Some(due) = self.alarm().filter(|due| *due <= until && self.rung != Some(*due)) {
+            self.now = self.now.max(due);
+            self.ring();
+        }
+        self.now = until;
+    }
+
+    /// The process dies; time passes, and it comes back.
+    pub(crate) fn crash(&mut self, millis: u64) {
+        self.running.clear();
+        self.now = Millis(self.now.0 + millis as i64);
+        self.rung = None;
+        self.tend();
+        self.pass(0);
+    }
+
+    fn ring(&mut self) {
+        self.rung = self.alarm();
+        self.turn(Kind::alarm).unwrap();
+    }
+
+    /// The piece that runs ends.
+    pub(crate) fn end(&mut self, ended: Ended) {
+        let piece = self.running.pop().expect("something runs");
+        assert!(self.ended.insert((piece.name(), piece.attempt)), "{} ends twice", piece.name());
+        let done = Done { hook: piece.hook.to_owned(), number: piece.number, attempt: piece.attempt };
+        self.turn(|kind, turn| kind.done(turn, &done, ended)).unwrap();
+        self.pass(0);
+    }
+
+    pub(crate) fn fail(&mut self) {
+        self.end(Ended::Failed("no".into()));
+    }
+
+    pub(crate) fn destroy(&mut self) {
+        let ends = |_: &K, turn: &mut Turn<'_, K::Record>| {
+            turn.destroy();
+            Ok(())
+        };
+        self.turn(ends).unwrap();
+    }
+
+    pub(crate) fn change(&mut self, kind: K) {
+        self.kind = kind;
+        if self.entity.is_some() {
+            self.running.clear();
+            self.turn(|kind, turn| {
+                kind.changed(turn);
+                Ok(())
+            })
+            .unwrap();
+            self.pass(0);
+        }
+    }
+
+    pub(crate) fn alarm(&self) -> Option<Millis> {
+        self.entity.as_ref().and_then(|entity| entity.alarm)
+    }
+
+    pub(crate) fn record(&self) -> K::Record {
+        self.entity.as_ref().map(|entity| decode(&entity.head).unwrap()).unwrap_or_default()
+    }
+
+    pub(crate) fn status(&self) -> K::Status {
+        let record = self.record();
+        let status = self.kind.status(&self.shown(&record));
+        decode(&encode(&status).unwrap()).unwrap()
+    }
+
+    /// What the code of a piece is given.
+    pub(crate) fn given(&self, piece: &Piece) -> Given {
+        let empty = BTreeMap::new();
+        let rows = piece.items.as_ref().map_or(&empty, |items| {
+            let lane = Name::from(items.lane.clone());
+            let found = match items.of {
+                Some(of) => self.held.get(&(Version(of), lane)),
+                None => self.lanes.get(&lane),
+            };
+            found.unwrap_or(&empty)
+        });
+        Given { body: piece.told.clone(), rows: rows.values().cloned().collect() }
+    }
+
+    /// All rows of the entity itself.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Bytes> {
+        self.lanes.values().flat_map(BTreeMap::values)
+    }
+
+    /// All rows that are held for somebody.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Bytes> {
+        self.held.values().flat_map(BTreeMap::values)
+    }
+
+    fn shown<'a>(&'a self, record: &'a K::Record) -> Shown<'a, K::Record> {
+        let entity = self.entity.as_ref().expect("it is bound");
+        Shown {
+            id: entity.id,
+            definition: &entity.definition,
+            record,
+            word: &entity.status.word,
+            alarm: entity.alarm.map(Into::into),
+            now: self.now.into(),
+        }
+    }
+
+    fn bind<V>(&mut self, then: impl FnOnce(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
+        let (rows, key) = (Rows::default(), self.key.clone());
+        let mut turn = Turn::new(K::Record::default(), self.now, &key, None, &rows, self.author);
+        self.kind.born(&mut turn);
+        let value = then(&self.kind, &mut turn)?;
+        let Turn { record, commit, .. } = turn;
+        let id = Version(self.commits as u64 + 7);
+        self.entity = Some(Entity {
+            id,
+            key,
+            kind: Name::new(K::NAME),
+            definition: Name::new("thing"),
+            version: id,
+            status: Status::resting("bound"),
+            config: Fingerprint(0),
+            active: false,
+            head: Bytes::new(),
+            state: Bytes::from_static(b"{\"the\":\"state\"}"),
+            alarm: None,
+            crashes: 0,
+            suspect: None,
+            parked: None,
+            created_at: self.now,
+            updated_at: self.now,
+        });
+        self.apply(&record, commit);
+        Ok(value)
+    }
+
+    fn turn<V>(&mut self, take: impl FnOnce(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
+        let (entity, key, rows) = (self.entity.clone(), self.key.clone(), Rows::default());
+        let entity = entity.expect("it is bound");
+        let mut turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
+        let value = take(&self.kind, &mut turn)?;
+        if turn.commit.destroy {
+            self.kind.ends(&mut turn);
+        }
+        let Turn { record, commit, .. } = turn;
+        self.apply(&record, commit);
+        Ok(value)
+    }
+
+    fn apply(&mut self, record: &K::Record, mut commit: Commit) {
+        let entity = self.entity.as_mut().expect("it is bound");
+        let head = encode(record).unwrap();
+        commit.head = (head != entity.head).then_some(head);
+        self.commits += usize::from(commit.writes());
+        entity.head = commit.head.unwrap_or_else(|| entity.head.clone());
+        entity.alarm = commit.alarm.apply(entity.alarm);
+        entity.status = commit.status.unwrap_or_else(|| entity.status.clone());
+        let id = entity.id;
+        assert!(
+            commit.put.len() + commit.remove.len() + commit.drop.len() + commit.release.len() < 999,
+            "too many rows"
+        );
+        // In the kernel's order: what is dropped goes before what is put.
+        for gone in commit.drop {
+            assert!(self.gone.insert(gone.lane.clone()), "{} is dropped twice", gone.lane);
+            let rows = self.lanes.remove(&gone.lane).unwrap_or_default();
+            if gone.held {
+                self.held.insert((id, gone.lane), rows);
+            }
+        }
+        for row in commit.put {
+            assert!(!self.gone.contains(&row.lane), "{} is used again", row.lane);
+            self.lanes.entry(row.lane).or_default().insert(row.key, row.body);
+        }
+        for (of, lane) in commit.release {
+            assert!(self.held.remove(&(of, lane.clone())).is_some(), "{lane} is released and was not held");
+        }
+        self.sent.extend(commit.send);
+        self.told.extend(commit.emit);
+        for (to, reply) in commit.replies {
+            if let To::All(name) = to {
+                self.answered.push((name, reply.unwrap()));
+            }
+        }
+        if commit.destroy {
+            (self.entity, self.running) = (None, Vec::new());
+            self.lanes.clear();
+        }
+        self.tend();
+    }
+
+    /// What is listed runs, as the kernel sees to it; and a kind drops nothing that runs.
+    fn tend(&mut self) {
+        if self.entity.is_none() {
+            return;
+        }
+        let record = self.record();
+        let listed = self.kind.work(&self.shown(&record));
+        assert!(listed.len() <= 1, "two at once: {listed:?}");
+        for running in &self.running {
+            let same = |piece: &Piece| (piece.name(), piece.attempt) == (running.name(), running.attempt);
+            assert!(listed.iter().any(same), "{} is dropped while it runs; listed: {listed:?}", running.name());
+        }
+        if self.running.is_empty()
+            && let Some(piece) = listed.first()
+        {
+            assert!(!self.ended.contains(&(piece.name(), piece.attempt)), "{} has ended", piece.name());
+            self.started.push((piece.number, piece.attempt, self.now));
+            self.running = listed.clone();
+        }
+        let entity = self.entity.as_ref().expect("it is bound");
+        let is_woken = entity.alarm.is_some() || !listed.is_empty();
+        assert!(entity.status.phase != Phase::Live || is_woken, "nothing wakes it: {:?}", entity.status);
+    }
+}
