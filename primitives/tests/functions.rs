@@ -14,7 +14,7 @@ struct Notes(Mutex<Vec<String>>);
 
 impl Audit for Arc<Notes> {
     fn note(&self, text: &str) {
-        self.0.lock().unwrap().push(text.to_owned());
+        self.0.lock().expect("nobody panics").push(text.to_owned());
     }
 }
 
@@ -56,7 +56,7 @@ impl Counter {
         Ok(Self { count: self.count })
     }
 
-    async fn tell(&self, audit: &(dyn Audit + 'static), rate: &Rate<u32>, cx: &Context) {
+    async fn tell(&self, audit: &dyn Audit, rate: &Rate<u32>, cx: &Context) {
         audit.note(&format!("{} has {} of {}", cx.key_text(), self.count, rate.0));
     }
 
@@ -66,7 +66,7 @@ impl Counter {
     }
 
     #[destroy]
-    async fn end(&self, audit: &(dyn Audit + 'static)) -> Result<(), Failure> {
+    async fn end(&self, audit: &dyn Audit) -> Result<(), Failure> {
         audit.note("the end");
         Ok(())
     }
@@ -110,7 +110,7 @@ struct App {
 async fn started(rate: u32) -> (Runtime<App>, Arc<Notes>) {
     let notes = Arc::new(Notes::default());
     let deps = Deps { rate: Rate(rate), audit: Box::new(notes.clone()) };
-    (Runtime::memory().services(deps).start::<App>().await.unwrap(), notes)
+    (Runtime::memory().services(deps).start::<App>().await.expect("memory opens"), notes)
 }
 
 #[tokio::test]

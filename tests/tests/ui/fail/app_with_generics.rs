@@ -1,0 +1,7 @@
+use drystone::Primitives;
+
+#[derive(Primitives)]
+struct App<T> {
+    cart: T,
+}
+fn main() {}

@@ -1,0 +1,5 @@
+use drystone::Primitives;
+
+#[derive(Primitives)]
+struct App {}
+fn main() {}

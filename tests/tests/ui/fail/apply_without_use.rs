@@ -1,0 +1,19 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(continuous, every = "1m")]
+impl Cart {
+    #[tick]
+    async fn tick(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    #[apply]
+    fn apply(&mut self, _: u32) {}
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

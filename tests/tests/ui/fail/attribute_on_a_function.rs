@@ -1,0 +1,5 @@
+use drystone::primitive;
+
+#[primitive(object)]
+async fn put() {}
+fn main() {}

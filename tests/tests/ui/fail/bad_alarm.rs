@@ -1,0 +1,16 @@
+use drystone::{Context, Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(object)]
+impl Cart {
+    async fn put(&mut self, cx: &Context) {
+        cx.alarm_in("5 mins");
+    }
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

@@ -1,0 +1,16 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(object)]
+impl Cart {
+    async fn put(&mut self) -> anyhow::Result<u32> {
+        Ok(1)
+    }
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

@@ -1,0 +1,15 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(object)]
+impl Cart {
+    #[init]
+    async fn init() {}
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

@@ -1,0 +1,22 @@
+use drystone::{Primitives, kinds::buffer::Batch, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(buffer)]
+impl Cart {
+    #[flush]
+    async fn flush_all(&mut self, batch: Batch<u32>) -> Result<(), String> {
+        drop(batch);
+        Ok(())
+    }
+}
+
+fn call(client: &AppClient) {
+    drop(client.cart("a").add("one"));
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

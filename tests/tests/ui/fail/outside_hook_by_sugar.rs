@@ -1,0 +1,19 @@
+use drystone::primitive;
+use serde::{Deserialize, Serialize};
+
+mod kinds {
+    include!("../pass/outside/pause.rs");
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+
+#[primitive(kinds::pause)]
+impl Cart {
+    #[tick]
+    async fn tick(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+use drystone::primitive;
+use serde::{Deserialize, Serialize};
+
+mod kinds {
+    include!("../pass/outside/pause.rs");
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+
+#[primitive(kinds::pause)]
+impl Cart {
+    #[hook(setled)]
+    async fn settled(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use drystone::Services;
+
+#[derive(Services)]
+enum Deps {
+    None,
+}
+fn main() {}

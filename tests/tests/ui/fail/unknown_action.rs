@@ -1,0 +1,18 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(object)]
+impl Cart {
+    async fn put(&mut self) {}
+}
+
+fn call(client: &AppClient) {
+    drop(client.cart("a").pot());
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

@@ -1,0 +1,19 @@
+use drystone::{Primitives, kinds::buffer::Batch, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(buffer)]
+impl Cart {
+    #[flush]
+    async fn flush_all(&mut self, batch: Batch<u32>) -> Result<(), String> {
+        drop(batch);
+        Ok(())
+    }
+    async fn add(&mut self) {}
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}

@@ -1,0 +1,12 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart;
+#[primitive(object, max_attempts = 0)]
+impl Cart {}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}
