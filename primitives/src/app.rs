@@ -147,7 +147,7 @@ impl<A> IntoFuture for Start<A> {
 impl<A: Primitives> Runtime<A> {
     /// The typed client: one method per primitive.
     pub fn client(&self) -> A::Client {
-        A::client(Desk::outside(self.kernel.clone(), self.is_shared))
+        A::client(self.desk())
     }
 
     /// What was found when the store was opened (R1).
@@ -172,12 +172,12 @@ impl<A: Primitives> Runtime<A> {
 
     /// Lists entities, a page at a time (R6).
     pub fn entities(&self) -> Entities<A> {
-        Entities::new(self.kernel.clone(), self.definitions.clone())
+        Entities::new(self.desk(), self.definitions.clone())
     }
 
     /// What nobody could take: messages, batches, last states (D3).
     pub fn dead_letters(&self) -> DeadLetters {
-        DeadLetters::new(self.kernel.clone(), self.definitions.clone())
+        DeadLetters::new(self.desk(), self.definitions.clone())
     }
 
     /// Everything that entities tell from now on (E15).
@@ -196,12 +196,11 @@ impl<A: Primitives> Runtime<A> {
         action: &str,
         params: serde_json::Value,
     ) -> Result<serde_json::Value, Error> {
-        let call = self.definitions.call(primitive, key.as_ref(), action, &params)?;
-        let answer = self.kernel.call(call).await?;
-        if answer.is_empty() {
-            return Ok(serde_json::Value::Null);
-        }
-        crate::decode(&answer).map_err(|reason| Error::Malformed { verb: action.to_owned(), reason })
+        self.definitions.ask(self.desk(), primitive, key.as_ref(), action, &params).await
+    }
+
+    fn desk(&self) -> Desk {
+        Desk::outside(self.kernel.clone(), self.is_shared)
     }
 
     /// Our time: it never goes back (A5).

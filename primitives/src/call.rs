@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name};
 
-use crate::{Args, CallError, Error, Never, Stored, decode, testing::Relay};
+use crate::{Args, CallError, Error, Never, Stored, decode, handler::malformed, testing::Relay};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -49,7 +49,8 @@ impl Desk {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
     }
 
-    async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
+    /// Calls an entity.
+    pub(crate) async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
         match self.line {
             Line::World(kernel, relay) => {
                 relay.ask(async move { kernel.call(call).await }).await.unwrap_or(Err(Error::Closing))
@@ -57,6 +58,24 @@ impl Desk {
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
         }
+    }
+
+    /// Asks the kernel something; `None` in an entity's code.
+    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel) -> F) -> Option<Result<T, Error>>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        match &self.line {
+            Line::Outside(kernel) => Some(ask(kernel.clone()).await),
+            Line::World(kernel, relay) => Some(relay.ask(ask(kernel.clone())).await.unwrap_or(Err(Error::Closing))),
+            Line::Inside(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Desk").field("is_shared", &self.is_shared).finish_non_exhaustive()
     }
 }
 
@@ -101,13 +120,7 @@ impl Address {
             Ok(key) => key,
             Err(error) => return Some(Err(error)),
         };
-        match &self.desk.line {
-            Line::Outside(kernel) => Some(ask(kernel.clone(), key).await),
-            Line::World(kernel, relay) => {
-                Some(relay.ask(ask(kernel.clone(), key)).await.unwrap_or(Err(Error::Closing)))
-            }
-            Line::Inside(_) => None,
-        }
+        self.desk.ask(|kernel| ask(kernel, key)).await
     }
 
     /// A call of a verb that answers with `T` or refuses with `E`.
@@ -203,6 +216,17 @@ impl<T, E> fmt::Debug for Call<T, E> {
     }
 }
 
+/// What a `&self` action fails with comes as it is; it may be a reason of ours, and is told as that.
+pub(crate) fn told(error: Error, verb: &str) -> Error {
+    match error {
+        Error::Failed(thrown) => match malformed(&thrown) {
+            Some(reason) => Error::Malformed { verb: verb.to_owned(), reason },
+            None => Error::Failed(thrown),
+        },
+        error => error,
+    }
+}
+
 type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
 
 /// A call under way. Dropping it leaves; a call that has begun may still take effect.
@@ -219,8 +243,11 @@ impl<T, E> Future for Calling<T, E> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.answer.as_mut().poll(context).map(|answer| {
-            let unreadable = |reason| Error::Malformed { verb: self.verb.to_string(), reason };
-            match answer {
+            let unreadable = |reason| Error::Malformed {
+                verb: self.verb.to_string(),
+                reason: format!("its answer cannot be read: {reason}"),
+            };
+            match answer.map_err(|error| told(error, &self.verb)) {
                 Ok(bytes) => (self.read)(&bytes).map_err(|reason| CallError::Fault(unreadable(reason))),
                 Err(Error::Failed(bytes)) => Err(match (self.thrown)(&bytes) {
                     Ok(error) => CallError::Failed(error),

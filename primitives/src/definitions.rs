@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drystone_runtime::{Call, Definition, Fingerprint, Key, Name, Registry};
 use serde_json::Value;
 
-use crate::{Error, encode};
+use crate::{Desk, Error, call::told, decode, encode};
 
 /// The app's own definitions: those of this library are not among them.
 #[derive(Clone, Debug)]
@@ -46,6 +46,22 @@ impl Definitions {
             }
         };
         Ok(Call::new(definition, key.to_vec(), Name::from(action.to_owned()), body))
+    }
+
+    /// Calls an action by its name, and reads its answer.
+    pub(crate) async fn ask(
+        &self,
+        desk: Desk,
+        name: &str,
+        key: &[u8],
+        action: &str,
+        params: &Value,
+    ) -> Result<Value, Error> {
+        let answer = desk.call(self.call(name, key, action, params)?).await.map_err(|error| told(error, action))?;
+        if answer.is_empty() {
+            return Ok(Value::Null);
+        }
+        decode(&answer).map_err(|reason| Error::Malformed { verb: action.to_owned(), reason })
     }
 
     fn find(&self, name: &str) -> Option<&Definition> {

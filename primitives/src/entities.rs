@@ -2,10 +2,13 @@
 
 use std::{fmt, marker::PhantomData, pin::Pin, str::FromStr};
 
-use drystone_runtime::{Entity, Kernel, Millis, Name, Phase, Version, store::Query};
+use drystone_runtime::{
+    Entity, Millis, Name, Phase, Version, kernel,
+    store::{self, Query},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, PartOf, Timestamp, View, definitions::Definitions};
+use crate::{Desk, Error, PartOf, Timestamp, View, definitions::Definitions};
 
 /// The most entities on one page.
 const LIMIT_MAX: usize = 1_000;
@@ -21,7 +24,7 @@ const LIMIT_MAX: usize = 1_000;
 /// ```
 #[must_use = "a listing does nothing until it is awaited"]
 pub struct Entities<A> {
-    kernel: Kernel,
+    desk: Desk,
     definitions: Definitions,
     query: Query,
     is_failing: bool,
@@ -49,9 +52,9 @@ pub struct Cursor(Version);
 pub struct NotACursor;
 
 impl<A> Entities<A> {
-    pub(crate) fn new(kernel: Kernel, definitions: Definitions) -> Self {
+    pub(crate) fn new(desk: Desk, definitions: Definitions) -> Self {
         let query = Query::default();
-        Self { kernel, definitions, query, is_failing: false, error: None, app: PhantomData }
+        Self { desk, definitions, query, is_failing: false, error: None, app: PhantomData }
     }
 
     /// Of the primitive with this name. One that the app does not have is an error that lists those it has (E9).
@@ -124,12 +127,12 @@ impl<A> Entities<A> {
     /// What is failing is either of two things, which a store finds one by one; both are in order of their ids.
     async fn list(&self, query: &Query) -> Result<(Vec<Entity>, Option<Version>), Error> {
         if !self.is_failing || query.parked == Some(true) {
-            let page = self.kernel.list(query.clone()).await?;
+            let page = self.found(query.clone()).await?;
             return Ok((page.entities, page.next));
         }
         let failing = Query { phase: Some(Phase::Failing), parked: Some(false), ..query.clone() };
         let (failing, parked) =
-            (self.kernel.list(failing).await?, self.kernel.list(Query { parked: Some(true), ..query.clone() }).await?);
+            (self.found(failing).await?, self.found(Query { parked: Some(true), ..query.clone() }).await?);
         let is_more = failing.next.is_some() || parked.next.is_some();
         let mut both = [failing.entities, parked.entities].concat();
         both.sort_by_key(|entity| entity.id);
@@ -141,6 +144,17 @@ impl<A> Entities<A> {
         Ok((both, next))
     }
 
+    async fn found(&self, query: Query) -> Result<store::Page, Error> {
+        let asked = self.desk.ask(|kernel| async move { kernel.list(query).await }).await;
+        asked.unwrap_or(Err(Error::Closing))
+    }
+
+    async fn stored(&self, entity: &Entity) -> Result<Option<kernel::View>, Error> {
+        let key = entity.key.clone();
+        let asked = self.desk.ask(|kernel| async move { kernel.view(&key).await }).await;
+        asked.unwrap_or(Err(Error::Closing))
+    }
+
     async fn shown(&self, entities: Vec<Entity>) -> Result<Vec<View>, Error> {
         let mut views = Vec::with_capacity(entities.len());
         for entity in entities {
@@ -148,8 +162,7 @@ impl<A> Entities<A> {
                 Some(config) => View::of(&entity, Some(config)),
                 // It has not run since its options changed: the old ones are in the store.
                 None => {
-                    let stored =
-                        self.kernel.view(&entity.key).await?.filter(|view| view.entity.config == entity.config);
+                    let stored = self.stored(&entity).await?.filter(|view| view.entity.config == entity.config);
                     View::of(&entity, stored.and_then(|view| view.config).as_deref())
                 }
             });

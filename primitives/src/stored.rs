@@ -84,6 +84,22 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
+/// Reads a value that is a part of something else: `state.items[3].qty: invalid type …`, or `state: missing field …` if
+/// it is the whole of it.
+pub(crate) fn decode_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| {
+            let path = match error.path().to_string() {
+                path if path == "." => part.to_owned(),
+                path if path.starts_with('[') => format!("{part}{path}"),
+                path => format!("{part}.{path}"),
+            };
+            format!("{path}: {}", error.into_inner())
+        })
+        .and_then(|value| reader.end().map(|()| value).map_err(|error| format!("{part}: {error}")))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -96,6 +112,16 @@ mod tests {
         let read: Result<BTreeMap<String, Vec<u32>>, String> = decode(br#"{"items":[1,2,"x"]}"#);
         assert!(read.unwrap_err().starts_with("items[2]: invalid type"));
         assert!(decode::<u32>(b"1 2").is_err());
+    }
+
+    /// E10
+    #[test]
+    fn a_part_that_cannot_be_read_is_named_with_its_path_or_alone() {
+        let part = |bytes: &[u8]| decode_part::<BTreeMap<String, Vec<u32>>>("state", bytes).unwrap_err();
+        assert!(part(br#"{"items":[1,"x"]}"#).starts_with("state.items[1]: invalid type"));
+        assert!(part(b"7").starts_with("state: invalid type"));
+        assert!(part(b"{} 7").starts_with("state: trailing characters"));
+        assert!(decode_part::<Vec<u32>>("state", b"[true]").unwrap_err().starts_with("state[0]: invalid type"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a person does with dead letters.
 
-use drystone_runtime::{Call, Kernel};
+use drystone_runtime::Call;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     removing::Slice,
     turn::Elsewhere,
 };
-use crate::{Args, CallError, Error, Timestamp, decode, definitions::Definitions, view::json};
+use crate::{Args, CallError, Desk, Error, Timestamp, decode, definitions::Definitions, view::json};
 
 /// The dead letters of an app: [`Runtime::dead_letters`](crate::Runtime::dead_letters).
 ///
@@ -17,13 +17,13 @@ use crate::{Args, CallError, Error, Timestamp, decode, definitions::Definitions,
 /// (`dead_letter.dropped`, `dead_letter.expired`).
 #[derive(Clone, Debug)]
 pub struct DeadLetters {
-    kernel: Kernel,
+    desk: Desk,
     definitions: Definitions,
 }
 
 impl DeadLetters {
-    pub(crate) fn new(kernel: Kernel, definitions: Definitions) -> Self {
-        Self { kernel, definitions }
+    pub(crate) fn new(desk: Desk, definitions: Definitions) -> Self {
+        Self { desk, definitions }
     }
 
     /// A page of letters, the oldest first. Letters that come or go meanwhile move no other to another page.
@@ -116,7 +116,7 @@ impl DeadLetters {
 
     async fn send(&self, verb: &'static str, args: Args) -> Result<bytes::Bytes, CallError<LetterError>> {
         let body = args.finish().map_err(|reason| CallError::Fault(unreadable(verb, reason)))?;
-        self.kernel.call(Call::new(DEFINITION, KEY, verb, body)).await.map_err(|error| match error {
+        self.desk.clone().call(Call::new(DEFINITION, KEY, verb, body)).await.map_err(|error| match error {
             Error::Failed(own) => match decode(&own) {
                 Ok(own) => CallError::Failed(own),
                 Err(reason) => CallError::Fault(unreadable(verb, reason)),

@@ -28,6 +28,7 @@ use crate::{
     kind::{Kind, Turn},
 };
 
+pub(crate) use running::{is_asked_for, malformed};
 pub use verbs::COMMON_VERBS;
 
 /// The handler of one definition.

@@ -18,9 +18,9 @@ const ITEMS_PAGE: u32 = 1_000;
 /// A piece of work, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piecework<'a> {
-    /// An action of a caller's: `action:put`.
-    Action,
-    /// A state in the making, for a verb of the kind's: `init:add`.
+    /// An action of a caller's: `action:put/1-7`.
+    Action(&'a str),
+    /// A state in the making, for a verb of the kind's: `init:add/1-7`.
     Init(&'a str),
     /// A value to be applied: `apply/7`.
     Apply(u64),
@@ -32,29 +32,48 @@ pub(super) enum Piecework<'a> {
 
 impl<'a> Piecework<'a> {
     pub(super) fn parse(name: &'a str) -> Self {
-        if let Some(verb) = name.strip_prefix("init:") {
+        let (code, number) = name.rsplit_once('/').unwrap_or((name, ""));
+        if let Some(verb) = code.strip_prefix("init:") {
             return Self::Init(verb);
         }
-        match name.rsplit_once('/').and_then(|(hook, number)| Some((hook, number.parse().ok()?))) {
-            Some(("apply", number)) => Self::Apply(number),
-            Some(("destroy", _)) => Self::Destroy,
-            Some((hook, number)) => Self::Hook(hook, number),
-            None => Self::Action,
+        if let Some(action) = code.strip_prefix("action:") {
+            return Self::Action(action);
+        }
+        match (code, number.parse()) {
+            ("destroy", _) => Self::Destroy,
+            ("apply", Ok(number)) => Self::Apply(number),
+            (hook, Ok(number)) => Self::Hook(hook, number),
+            (_, Err(_)) => Self::Action(name),
         }
     }
 }
 
+/// Whether a call or a message asks for a piece of work, by its name.
+pub(crate) fn is_asked_for(work: &str) -> bool {
+    matches!(Piecework::parse(work), Piecework::Action(_) | Piecework::Init(_))
+}
+
+/// Which call or message asks. Its number is a part of the name of the code that runs for it: no other has that name, and
+/// a message that is tried again has the same (E14).
+pub(super) fn asked_by(input: &drystone_runtime::Input) -> String {
+    match input {
+        drystone_runtime::Input::Call { ticket, .. } => format!("{}-{}", ticket.epoch.0, ticket.number),
+        drystone_runtime::Input::Message { id, .. } => format!("m{:x}-{}", id.version.0, id.index),
+        _ => String::new(),
+    }
+}
+
 /// The code of an action.
-pub(super) fn action(action: &Action, body: &Bytes) -> Work {
+pub(super) fn action(action: &Action, asked_by: &str, body: &Bytes) -> Work {
     let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
-    let name = Name::from(format!("action:{}", action.name));
+    let name = Name::from(format!("action:{}/{asked_by}", action.name));
     Work { borrow, pure: action.pure, input: body.clone(), ..Work::new(name) }
 }
 
 /// The making of a state, for a verb of the kind's.
-pub(super) fn init<T: Primitive>(verb: &str, body: &Bytes) -> Work {
+pub(super) fn init<T: Primitive>(verb: &str, asked_by: &str, body: &Bytes) -> Work {
     let pure = T::CODE.init.unwrap_or_default();
-    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}"))) }
+    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}/{asked_by}"))) }
 }
 
 /// The applying of a value.
@@ -113,7 +132,7 @@ fn task_of(work: &Work) -> Task {
     let name = work.id.as_str();
     let code = match Piecework::parse(name) {
         Piecework::Init(_) => return Task::Make,
-        Piecework::Action => name.strip_prefix("action:").unwrap_or(name).to_owned(),
+        Piecework::Action(action) => action.to_owned(),
         Piecework::Apply(_) => "#apply".to_owned(),
         Piecework::Destroy => "#destroy".to_owned(),
         Piecework::Hook(hook, _) => format!("#{hook}"),
@@ -156,6 +175,9 @@ where
         Ok(value) => value,
         Err(thrown) => return failed(thrown),
     };
+    if matches!(task, Task::Read(_)) && is_asked_for(work.id.as_str()) && env.context().has_said_anything() {
+        return refused(UNHEARD);
+    }
     let left = match task {
         Task::Read(_) => None,
         Task::Write(_) | Task::Make => match left(&mut memory, before.as_ref(), &state) {
@@ -165,6 +187,10 @@ where
     };
     said::<T, D, A>(&env, Produced { value, state: left, hot: Hot::new(memory), ..Produced::default() })
 }
+
+/// A read has no commit that what it says could be a part of; it must not be lost quietly.
+const UNHEARD: &str = "code with `&self` commits nothing, so what it says would be lost: take `&mut self` to send a \
+                       message, tell listeners or set the alarm";
 
 /// A state that nobody handed in: by `#[init]`, or the default.
 async fn make<T: Runs<D, A>, D, A>(env: &Env<D, A>) -> Result<T, Thrown> {
@@ -249,6 +275,6 @@ fn refused(reason: &str) -> Outcome {
 }
 
 /// The reason, if an error is one of ours.
-pub(super) fn malformed(error: &[u8]) -> Option<String> {
+pub(crate) fn malformed(error: &[u8]) -> Option<String> {
     error.strip_prefix(&[OURS]).map(|reason| String::from_utf8_lossy(reason).into_owned())
 }

@@ -9,7 +9,7 @@ use super::{
     Author, Record,
     head::{Applying, Ending, Head},
     memory::Memory,
-    running::{self, Piecework, malformed},
+    running::{self, Piecework, asked_by, malformed},
     verbs::Verb,
 };
 use crate::{
@@ -62,8 +62,10 @@ where
 {
     pub(super) fn take(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>, input: &Input) -> Next {
         let (name, turned) = match input {
-            Input::Call { verb, body, ticket } => (verb.as_str(), self.called(memory, seen, verb, body, Some(*ticket))),
-            Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, verb, body, None)),
+            Input::Call { verb, body, ticket } => {
+                (verb.as_str(), self.called(memory, seen, input, (verb, body), Some(*ticket)))
+            }
+            Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, input, (verb, body), None)),
             Input::Alarm { .. } => ("alarm", self.rang(memory, seen)),
             Input::Done { work, attempt, cause, outcome } => {
                 (work.as_str(), self.done(memory, seen, (work.as_str(), *attempt), cause, outcome))
@@ -90,13 +92,13 @@ where
         &self,
         memory: &mut Memory<T, Record<T>>,
         seen: Seen<'_>,
-        name: &str,
-        body: &Bytes,
+        input: &Input,
+        (name, body): (&str, &Bytes),
         ticket: Option<Ticket>,
     ) -> Turned {
         let Some(verb) = self.verb(name) else { return Err(Stop::Refuse(self.unknown(name)).into()) };
         if seen.entity.is_none() {
-            return self.called_unbound(memory, seen, (name, verb), body, ticket);
+            return self.called_unbound(memory, seen, input, (name, verb, body), ticket);
         }
         let mut open = self.open(memory, seen)?;
         if let Some(ending) = open.ending.clone() {
@@ -117,7 +119,7 @@ where
             Verb::Kind { .. } => self.kind.verb(&mut open.turn, name, body)?,
             Verb::Action(action) => {
                 self.check_state(memory, seen)?;
-                return Ok(Next::Run(running::action(action, body)));
+                return Ok(Next::Run(running::action(action, &asked_by(input), body)));
             }
         };
         self.close(memory, open, Some(answer), ticket)
@@ -127,8 +129,8 @@ where
         &self,
         memory: &mut Memory<T, Record<T>>,
         seen: Seen<'_>,
-        (name, verb): (&str, Verb),
-        body: &Bytes,
+        input: &Input,
+        (name, verb, body): (&str, Verb, &Bytes),
         ticket: Option<Ticket>,
     ) -> Turned {
         match verb {
@@ -138,8 +140,12 @@ where
             }
             Verb::State | Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
-            Verb::Action(action) if action.writes && self.can_make() => Ok(Next::Run(running::action(action, body))),
-            Verb::Kind { binds: true } if T::CODE.init.is_some() => Ok(Next::Run(running::init::<T>(name, body))),
+            Verb::Action(action) if action.writes && self.can_make() => {
+                Ok(Next::Run(running::action(action, &asked_by(input), body)))
+            }
+            Verb::Kind { binds: true } if T::CODE.init.is_some() => {
+                Ok(Next::Run(running::init::<T>(name, &asked_by(input), body)))
+            }
             Verb::Kind { binds: true } => {
                 let state = T::initial().ok_or(Halt::NotBound)?;
                 let mut open = self.born(seen, encode(&state).map_err(Stop::Malformed)?);
@@ -254,7 +260,7 @@ where
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
             Piecework::Apply(_) => self.applied(&mut open, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
-            Piecework::Action | Piecework::Init(_) => {}
+            Piecework::Action(_) | Piecework::Init(_) => {}
         }
         self.close(memory, open, None, None)
     }

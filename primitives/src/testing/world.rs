@@ -15,8 +15,9 @@ use super::{
     store::{Fault, Moment},
 };
 use crate::{
-    App, Desk, Error, Primitives, Timestamp, View,
+    App, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, View,
     app::{registry, shared_key},
+    definitions::Definitions,
 };
 
 /// A machine with one process on it, which runs the app `A`: see the [module](super).
@@ -53,7 +54,32 @@ impl<A: Primitives> World<A> {
 
     /// The typed client of the process that runs now. When that is dead its calls are refused.
     pub fn client(&self) -> A::Client {
-        A::client(Desk::of_world(self.kernel(), self.machine.relay.clone(), self.is_shared))
+        A::client(self.desk())
+    }
+
+    /// Lists entities, as [`Runtime::entities`](crate::Runtime::entities) does.
+    pub fn entities(&self) -> Entities<A> {
+        Entities::new(self.desk(), Definitions::of(&self.registry))
+    }
+
+    /// The dead letters, as [`Runtime::dead_letters`](crate::Runtime::dead_letters) gives them.
+    pub fn dead_letters(&self) -> DeadLetters {
+        DeadLetters::new(self.desk(), Definitions::of(&self.registry))
+    }
+
+    /// Calls an action by its name, as [`Runtime::call`](crate::Runtime::call) does.
+    pub async fn call(
+        &self,
+        primitive: &str,
+        key: impl AsRef<[u8]>,
+        action: &str,
+        params: serde_json::Value,
+    ) -> Result<serde_json::Value, Error> {
+        Definitions::of(&self.registry).ask(self.desk(), primitive, key.as_ref(), action, &params).await
+    }
+
+    fn desk(&self) -> Desk {
+        Desk::of_world(self.kernel(), self.machine.relay.clone(), self.is_shared)
     }
 
     /// Lets time pass, from one thing that is due to the next; when it returns, `span` is over and nothing is left to
