@@ -3,6 +3,7 @@
 pub mod crash;
 pub mod load;
 pub mod sim;
+pub mod typed;
 pub mod world;
 
 /// Every code block of the README compiles.
