@@ -11,12 +11,12 @@ use bytes::Bytes;
 use drystone_runtime::{Change, Cx, Lifecycle, Message, Millis, Name};
 use serde::Serialize;
 
-use crate::{Call, Desk, Error, Timestamp, encode};
+use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for};
 
 /// The circumstances of the code that runs: take it as a parameter, `cx: &Context`.
 ///
 /// What the code says through it (an alarm, an event, a message) happens with the commit of its success, or not at all
-/// (E5).
+/// (E5). An action with `&self` has no commit: it fails if it says anything.
 pub struct Context {
     cx: Cx,
     is_shared: bool,
@@ -68,12 +68,15 @@ impl Context {
         self.cx.attempt
     }
 
-    /// The name of this piece of work, unique in the store and the same over retries and restarts: an
-    /// idempotency key for the outside.
+    /// The name of this piece of work, unique in the store: an idempotency key for the outside. That of a hook, and of an
+    /// action that a message asked for, is the same over retries and restarts; an action that a caller asks for once more
+    /// has another.
     pub fn work_id(&self) -> String {
+        let (definition, work) = (self.definition(), self.cx.work.as_str());
         match self.cx.id {
-            Some(id) => format!("{}-{:x}-{}", self.cx.definition, id.0, self.cx.work),
-            None => format!("{}-new-{}", self.cx.definition, self.cx.work),
+            Some(id) if !is_asked_for(work) => format!("{definition}-{:x}-{work}", id.0),
+            // Between two tries of a message its entity may have been bound, or have ended.
+            _ => format!("{definition}-{}-{work}", self.key().escape_ascii()),
         }
     }
 
@@ -113,6 +116,11 @@ impl Context {
             Ok(fields) => self.outbox.said().emit.push(Lifecycle { name: name.into(), fields }),
             Err(reason) => self.outbox.refuse(reason),
         }
+    }
+
+    pub(crate) fn has_said_anything(&self) -> bool {
+        let said = self.outbox.said();
+        said.alarm != Change::Keep || !said.send.is_empty() || !said.emit.is_empty()
     }
 
     /// What was said, once the code has ended.

@@ -34,6 +34,7 @@ pub struct Codec<T> {
     write: fn(&T) -> Result<Bytes, String>,
     append: fn(&T, &mut Vec<u8>) -> Result<(), String>,
     read: fn(&[u8]) -> Result<T, String>,
+    read_part: fn(&str, &[u8]) -> Result<T, String>,
 }
 
 impl<T> Codec<T> {
@@ -59,6 +60,11 @@ impl<T> Codec<T> {
         (self.read)(bytes)
     }
 
+    /// Reads a value that is a part of something else: what cannot be read is named with it.
+    pub(crate) fn read_part(self, part: &str, bytes: &[u8]) -> Result<T, String> {
+        (self.read_part)(part, bytes)
+    }
+
     /// The function that reads.
     pub fn reader(self) -> fn(&[u8]) -> Result<T, String> {
         self.read
@@ -73,12 +79,12 @@ impl<T> fmt::Debug for Codec<T> {
 
 /// How a value is stored.
 pub fn stored<T: Stored>() -> Codec<T> {
-    Codec { write: encode::<T>, append: append::<T>, read: decode::<T> }
+    Codec { write: encode::<T>, append: append::<T>, read: decode::<T>, read_part: decode_part::<T> }
 }
 
 /// How an error is stored.
 pub fn stored_error<E: StoredError>() -> Codec<E> {
-    Codec { write: encode::<E>, append: append::<E>, read: decode::<E> }
+    Codec { write: encode::<E>, append: append::<E>, read: decode::<E>, read_part: decode_part::<E> }
 }
 
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
@@ -117,6 +123,27 @@ fn explained<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
+/// Reads a value that is a part of something else: `state.items[3].qty: invalid type …`, or `state: missing field …` if
+/// it is the whole of it.
+pub(crate) fn decode_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).or_else(|_| explained_part(part, bytes))
+}
+
+#[cold]
+fn explained_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| {
+            let path = match error.path().to_string() {
+                path if path == "." => part.to_owned(),
+                path if path.starts_with('[') => format!("{part}{path}"),
+                path => format!("{part}.{path}"),
+            };
+            format!("{path}: {}", error.into_inner())
+        })
+        .and_then(|value| reader.end().map(|()| value).map_err(|error| format!("{part}: {error}")))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -129,6 +156,16 @@ mod tests {
         let read: Result<BTreeMap<String, Vec<u32>>, String> = decode(br#"{"items":[1,2,"x"]}"#);
         assert!(read.unwrap_err().starts_with("items[2]: invalid type"));
         assert!(decode::<u32>(b"1 2").is_err());
+    }
+
+    /// E10
+    #[test]
+    fn a_part_that_cannot_be_read_is_named_with_its_path_or_alone() {
+        let part = |bytes: &[u8]| decode_part::<BTreeMap<String, Vec<u32>>>("state", bytes).unwrap_err();
+        assert!(part(br#"{"items":[1,"x"]}"#).starts_with("state.items[1]: invalid type"));
+        assert!(part(b"7").starts_with("state: invalid type"));
+        assert!(part(b"{} 7").starts_with("state: trailing characters"));
+        assert!(decode_part::<Vec<u32>>("state", b"[true]").unwrap_err().starts_with("state[0]: invalid type"));
     }
 
     #[test]

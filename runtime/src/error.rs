@@ -53,8 +53,8 @@ pub enum Error {
         /// Those there are.
         known: Vec<String>,
     },
-    /// The input cannot be decoded.
-    #[error("the input of `{verb}` cannot be read: {reason}")]
+    /// Its input, its answer, or the state it would leave cannot be read or written.
+    #[error("`{verb}` is refused: {reason}")]
     Malformed {
         /// What was asked.
         verb: String,

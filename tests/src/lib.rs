@@ -5,6 +5,7 @@ pub mod crash;
 pub mod load;
 mod refuse;
 pub mod sim;
+pub mod typed;
 pub mod world;
 
 /// Every code block of the README compiles.

@@ -197,7 +197,7 @@ fn a_message_to_an_unbound_key_binds_it_if_it_can_and_is_a_dead_letter_if_not() 
 fn a_message_that_cannot_be_decoded_is_a_dead_letter_at_once() {
     let world = World::of(receiver(&Log::default()));
     world.call(call("sender", "s", "send", "bad 7, add 1")).unwrap();
-    assert_eq!(world.state("dead"), "app/to bad 7 after 1: the input of `bad` cannot be read: 7");
+    assert_eq!(world.state("dead"), "app/to bad 7 after 1: `bad` is refused: 7");
     assert_eq!(world.state("to"), "1");
 }
 

@@ -97,6 +97,7 @@ fn begin<R>(open: &mut Open<'_, R>) {
     let now = open.turn.now;
     open.ending = Some(Ending::begin(now));
     open.applying = None;
+    open.turn.commit.evict = true;
     open.turn.set_status(Status::live("ending"));
     open.turn.set_alarm(Some(now));
 }

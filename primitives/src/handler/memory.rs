@@ -6,7 +6,7 @@ use drystone_runtime::Hot;
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
-use crate::{Primitive, decode};
+use crate::{Primitive, stored::decode_part};
 
 /// The memory of one entity; it may be gone before any turn (E13).
 pub(super) struct Memory<T, R> {
@@ -32,7 +32,7 @@ impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     /// The head in `bytes`.
     pub(super) fn head(&mut self, bytes: &Bytes) -> Result<&Head<R>, String> {
         if self.head.as_ref().is_none_or(|(known, _)| known != bytes) {
-            self.head = Some((bytes.clone(), decode(bytes).map_err(|reason| format!("head.{reason}"))?));
+            self.head = Some((bytes.clone(), decode_part("head", bytes)?));
         }
         Ok(&self.head.as_ref().expect("it was just put there").1)
     }
@@ -44,7 +44,7 @@ impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     /// Reads the state in `bytes`, if it is not known; the path and the reason if it cannot be read (E10).
     pub(super) fn check_state(&mut self, bytes: &Bytes) -> Result<(), String> {
         if self.state.as_ref().is_none_or(|(known, _)| known != bytes) {
-            self.state = Some((bytes.clone(), T::codec().read(bytes).map_err(|reason| format!("state.{reason}"))?));
+            self.state = Some((bytes.clone(), T::codec().read_part("state", bytes)?));
         }
         Ok(())
     }

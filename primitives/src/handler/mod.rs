@@ -3,6 +3,7 @@
 //! What all kinds have in common is here: binding (E1), the author's actions (E3, E5), `start`, `replace`, `state`,
 //! `status` and `destroy` (E8), values that are applied afterwards. A kind sees its [`Turn`] alone.
 
+mod calling;
 mod ending;
 mod head;
 mod memory;
@@ -28,14 +29,13 @@ use crate::{
     kind::{Kind, Turn},
 };
 
+pub(crate) use running::{is_asked_for, malformed};
 pub use verbs::COMMON_VERBS;
 
 /// The handler of one definition.
 pub(crate) struct Author<T: Primitive, D, A> {
     name: Name,
     kind: T::Kind,
-    /// What the work of each action is called, in the order of the actions: made once, not with every call.
-    works: Box<[Name]>,
     services: Arc<D>,
     is_shared: bool,
     app: PhantomData<fn() -> A>,
@@ -52,8 +52,7 @@ where
     let kind = T::kind();
     let config = encode(&kind).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
-    let works = T::CODE.actions.iter().map(running::action_name).collect();
-    let handler = Author::<T, D, A> { name: name.clone(), kind, works, services, is_shared, app: PhantomData };
+    let handler = Author::<T, D, A> { name: name.clone(), kind, services, is_shared, app: PhantomData };
     Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
 }
 
@@ -68,8 +67,8 @@ where
     fn borrow(&self, verb: &str) -> Borrow {
         match self.verb(verb) {
             Some(Verb::Replace) => Borrow::Exclusive,
-            Some(Verb::Action(_, action)) if action.writes => Borrow::Exclusive,
-            Some(Verb::Action(..)) => Borrow::Shared,
+            Some(Verb::Action(action)) if action.writes => Borrow::Exclusive,
+            Some(Verb::Action(_)) => Borrow::Shared,
             _ => Borrow::None,
         }
     }

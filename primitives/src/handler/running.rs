@@ -1,9 +1,9 @@
 //! Running the author's code: the state is lent to it, and what it leaves is checked and brought back.
 
-use std::{borrow::Cow, pin::Pin};
+use std::{borrow::Cow, fmt, pin::Pin};
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, Name, Outcome, Produced, Work};
+use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Name, Outcome, Produced, Ticket, Work};
 
 use super::{Author, Record, head::Applying, memory::Memory};
 use crate::{
@@ -18,9 +18,9 @@ const ITEMS_PAGE: u32 = 1_000;
 /// A piece of work, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piecework<'a> {
-    /// An action of a caller's: `action:put`.
-    Action,
-    /// A state in the making, for a verb of the kind's: `init:add`.
+    /// An action of a caller's: `action:put/1-7`.
+    Action(&'a str),
+    /// A state in the making, for a verb of the kind's: `init:add/1-7`.
     Init(&'a str),
     /// A value to be applied: `apply/7`.
     Apply(u64),
@@ -32,33 +32,65 @@ pub(super) enum Piecework<'a> {
 
 impl<'a> Piecework<'a> {
     pub(super) fn parse(name: &'a str) -> Self {
-        if let Some(verb) = name.strip_prefix("init:") {
+        let (code, number) = name.rsplit_once('/').unwrap_or((name, ""));
+        if let Some(verb) = code.strip_prefix("init:") {
             return Self::Init(verb);
         }
-        match name.rsplit_once('/').and_then(|(hook, number)| Some((hook, number.parse().ok()?))) {
-            Some(("apply", number)) => Self::Apply(number),
-            Some(("destroy", _)) => Self::Destroy,
-            Some((hook, number)) => Self::Hook(hook, number),
-            None => Self::Action,
+        if let Some(action) = code.strip_prefix("action:") {
+            return Self::Action(action);
+        }
+        match (code, number.parse()) {
+            ("destroy", _) => Self::Destroy,
+            ("apply", Ok(number)) => Self::Apply(number),
+            (hook, Ok(number)) => Self::Hook(hook, number),
+            (_, Err(_)) => Self::Action(name),
         }
     }
 }
 
-/// What the work of an action is called.
-pub(super) fn action_name(action: &Action) -> Name {
-    format!("action:{}", action.name).into()
+/// Whether a call or a message asks for a piece of work, by its name.
+pub(crate) fn is_asked_for(work: &str) -> bool {
+    matches!(Piecework::parse(work), Piecework::Action(_) | Piecework::Init(_))
+}
+
+/// Which call or message asks. Its number is a part of the name of the code that runs for it: no other has that name, and
+/// a message that is tried again has the same (E14).
+#[derive(Clone, Copy)]
+pub(super) enum Asker {
+    Call(Ticket),
+    Message(MessageId),
+}
+
+impl fmt::Display for Asker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(ticket) => write!(out, "{}-{}", ticket.epoch.0, ticket.number),
+            Self::Message(id) => write!(out, "m{:x}-{}", id.version.0, id.index),
+        }
+    }
+}
+
+impl Asker {
+    /// Who waits for the answer.
+    pub(super) fn ticket(self) -> Option<Ticket> {
+        match self {
+            Self::Call(ticket) => Some(ticket),
+            Self::Message(_) => None,
+        }
+    }
 }
 
 /// The code of an action.
-pub(super) fn action(name: Name, action: &Action, body: &Bytes) -> Work {
+pub(super) fn action(action: &Action, asker: Asker, body: &Bytes) -> Work {
     let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
+    let name = Name::from(format!("action:{}/{asker}", action.name));
     Work { borrow, pure: action.pure, input: body.clone(), ..Work::new(name) }
 }
 
 /// The making of a state, for a verb of the kind's.
-pub(super) fn init<T: Primitive>(verb: &str, body: &Bytes) -> Work {
+pub(super) fn init<T: Primitive>(verb: &str, asker: Asker, body: &Bytes) -> Work {
     let pure = T::CODE.init.unwrap_or_default();
-    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}"))) }
+    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}/{asker}"))) }
 }
 
 /// The applying of a value.
@@ -121,7 +153,7 @@ fn task_of(work: &Work) -> Task {
 /// The name of the code that is a piece of work, as the author's functions are told apart.
 fn code_of(name: &str) -> Cow<'_, str> {
     match Piecework::parse(name) {
-        Piecework::Action | Piecework::Init(_) => name.strip_prefix("action:").unwrap_or(name).into(),
+        Piecework::Action(action) | Piecework::Init(action) => action.into(),
         Piecework::Apply(_) => "#apply".into(),
         Piecework::Destroy => "#destroy".into(),
         Piecework::Hook(hook, _) => format!("#{hook}").into(),
@@ -164,6 +196,9 @@ where
         Ok(value) => value,
         Err(thrown) => return failed(thrown),
     };
+    if matches!(task, Task::Read) && is_asked_for(work.id.as_str()) && env.context().has_said_anything() {
+        return refused(UNHEARD);
+    }
     let left = match task {
         Task::Read => None,
         Task::Write | Task::Make => match left(&mut memory, before.as_ref(), &state) {
@@ -173,6 +208,10 @@ where
     };
     said::<T, D, A>(&env, Produced { value, state: left, hot: Hot::new(memory), ..Produced::default() })
 }
+
+/// A read has no commit that what it says could be a part of; it must not be lost quietly.
+const UNHEARD: &str = "code with `&self` commits nothing, so what it says would be lost: take `&mut self` to send a \
+                       message, tell listeners or set the alarm";
 
 /// A state that nobody handed in: by `#[init]`, or the default.
 async fn make<T: Runs<D, A>, D, A>(env: &Env<D, A>) -> Result<T, Thrown> {
@@ -260,6 +299,6 @@ fn refused(reason: &str) -> Outcome {
 }
 
 /// The reason, if an error is one of ours.
-pub(super) fn malformed(error: &[u8]) -> Option<String> {
+pub(crate) fn malformed(error: &[u8]) -> Option<String> {
     error.strip_prefix(&[OURS]).map(|reason| String::from_utf8_lossy(reason).into_owned())
 }

@@ -9,12 +9,11 @@ use super::{
     Author, Record,
     head::{Applying, Ending, Head},
     memory::Memory,
-    running::{self, Piecework, malformed},
-    verbs::Verb,
+    running::{self, Asker, Piecework, malformed},
 };
 use crate::{
-    Error, Failure, Params, Primitive, Runs, decode, encode,
-    kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
+    Error, Failure, Primitive, Runs, decode,
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
     planted::Bug,
     stored::encode_near,
 };
@@ -51,7 +50,7 @@ pub(super) struct Open<'a, R> {
     pub(super) ending: Option<Ending>,
     pub(super) applying: Option<Applying>,
     /// The state, if this turn sets it.
-    state: Option<Bytes>,
+    pub(super) state: Option<Bytes>,
 }
 
 pub(super) type Turned = Result<Next, Halt>;
@@ -64,8 +63,12 @@ where
 {
     pub(super) fn take(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>, input: &Input) -> Next {
         let (name, turned) = match input {
-            Input::Call { verb, body, ticket } => (verb.as_str(), self.called(memory, seen, verb, body, Some(*ticket))),
-            Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, verb, body, None)),
+            Input::Call { verb, body, ticket } => {
+                (verb.as_str(), self.called(memory, seen, (verb, body), Asker::Call(*ticket)))
+            }
+            Input::Message { verb, body, id, .. } => {
+                (verb.as_str(), self.called(memory, seen, (verb, body), Asker::Message(*id)))
+            }
             Input::Alarm { .. } => ("alarm", self.rang(memory, seen)),
             Input::Done { work, attempt, cause, outcome } => {
                 (work.as_str(), self.done(memory, seen, (work.as_str(), *attempt), cause, outcome))
@@ -86,84 +89,6 @@ where
             Halt::NotBound => Next::Refuse(Error::NotBound { key: key.clone() }),
             Halt::Destroyed => Next::Refuse(Error::Destroyed { key: key.clone() }),
         }
-    }
-
-    fn called(
-        &self,
-        memory: &mut Memory<T, Record<T>>,
-        seen: Seen<'_>,
-        name: &str,
-        body: &Bytes,
-        ticket: Option<Ticket>,
-    ) -> Turned {
-        let Some(verb) = self.verb(name) else { return Err(Stop::Refuse(self.unknown(name)).into()) };
-        let Some(entity) = seen.entity else {
-            return self.called_unbound(memory, seen, (name, verb), body, ticket);
-        };
-        let head = memory.head(&entity.head).map_err(Halt::Park)?;
-        if head.ending.is_some() {
-            let open = self.open(memory, seen)?;
-            return self.called_while_ending(memory, open, verb, ticket);
-        }
-        match verb {
-            Verb::State => return Ok(reply(ticket, entity.state.clone())),
-            Verb::Status => {
-                let status = self.kind.status(&shown(&head.record, entity, seen.now));
-                return Ok(reply(ticket, encode(&status).map_err(Stop::Malformed)?));
-            }
-            Verb::Action(place, action) => {
-                self.check_state(memory, seen)?;
-                return Ok(Next::Run(running::action(self.works[place].clone(), action, body)));
-            }
-            Verb::Start | Verb::Replace | Verb::Destroy { .. } | Verb::Kind { .. } => {}
-        }
-        let mut open = self.open(memory, seen)?;
-        let answer = match verb {
-            Verb::Start => value(&self.kind.restart(&mut open.turn))?,
-            Verb::Replace => {
-                open.state = Some(state_in::<T>(body)?);
-                Answer::done()
-            }
-            Verb::Destroy { force } => return self.destroy(memory, open, force, ticket),
-            _ => self.kind.verb(&mut open.turn, name, body)?,
-        };
-        self.close(memory, open, Some(answer), ticket)
-    }
-
-    fn called_unbound(
-        &self,
-        memory: &mut Memory<T, Record<T>>,
-        seen: Seen<'_>,
-        (name, verb): (&str, Verb),
-        body: &Bytes,
-        ticket: Option<Ticket>,
-    ) -> Turned {
-        match verb {
-            Verb::Start => {
-                let open = self.born(seen, state_in::<T>(body)?);
-                self.close(memory, open, Some(value(&Started::Started)?), ticket)
-            }
-            // No text, for the state of a struct without fields is `null`.
-            Verb::State => Ok(reply(ticket, Bytes::new())),
-            Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
-            Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
-            Verb::Action(place, action) if action.writes && self.can_make() => {
-                Ok(Next::Run(running::action(self.works[place].clone(), action, body)))
-            }
-            Verb::Kind { binds: true } if T::CODE.init.is_some() => Ok(Next::Run(running::init::<T>(name, body))),
-            Verb::Kind { binds: true } => {
-                let state = T::initial().ok_or(Halt::NotBound)?;
-                let mut open = self.born(seen, T::codec().write(&state).map_err(Stop::Malformed)?);
-                let answer = self.kind.verb(&mut open.turn, name, body)?;
-                self.close(memory, open, Some(answer), ticket)
-            }
-            Verb::Replace | Verb::Kind { .. } | Verb::Action(..) => Err(Halt::NotBound),
-        }
-    }
-
-    /// Whether a state can be made without being given one (E1).
-    fn can_make(&self) -> bool {
-        T::CODE.init.is_some() || T::initial().is_some()
     }
 
     fn rang(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Turned {
@@ -226,7 +151,7 @@ where
         produced: &Produced,
         ticket: Option<Ticket>,
     ) -> Turned {
-        if let (Some(entity), Piecework::Action, Change::Keep) = (seen.entity, piece, produced.alarm) {
+        if let (Some(entity), Piecework::Action(_), Change::Keep) = (seen.entity, piece, produced.alarm) {
             return acted(memory.head(&entity.head).map_err(Halt::Park)?, produced, ticket);
         }
         let mut open = match seen.entity {
@@ -268,7 +193,7 @@ where
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
             Piecework::Apply(_) => self.applied(&mut open, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
-            Piecework::Action | Piecework::Init(_) => {}
+            Piecework::Action(_) | Piecework::Init(_) => {}
         }
         self.close(memory, open, None, None)
     }
@@ -336,17 +261,21 @@ where
             .collect()
     }
 
-    fn check_state(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Result<(), Halt> {
+    pub(super) fn check_state(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Result<(), Halt> {
         seen.entity.map_or(Ok(()), |entity| memory.check_state(&entity.state)).map_err(Halt::Park)
     }
 
-    fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
+    pub(super) fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
         let mut turn = self.turn_of(Record::<T>::default(), &seen);
         self.kind.born(&mut turn);
         Open { turn, ending: None, applying: None, state: Some(state) }
     }
 
-    fn open<'a>(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'a>) -> Result<Open<'a, Record<T>>, Halt> {
+    pub(super) fn open<'a>(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        seen: Seen<'a>,
+    ) -> Result<Open<'a, Record<T>>, Halt> {
         let entity = seen.entity.ok_or(Halt::NotBound)?;
         let Head { record, ending, applying } = memory.head(&entity.head).map_err(Halt::Park)?.clone();
         Ok(Open { turn: self.turn_of(record, &seen), ending, applying, state: None })
@@ -397,7 +326,7 @@ fn acted<R>(head: &Head<R>, produced: &Produced, ticket: Option<Ticket>) -> Turn
     }))
 }
 
-fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Shown<'a, R> {
+pub(super) fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Shown<'a, R> {
     let (id, definition) = (entity.id, entity.definition.as_str());
     Shown { id, definition, record, word: &entity.status.word, alarm: entity.alarm.map(Into::into), now: now.into() }
 }
@@ -407,16 +336,7 @@ fn hook_borrow<T: Primitive>(hook: &str) -> Borrow {
     if writes { Borrow::Exclusive } else { Borrow::Shared }
 }
 
-/// The state that a caller hands in, read once and written as we write it.
-fn state_in<T: Primitive>(body: &[u8]) -> Result<Bytes, Stop> {
-    let state: T =
-        Params::read(body, 1).and_then(|mut params| params.take_with(T::codec())).map_err(Stop::Malformed)?;
-    let bytes = T::codec().write(&state).map_err(Stop::Malformed)?;
-    T::codec().read(&bytes).map_err(|reason| Stop::Malformed(format!("the state could not be read back: {reason}")))?;
-    Ok(bytes)
-}
-
-fn value<V: crate::Stored>(value: &V) -> Result<Answer, Stop> {
+pub(super) fn value<V: crate::Stored>(value: &V) -> Result<Answer, Stop> {
     Answer::value(value)
 }
 

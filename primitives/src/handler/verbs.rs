@@ -17,8 +17,8 @@ pub(super) enum Verb {
     Kind {
         binds: bool,
     },
-    /// One of the author's, and its place among them.
-    Action(usize, &'static Action),
+    /// One of the author's.
+    Action(&'static Action),
 }
 
 /// The verbs of every entity.
@@ -38,10 +38,7 @@ impl<T: Primitive, D, A> Author<T, D, A> {
             "destroy" => Verb::Destroy { force: false },
             "force_destroy" => Verb::Destroy { force: true },
             name if T::Kind::VERBS.contains(&name) => Verb::Kind { binds: T::Kind::BINDING.contains(&name) },
-            name => {
-                let place = T::CODE.actions.iter().position(|action| action.name == name)?;
-                Verb::Action(place, &T::CODE.actions[place])
-            }
+            name => Verb::Action(T::CODE.actions.iter().find(|action| action.name == name)?),
         })
     }
 }

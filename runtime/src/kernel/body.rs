@@ -142,7 +142,7 @@ impl Body {
                 Mail::Alarm => self.alarm_is_due = true,
                 Mail::Woken(entity) => self.warm_up(entity, at),
                 Mail::Relist => self.relist = true,
-                Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, out),
+                Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, at, out),
                 Mail::Rang(ring) => self.rang(ring, at, out),
                 Mail::Gone(ticket) => self.caller_left(ticket),
                 // One that was asked for before all was forgotten says nothing any more.

@@ -49,6 +49,7 @@ pub(crate) struct Chain {
     /// Whether the author's struct differs: then no code that acts outside may start on it.
     pub(crate) changes_state: bool,
     pub(crate) destroys: bool,
+    pub(crate) evicts: bool,
     /// Nothing more may join it.
     pub(crate) closed: bool,
     /// What should run once it is durable, if a turn said so.

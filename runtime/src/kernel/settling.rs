@@ -8,7 +8,7 @@ use super::{
     effects::{Effects, Event},
     mail::Settled,
     shared::Shared,
-    source::Source,
+    source::{Origin, Source},
     stacking::again,
     working::Running,
 };
@@ -44,7 +44,7 @@ impl Body {
     }
 
     fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
-        let destroyed = flying.destroys;
+        let (destroyed, evicts) = (flying.destroys, flying.evicts);
         // They were read before this commit, and it no longer lies over them.
         self.pages.clear();
         self.committed = after;
@@ -63,6 +63,8 @@ impl Body {
         self.seat_settled(at, out);
         if destroyed {
             self.entity_ended(ended_by, out);
+        } else if evicts {
+            self.evict(out);
         }
     }
 
@@ -129,13 +131,31 @@ impl Body {
     }
 
     /// The key is free: whoever waited for the entity learns that it is gone (E8).
-    fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
-        // Whoever asked before it ended asked it, and not the next one of the key.
-        let is_older = |source: &Source| matches!((source, ended_by), (Source::Call(pending), Some(by)) if pending.ticket.number < by.number);
+    /// Whoever asked before it ended asked it, and not the next one of the key. If no call ended it but its own work did,
+    /// that is everyone who waits.
+    fn turn_out(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
+        let is_older = |source: &Source| matches!(source, Source::Call(pending) if ended_by.is_none_or(|by| pending.ticket.number < by.number));
         let (older, newer): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_older);
         self.queue = newer.into();
         let older = older.into_iter().filter_map(Source::into_pending);
         out.answers.extend(older.map(|pending| (pending, Err(Error::Destroyed { key: self.key.clone() }))));
+    }
+
+    /// Code of callers would hold up what is left to be done before the entity ends, perhaps for ever.
+    fn evict(&mut self, out: &mut Effects) {
+        let is_asked_for = |running: &Running| matches!(running.origin, Origin::Call(_) | Origin::Read(_));
+        let (mut evicted, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.running).into_iter().partition(is_asked_for);
+        self.running = kept;
+        let callers = evicted.iter_mut().filter_map(Running::take_caller);
+        let held = self.held.drain(..).map(|(_, pending)| pending);
+        let destroyed = |pending| (pending, Err(Error::Destroyed { key: self.key.clone() }));
+        out.answers.extend(held.chain(callers).map(destroyed));
+        out.dropped.append(&mut evicted);
+    }
+
+    fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
+        self.turn_out(ended_by, out);
         let error = || Err(Error::Destroyed { key: self.key.clone() });
         let held = self.held.drain(..).map(|(_, pending)| pending);
         let mut running = std::mem::take(&mut self.running);

@@ -112,6 +112,7 @@ impl Body {
         chain.weight += weight;
         chain.changes_state |= commit.state.is_some() || commit.destroy || self.tip.is_none();
         chain.destroys = commit.destroy;
+        chain.evicts |= commit.evict;
         chain.closed |= commit.destroy;
         commit.drop.drain(..).for_each(|gone| chain.drop_lane(gone));
         commit.remove.drain(..).for_each(|(lane, key)| chain.remove(lane, key));

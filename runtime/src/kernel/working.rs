@@ -337,7 +337,7 @@ impl Body {
         self.set_listed(listed);
     }
 
-    pub(crate) fn work_ended(&mut self, run: u64, work: Work, outcome: Outcome, out: &mut Effects) {
+    pub(crate) fn work_ended(&mut self, run: u64, work: Work, outcome: Outcome, at: &Shared, out: &mut Effects) {
         let Some(index) = self.running.iter().position(|running| running.run == run) else {
             if Bug::LateEndAccepted.planted() && self.tip.is_some() {
                 self.ends.push_back(End { work, outcome, origin: Origin::Listed, attempts: 0 });
@@ -347,7 +347,10 @@ impl Body {
         };
         let running = self.running.swap_remove(index);
         match running.origin {
-            Origin::Read(pending) => out.answers.push((pending, read_reply(outcome, &self.key))),
+            Origin::Read(pending) => {
+                let limit = at.options.payload_bytes_max;
+                out.answers.push((pending, read_reply(outcome, &self.key, limit)));
+            }
             origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
         }
     }
@@ -414,8 +417,11 @@ impl Body {
     }
 }
 
-fn read_reply(outcome: Outcome, key: &Key) -> crate::Reply {
+fn read_reply(outcome: Outcome, key: &Key, limit: usize) -> crate::Reply {
     match outcome {
+        Outcome::Ok(produced) if produced.value.len() > limit => {
+            Err(Error::TooLarge { what: Limit::PayloadBytes, found: produced.value.len(), limit })
+        }
         Outcome::Ok(produced) => Ok(produced.value),
         Outcome::Failed(error) => Err(Error::Failed(error)),
         Outcome::Panicked(message) => Err(Error::Panicked { key: key.clone(), message }),

@@ -31,6 +31,9 @@ pub struct Commit {
     pub release: Vec<(Version, Lane)>,
     /// The entity ends: everything it has goes with this commit, and the key is free.
     pub destroy: bool,
+    /// The entity is on its way out (E8): code that runs for callers is dropped; they, and those who wait for a held
+    /// answer, are told that it was destroyed.
+    pub evict: bool,
     /// Messages to other entities (M1).
     pub send: Vec<Message>,
     /// Answers to callers. A call that is neither answered nor held gets an empty answer.

@@ -6,6 +6,7 @@ use crate::{
     Stored,
     author::{Given, TakenBy},
     decode,
+    stored::decode_part,
 };
 
 /// The hook: `#[flush] async fn push(&mut self, batch: Batch<Contact>, crm: &Crm) -> Result<(), E>`.
@@ -77,8 +78,7 @@ pub(super) struct Told {
 impl<T: Stored> TakenBy<flush> for Batch<T> {
     fn take(given: Given) -> Result<Self, String> {
         let Told { id, number, reason, attempt, .. } = decode(&given.body)?;
-        let item =
-            |(index, row): (usize, &bytes::Bytes)| decode(row).map_err(|reason| format!("items[{index}].{reason}"));
+        let item = |(index, row): (usize, &bytes::Bytes)| decode_part(&format!("items[{index}]"), row);
         let items = given.rows.iter().enumerate().map(item).collect::<Result<_, _>>()?;
         Ok(Self { id, number, reason, attempt, items })
     }
@@ -94,7 +94,7 @@ impl<V: Stored> TakenBy<flush> for Folded<V> {
         let [row] = given.rows.as_slice() else {
             return Err(format!("a folded value is one row, and there are {}", given.rows.len()));
         };
-        let value = decode(row).map_err(|reason| format!("value.{reason}"))?;
+        let value = decode_part("value", row)?;
         Ok(Self { id, number, reason, attempt, count, value })
     }
 }

@@ -1,0 +1,30 @@
+//! What the law tests of the typed layer share.
+
+use std::fmt::Debug;
+
+use drystone::{
+    CallError, Error,
+    runtime::kernel::Event,
+    testing::{Setup, World},
+};
+
+/// A world of each flavour: every law holds on memory and on SQLite.
+pub fn both() -> impl Iterator<Item = Setup<()>> {
+    let flavours: [(&str, fn() -> Setup<()>); 2] = [("memory", World::memory), ("SQLite", World::sqlite)];
+    // Shown if the test fails: the last one is where it did.
+    flavours.into_iter().inspect(|(name, _)| println!("on {name}")).map(|(_, setup)| setup())
+}
+
+/// The fault of a call that must have one.
+#[track_caller]
+pub fn fault<T: Debug, E: Debug>(answer: Result<T, CallError<E>>) -> Error {
+    match answer {
+        Err(CallError::Fault(fault)) => fault,
+        other => panic!("not a fault: {other:?}"),
+    }
+}
+
+/// The names of events, in order.
+pub fn names(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.lifecycle.name.as_str()).collect()
+}

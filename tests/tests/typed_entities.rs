@@ -1,0 +1,299 @@
+//! Entities: how a key is bound, who may ask what of it, and what is left when its code fails.
+
+use drystone::{
+    CallError, Context, Error, Failure, Primitives, Services, d, primitive,
+    testing::{Latch, Log, Setup, World},
+};
+use drystone_tests::typed::{both, fault};
+use serde::{Deserialize, Serialize};
+
+/// Has a default: any write begins it.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Tally {
+    count: u32,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum Refusal {
+    TooMuch { left: u32 },
+}
+
+#[primitive(object)]
+impl Tally {
+    async fn add(&mut self, by: u32, cx: &Context) -> Result<u32, Refusal> {
+        let left = 10 - self.count.min(10);
+        self.count += by;
+        cx.alarm_in(d!("1h"));
+        cx.emit("tally.added", &by);
+        if by > left {
+            return Err(Refusal::TooMuch { left });
+        }
+        Ok(self.count)
+    }
+
+    async fn read(&self) -> u32 {
+        self.count
+    }
+
+    async fn add_slowly(&mut self, by: u32, latch: &Latch, log: &Log) -> u32 {
+        log.say(format!("{by} begins"));
+        latch.clone().wait().await;
+        self.count += by;
+        log.say(format!("{by} ends"));
+        self.count
+    }
+
+    async fn read_slowly(&self, latch: &Latch, log: &Log) -> u32 {
+        log.say(format!("reads {}", self.count));
+        latch.clone().wait().await;
+        self.count
+    }
+
+    async fn panics(&mut self) -> u32 {
+        self.count = 99;
+        panic!("as asked");
+    }
+
+    #[alarm]
+    async fn rings(&mut self, log: &Log) -> Result<(), Failure> {
+        log.say("rings");
+        Ok(())
+    }
+}
+
+/// Begins with an `#[init]`, which may refuse.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Shelf {
+    boxes: u32,
+}
+
+#[primitive(object)]
+impl Shelf {
+    #[init]
+    async fn measure(cx: &Context) -> Result<Self, Failure> {
+        if cx.key() == b"crooked" {
+            return Err("the wall is not straight".into());
+        }
+        Ok(Self { boxes: 100 })
+    }
+
+    async fn take(&mut self, count: u32) -> Result<u32, Refusal> {
+        self.boxes = self.boxes.checked_sub(count).ok_or(Refusal::TooMuch { left: self.boxes })?;
+        Ok(self.boxes)
+    }
+}
+
+/// Can only be started.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Account {
+    owner: String,
+}
+
+#[primitive(object)]
+impl Account {
+    async fn rename(&mut self, owner: String) {
+        self.owner = owner;
+    }
+    async fn owner(&self) -> String {
+        self.owner.clone()
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    tally: Tally,
+    shelf: Shelf,
+    account: Account,
+}
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+    latch: Latch,
+}
+
+async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
+    let fakes = Fakes::default();
+    (setup.services(fakes.clone()).start::<App>().await, fakes)
+}
+
+/// E1
+#[tokio::test]
+async fn a_key_is_bound_by_start_by_init_or_by_a_default_in_one_commit_with_the_calls_own_effect() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let client = world.client();
+        for (key, kind, name) in [("t", "object", "tally"), ("s", "object", "shelf"), ("a", "object", "account")] {
+            let before = world.counts();
+            match name {
+                "tally" => assert_eq!(client.tally(key).add(2).await.unwrap(), 2),
+                "shelf" => assert_eq!(client.shelf(key).take(1).await.unwrap(), 99),
+                _ => drop(client.account(key).start(Account { owner: "ada".into() }).await.unwrap()),
+            }
+            assert_eq!(world.counts().since(before).applied, 1, "{name}");
+            let view = world.view(key).await.unwrap().unwrap();
+            assert_eq!((view.key.as_str(), view.kind.as_str(), view.name.as_str()), (key, kind, name));
+            assert!(view.config.is_object() && view.state.is_object(), "{view:?}");
+            assert_eq!((view.meta.created_at, view.meta.parked), (world.now(), None));
+        }
+        assert_eq!(world.view("s").await.unwrap().unwrap().state["boxes"], 99);
+    }
+}
+
+/// E1
+#[tokio::test]
+async fn a_call_that_fails_binds_nothing() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let client = world.client();
+        assert!(matches!(client.tally("a").add(11).await, Err(CallError::Failed(Refusal::TooMuch { left: 10 }))));
+        assert!(matches!(client.shelf("b").take(101).await, Err(CallError::Failed(Refusal::TooMuch { left: 100 }))));
+        let refused = fault(client.shelf("crooked").take(1).await);
+        assert!(refused.to_string().contains("the wall is not straight"), "{refused}");
+        assert!(matches!(fault(client.tally("d").panics().await), Error::Panicked { .. }));
+        for key in ["a", "b", "crooked", "d"] {
+            assert_eq!(world.view(key).await.unwrap(), None, "{key}");
+        }
+        assert_eq!(world.counts().applied, 0);
+    }
+}
+
+/// E1
+#[tokio::test]
+async fn reads_and_calls_that_cannot_make_a_state_bind_nothing() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let client = world.client();
+        let refused = fault(client.account("a").rename("ada".into()).await);
+        assert!(matches!(&refused, Error::NotBound { key } if &key.key[..] == b"a"), "{refused:?}");
+        assert!(matches!(fault(client.tally("a").read().await), Error::NotBound { .. }));
+        assert!(matches!(fault(client.tally("a").replace(Tally::default()).await), Error::NotBound { .. }));
+        assert_eq!(client.tally("a").state().await.unwrap(), None);
+        assert_eq!(client.tally("a").status().await.unwrap(), None);
+        assert!(!client.tally("a").destroy().await.unwrap());
+        assert_eq!((world.view("a").await.unwrap(), world.counts().applied), (None, 0));
+    }
+}
+
+/// E2
+#[tokio::test]
+async fn a_key_belongs_to_one_primitive_unless_each_has_its_own_keys() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let client = world.client();
+        client.account("7").start(Account { owner: "ada".into() }).await.unwrap();
+        for refused in [fault(client.tally("7").add(1).await), fault(client.tally("7").start(Tally::default()).await)] {
+            assert!(
+                matches!(&refused, Error::TypeMismatch { bound, requested, .. } if bound == "account" && requested == "tally"),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(client.account("7").owner().await.unwrap(), "ada");
+    }
+    for setup in both() {
+        let (world, _) = started(setup.separate_keys()).await;
+        let client = world.client();
+        client.account("7").start(Account { owner: "ada".into() }).await.unwrap();
+        assert_eq!(client.tally("7").add(1).await.unwrap(), 1);
+        assert_eq!(client.tally("7").view().await.unwrap().unwrap().name, "tally");
+        assert_eq!(client.account("7").owner().await.unwrap(), "ada");
+    }
+}
+
+/// E3
+#[tokio::test]
+async fn writing_code_of_one_entity_runs_one_at_a_time_in_order_of_arrival() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let tally = world.client().tally("a");
+        let (one, two, three, ()) =
+            tokio::join!(tally.add_slowly(1), tally.add_slowly(2), tally.add_slowly(3), async {
+                world.settle().await;
+                assert_eq!(fakes.log.take(), ["1 begins"]);
+                fakes.latch.open();
+            });
+        assert_eq!((one.unwrap(), two.unwrap(), three.unwrap()), (1, 3, 6));
+        assert_eq!(fakes.log.take(), ["1 ends", "2 begins", "2 ends", "3 begins", "3 ends"]);
+    }
+}
+
+/// E3
+#[tokio::test]
+async fn reading_code_runs_together_and_sees_what_is_committed() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let (tally, other) = (world.client().tally("a"), world.client().tally("b"));
+        tally.add(5).await.unwrap();
+        let (one, two, written, ()) =
+            tokio::join!(tally.read_slowly(), tally.read_slowly(), tally.add_slowly(1), async {
+                world.settle().await;
+                let said = fakes.log.take();
+                assert_eq!(said.iter().filter(|line| *line == "reads 5").count(), 2, "{said:?}");
+                // It is answered while both kinds of code run, and other entities do not notice any of it.
+                assert_eq!(tally.state().await.unwrap(), Some(Tally { count: 5 }));
+                assert!(tally.status().await.unwrap().is_some());
+                assert_eq!(other.add(1).await.unwrap(), 1);
+                fakes.latch.open();
+            });
+        assert_eq!((one.unwrap(), two.unwrap(), written.unwrap()), (5, 5, 6));
+    }
+}
+
+/// E5
+#[tokio::test]
+async fn code_that_fails_leaves_state_alarm_and_events_as_they_were() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let tally = world.client().tally("a");
+        tally.add(4).await.unwrap();
+        let (before, alarm) = (world.view("a").await.unwrap(), tally.status().await.unwrap().unwrap().alarm);
+        assert_eq!(world.events().len(), 1);
+        world.advance(d!("30m")).await;
+        let refused = tally.add(7).await;
+        assert!(matches!(refused, Err(CallError::Failed(Refusal::TooMuch { left: 6 }))), "{refused:?}");
+        assert_eq!((world.view("a").await.unwrap(), world.events().len()), (before, 0));
+        assert_eq!(tally.status().await.unwrap().unwrap().alarm, alarm);
+        world.advance(d!("30m")).await;
+        assert_eq!(fakes.log.take(), ["rings"]);
+    }
+}
+
+/// E6
+#[tokio::test]
+async fn a_panic_is_a_failure_of_its_call_alone() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let tally = world.client().tally("a");
+        tally.add(4).await.unwrap();
+        let panicked = fault(tally.panics().await);
+        assert!(matches!(&panicked, Error::Panicked { message, .. } if message == "as asked"), "{panicked:?}");
+        assert!(!panicked.is_retryable());
+        assert_eq!(tally.read().await.unwrap(), 4);
+        assert_eq!(world.client().tally("b").add(1).await.unwrap(), 1);
+        world.restart().await;
+        assert_eq!(world.client().tally("a").add(1).await.unwrap(), 5);
+    }
+}
+
+/// E6, E8
+#[tokio::test]
+async fn code_that_hangs_holds_up_only_writers_of_its_own_entity_and_ends_with_it() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let tally = world.client().tally("a");
+        tally.add(4).await.unwrap();
+        let (late, behind, ()) =
+            tokio::join!(tally.add_slowly(1).deadline(d!("5s")), tally.add(1).deadline(d!("1m")), async {
+                world.advance(d!("5s")).await;
+                assert_eq!((tally.read().await.unwrap(), fakes.log.take()), (4, vec!["1 begins".to_owned()]));
+                assert_eq!(world.client().tally("b").add(1).await.unwrap(), 1);
+                assert!(tally.destroy().await.unwrap());
+            });
+        assert!(matches!(fault(late), Error::Deadline { .. }));
+        assert!(matches!(fault(behind), Error::Destroyed { .. }));
+        fakes.latch.open();
+        world.settle().await;
+        assert_eq!((fakes.log.take(), tally.state().await.unwrap()), (vec![], None));
+        assert_eq!(tally.add(1).await.unwrap(), 1);
+    }
+}
