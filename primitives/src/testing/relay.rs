@@ -62,7 +62,9 @@ impl Relay {
         let mut patience = pin!(Patience::new(self.executor.clone(), self.patience));
         poll_fn(|context| {
             end.wait(context.waker());
-            run(&self.executor, context, |running| running.settle());
+            run(&self.executor, context, |running| {
+                running.settle();
+            });
             if end.has_come() {
                 return Poll::Ready(());
             }
