@@ -1,5 +1,7 @@
 //! Alarms of objects, and time for every kind: never early, never lost, never doubled.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Batch, Context, Failure, Primitives, Services, Timestamp, d, primitive,
     testing::{Clock, Log, Setup, World},

@@ -1,5 +1,7 @@
 //! Bad input: refused with a reason, and nothing is stored; or it comes back as it was.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use std::collections::{BTreeMap, HashMap};
 
 use drystone::{
@@ -89,7 +91,7 @@ impl Book {
     #[reduce]
     fn append(text: &mut String, line: String) {
         assert!(line != "unprintable", "it cannot be printed");
-        text.push_str(&line);
+        text.extend([line]);
     }
     #[flush]
     async fn print(&mut self, text: Folded<String>, log: &Log, cx: &Context) -> Result<(), Failure> {

@@ -1,5 +1,7 @@
 //! Items collected and handled together: when a batch is closed, what it is given, what is kept of it.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Batch, CallError, Context, Failure, Folded, Primitives, Services, d,
     kinds::buffer::{Capped, FlushResult, Flushed, Full},

@@ -1,5 +1,7 @@
 //! Something done again and again: when it runs, what stops it, what is kept of it.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Context, Failure, Primitives, Services, Started, d,
     kinds::continuous::{Standing, Status, Triggered},

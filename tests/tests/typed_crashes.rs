@@ -1,5 +1,7 @@
 //! The process dies at every commit of a story, before and after it: nothing is lost and nothing is doubled.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use std::collections::BTreeSet;
 
 use drystone::{

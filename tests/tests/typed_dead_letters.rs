@@ -1,5 +1,7 @@
 //! Dead letters: what nobody could take, kept for a person.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Batch, CallError, Client, Context, Failure, Primitives, Services, d,
     dead_letters::{Filter, LetterError, Payload, What},

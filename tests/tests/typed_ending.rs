@@ -1,5 +1,7 @@
 //! The end of an entity, and what is remembered of calls beyond it.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Context, Error, Failure, Primitives, Services, d, primitive,
     testing::{Latch, Log, Setup, World},

@@ -1,5 +1,7 @@
 //! Entities: how a key is bound, who may ask what of it, and what is left when its code fails.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     CallError, Context, Error, Failure, Primitives, Services, d, primitive,
     testing::{Latch, Log, Setup, World},

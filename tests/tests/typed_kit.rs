@@ -1,5 +1,7 @@
 //! The test kit tells the truth: what passes in a world behaves the same on a real clock (X1).
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use std::collections::BTreeSet;
 
 use drystone::{
@@ -81,9 +83,9 @@ async fn started(setup: Setup<()>) -> (World<App>, Log) {
 /// What callers are told in one story, which needs no time to pass.
 async fn told(client: <App as Primitives>::Client) -> Vec<String> {
     let mut told = Vec::new();
-    told.push(format!("{:?}", client.bell("a").rung().await.map_err(code)));
+    told.push(format!("{:?}", client.bell("a").rung().await.map_err(|error| code(&error))));
     told.push(format!("{:?}", client.bell("a").set().await.is_ok()));
-    told.push(format!("{:?}", client.tick("a").stop().await.map_err(code)));
+    told.push(format!("{:?}", client.tick("a").stop().await.map_err(|error| code(&error))));
     told.push(format!("{:?}", client.tick("t").start(Tick::default()).await.unwrap()));
     told.push(format!("{:?}", client.tick("t").start(Tick::default()).await.unwrap()));
     for item in 1..=3 {
@@ -94,7 +96,7 @@ async fn told(client: <App as Primitives>::Client) -> Vec<String> {
     told
 }
 
-fn code<E>(error: CallError<E>) -> &'static str {
+fn code<E>(error: &CallError<E>) -> &'static str {
     error.fault().map_or("failed", Error::code)
 }
 

@@ -1,5 +1,7 @@
 //! Entities that call and tell one another.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use std::{collections::BTreeSet, time::Duration};
 
 use drystone::{

@@ -1,5 +1,7 @@
 //! What can be seen and asked: the view, `explain`, listings, the context of code, events, calls by name.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Batch, Context, Error, Failure, Primitives, Services, d, primitive,
     runtime::kernel::Wait,

@@ -1,5 +1,7 @@
 //! What is stored and what the code makes of it: other versions of a state, other options, memory that is gone.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use drystone::{
     Batch, Error, Failure, Primitives, d, primitive,
     runtime::{Parked, kernel::Wait},

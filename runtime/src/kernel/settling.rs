@@ -7,13 +7,14 @@ use super::{
     chain::{Chain, Link},
     effects::{Effects, Event},
     mail::Settled,
+    pending::Pending,
     shared::Shared,
     source::{Origin, Source},
     stacking::again,
     working::Running,
 };
 use crate::{
-    Error, Key, Parked, Reply, To,
+    Borrow, Error, Key, Parked, Reply, To,
     store::{Letter, Outgoing, StoreError},
 };
 
@@ -132,9 +133,13 @@ impl Body {
 
     /// The key is free: whoever waited for the entity learns that it is gone (E8).
     /// Whoever asked before it ended asked it, and not the next one of the key. If no call ended it but its own work did,
-    /// that is everyone who waits.
+    /// those are the ones who waited for the struct that the work had borrowed.
     fn turn_out(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
-        let is_older = |source: &Source| matches!(source, Source::Call(pending) if ended_by.is_none_or(|by| pending.ticket.number < by.number));
+        let asked_it = |pending: &Pending| match ended_by {
+            Some(by) => pending.ticket.number < by.number,
+            None => pending.borrow == Borrow::Exclusive,
+        };
+        let is_older = |source: &Source| matches!(source, Source::Call(pending) if asked_it(pending));
         let (older, newer): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_older);
         self.queue = newer.into();
         let older = older.into_iter().filter_map(Source::into_pending);
