@@ -39,6 +39,7 @@ fn no_number(text: &str, rest: &str) -> String {
 
 fn no_unit(text: &str, unit: &str) -> String {
     match unit {
+        "" if text.contains('.') => format!("`{text}`: numbers are whole; write for example \"1h 30m\""),
         "" => format!("`{text}` has no unit; write for example \"59m\" or \"59 minutes\""),
         _ => format!("`{text}`: `{unit}` is not a unit; write for example \"59m\" or \"59 minutes\""),
     }
@@ -60,6 +61,7 @@ mod tests {
     fn what_is_wrong_is_named_with_what_to_write() {
         assert!(parse("59 minuts").unwrap_err().contains("`minuts` is not a unit"));
         assert!(parse("59").unwrap_err().contains("has no unit"));
+        assert!(parse("1.5h").unwrap_err().contains("numbers are whole"));
         assert!(parse("m").unwrap_err().contains("a number is expected"));
         assert!(parse("").unwrap_err().contains("empty"));
         assert!(parse("-5s").unwrap_err().contains("a number is expected"));

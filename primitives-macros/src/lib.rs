@@ -13,7 +13,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 
 /// Makes a primitive of a struct, from the `impl` block with its functions.
 ///
-/// ```ignore
+/// ```text
 /// #[primitive(object)]
 /// impl Cart {
 ///     /// Puts an item in; how many there are then.
@@ -25,7 +25,15 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// ```
 ///
 /// The first word is the kind: `object`, `continuous` or `buffer`, or the path of a module anywhere else. Its options
-/// follow.
+/// follow, as literals:
+///
+/// | kind | options, with their defaults |
+/// |---|---|
+/// | `object` | `max_attempts = 3`, `retry = "1m"`: of a failing `#[alarm]` |
+/// | `continuous` | `every = "59m"` (fixed rate) or `after = "59m"` (fixed delay); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
+/// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
+///
+/// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
 ///
 /// Every `async fn` with `&self` or `&mut self` is an **action**, and a method of the handle that callers hold. Owned
 /// parameters are its input and travel with the call; `&T` is a service of the app; `&Context` says when and for whom it
@@ -34,7 +42,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | attribute | what it is |
 /// |---|---|
 /// | `#[tick]`, `#[flush]`, `#[alarm]`, `#[hook(name)]` | the hook of the kind: `async`, and returns a `Result` with any error |
-/// | `#[init]` | makes the state of a key that has none: `async fn init() -> Self` |
+/// | `#[init]` | makes the state of a key that has none, from services and `&Context`: `async fn init() -> Self` |
 /// | `#[destroy]` | runs before the entity ends |
 /// | `#[reduce]` | folds an item of a buffer into a total: `fn fold(total: &mut Total, item: Item)` |
 /// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |

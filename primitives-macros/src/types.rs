@@ -39,7 +39,17 @@ pub(crate) fn is_unit(ty: &Type) -> bool {
 
 /// Two types are the same if they are written alike.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
-    tokens.to_token_stream().to_string().replace(' ', "")
+    let spaced = tokens.to_token_stream().to_string();
+    // Only between two words a space means something: `dyn Mail`.
+    let is_word = |letter: Option<&char>| letter.is_some_and(|letter| letter.is_alphanumeric() || *letter == '_');
+    let letters: Vec<char> = spaced.chars().collect();
+    let keeps = |index: usize| is_word(letters.get(index.wrapping_sub(1))) && is_word(letters.get(index + 1));
+    letters
+        .iter()
+        .enumerate()
+        .filter(|(index, letter)| **letter != ' ' || keeps(*index))
+        .map(|(_, letter)| letter)
+        .collect()
 }
 
 /// The place of the last token: on stable, that of a whole type is the place of its first.

@@ -24,7 +24,7 @@ pub struct Desk {
 enum Line {
     Outside(Kernel),
     /// Outside of a world of the test kit, which polls what is asked of it itself.
-    World(Kernel, Relay),
+    World(Relay),
     Inside(Cx),
 }
 
@@ -35,8 +35,8 @@ impl Desk {
     }
 
     /// The desk of a test.
-    pub(crate) fn of_world(kernel: Kernel, relay: Relay, is_shared: bool) -> Self {
-        Self { line: Line::World(kernel, relay), is_shared }
+    pub(crate) fn of_world(relay: Relay, is_shared: bool) -> Self {
+        Self { line: Line::World(relay), is_shared }
     }
 
     /// The desk of an entity's code.
@@ -51,9 +51,7 @@ impl Desk {
 
     pub(crate) async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
         match self.line {
-            Line::World(kernel, relay) => {
-                relay.ask(async move { kernel.call(call).await }).await.unwrap_or(Err(Error::Closing))
-            }
+            Line::World(relay) => relay.ask_kernel(|kernel| async move { kernel.call(call).await }).await,
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
         }
@@ -66,7 +64,7 @@ impl Desk {
     {
         match &self.line {
             Line::Outside(kernel) => ask(kernel.clone()).await,
-            Line::World(kernel, relay) => relay.ask(ask(kernel.clone())).await.unwrap_or(Err(Error::Closing)),
+            Line::World(relay) => relay.ask_kernel(ask).await,
             Line::Inside(_) => {
                 let reason = "it can be asked by code outside of entities only".to_owned();
                 Err(Error::Malformed { verb: "explain".to_owned(), reason })

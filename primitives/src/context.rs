@@ -63,7 +63,8 @@ impl Context {
         self.cx.now.into()
     }
 
-    /// Which attempt this is, from 1.
+    /// Which attempt this is, from 1: one more than have failed. One that a crash cut short has not failed, and comes again
+    /// under the same number.
     pub fn attempt(&self) -> u32 {
         self.cx.attempt
     }
@@ -95,7 +96,8 @@ impl Context {
         self.cx.heartbeat();
     }
 
-    /// Wakes the entity after `span`; replaces an alarm set before (A1).
+    /// Wakes the entity after `span`: its `#[alarm]` runs. Replaces an alarm set before (A1). In a `#[primitive]` block a
+    /// literal may stand for the duration, `cx.alarm_in("5m")`; elsewhere it is `d!("5m")`.
     pub fn alarm_in(&self, span: Duration) {
         self.outbox.said().alarm = Change::Set(self.cx.now.after(span));
     }

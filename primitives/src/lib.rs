@@ -63,11 +63,14 @@
 //! - `async fn` with `&self` **reads**, with `&mut self` **writes**: one at a time per key, in order. What it changes is durable when the
 //!   call answers; if it returns an error nothing of it is kept.
 //! - Owned parameters are the **input**: they need serde. `&T` is a **service** of the app ([`Services`](macro@Services)), also
-//!   `&dyn Trait`. `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
+//!   `&dyn Trait` (with async methods: by `async-trait`, or by hand with boxed futures). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
 //! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
 //!   be anything.
-//! - `#[init] async fn new(..) -> Self` makes the first state of a key; without it `Default` does, if there is one; else `start(state)`.
-//!   `#[destroy]` is the last thing an entity does.
+//! - A key is **bound** by its first write, or by `start(state)`; a read never binds it. `#[init] async fn new(config: &Config, cx: &Context) -> Self`
+//!   makes the first state of a key, from services; without it `Default` does, if there is one; else it takes `start(state)`. What needs
+//!   input and an alarm from the beginning is an action on a `Default`. `#[destroy]` is the last thing an entity does.
+//! - All primitives of an app share one space of keys: `cart("7")` and `user("7")` are the same key, and the second is refused, unless the app is
+//!   built with [`separate_keys`](Builder::separate_keys).
 //! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
 //!   `#[apply] fn apply(&mut self, value: T)` takes it in afterwards.
 //!
@@ -75,7 +78,8 @@
 //!
 //! Acknowledged is durable. Code that acts outside runs at least once, with a [work id](Context::work_id) that is the same over retries
 //! and restarts; what it changes in its struct is kept exactly once. Alarms never ring early. A panic, a hang or a crash is borne by its
-//! own entity. [`testing`] runs all of it with a clock that moves by hand.
+//! own entity. [`testing`] runs all of it with a clock that moves by hand. A letter and a number in brackets, (E5), name a law: `LAWS.md`
+//! in the repository has them all.
 
 mod app;
 mod args;

@@ -5,7 +5,7 @@
 /// A bug that can be planted.
 #[cfg_attr(
     not(feature = "planted"),
-    expect(dead_code, unreachable_pub, reason = "named where they would be, and exported, only if they can be")
+    expect(unreachable_pub, reason = "named where they would be, and exported, only if they can be")
 )]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -225,6 +225,11 @@ impl<T> std::fmt::Debug for Client<T> {
 }
 
 /// An app: the struct with `#[derive(Primitives)]`, run with the services `D`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an app",
+    label = "not an app",
+    note = "list the primitives in a struct: `#[derive(Primitives)] struct App {{ cart: Cart }}`"
+)]
 pub trait App<D>: Primitives {
     /// Hands each primitive to `registrar`, by the name of its field.
     fn register(registrar: &mut crate::Registrar<D, Self>);

@@ -4,7 +4,7 @@
 #[diagnostic::on_unimplemented(
     message = "the services `{Self}` do not provide `{T}`",
     label = "`{T}` is not among the services",
-    note = "add a field of that type to `{Self}`, which has `#[derive(Services)]`; or hand in others: `.services(..)`"
+    note = "hand in a struct with `#[derive(Services)]` that has a field of that type (of a trait: `Box<dyn Trait>` or `Arc<dyn Trait>`): `.services(..)`"
 )]
 pub trait Provide<T: ?Sized> {
     /// The service.

@@ -20,13 +20,15 @@ pub enum Error {
         message: String,
     },
     /// Nothing is bound to the key and this call cannot bind it (E1).
-    #[error("nothing is bound to `{key}`; start it first")]
+    #[error("nothing is bound to `{key}`: its first write binds it, or `start`; a read never does")]
     NotBound {
         /// The key.
         key: Key,
     },
     /// The key belongs to another definition (E2).
-    #[error("`{key}` is bound to `{bound}`, not to `{requested}`")]
+    #[error(
+        "`{key}` is bound to `{bound}`, not to `{requested}`: primitives share their keys, unless the app has separate ones"
+    )]
     TypeMismatch {
         /// The key.
         key: Key,
@@ -124,7 +126,7 @@ pub enum Error {
         owner: Option<String>,
     },
     /// The kernel is shutting down.
-    #[error("the runtime is shutting down")]
+    #[error("the runtime is shutting down, or has ended")]
     Closing,
     /// The store cannot be written or read at the moment.
     #[error("the store: {0}")]

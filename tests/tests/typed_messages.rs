@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use drystone::{
-    Client, Context, Error, Failure, Primitives, Services, d, primitive,
+    Client, Context, Error, Failure, Never, Primitives, Services, d, primitive,
     testing::{Latch, Log, Moment, Setup, World},
 };
 use drystone_tests::typed::both;
@@ -100,6 +100,11 @@ impl Person {
 
     async fn doze(&self, cx: &Context) {
         cx.alarm_in(d!("1s"));
+    }
+
+    #[alarm]
+    async fn wake(&mut self) -> Result<(), Never> {
+        Ok(())
     }
 
     async fn shout_to_nobody(&mut self, diaries: &Client<Diary>) {

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{known::Known, mistakes::Mistakes, suggest, types};
 
-pub(crate) fn check(model: &Model, mistakes: &mut Mistakes) {
+pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mistakes) {
     if let Kind::Ours(known, written) = &model.kind {
+        check_alarm(model, known, sets_alarm, mistakes);
         check_options(model, known, written, mistakes);
         check_hook(model, known, written, mistakes);
         check_names(model, known, mistakes);
@@ -52,6 +53,17 @@ fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut M
 fn check_hook(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
     if let (Some(form), [], false) = (known.needs_hook, model.hooks.as_slice(), model.refused) {
         mistakes.at(written, format!("`{}` needs a hook: write `{form}`", known.name));
+    }
+}
+
+/// An alarm that nothing listens to would ring unheard.
+fn check_alarm(model: &Model, known: &Known, sets_alarm: Option<&Ident>, mistakes: &mut Mistakes) {
+    let Some(setter) = sets_alarm.filter(|_| !model.refused) else { return };
+    if known.name != "object" {
+        mistakes.at(setter, format!("the alarm of a `{}` is its own; that of an `object` can be set", known.name));
+    } else if model.hooks.is_empty() {
+        let form = "#[alarm] async fn rang(&mut self) -> Result<(), E>";
+        mistakes.at(setter, format!("`{setter}` rings `#[alarm]`, and there is none: write `{form}`"));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A pass over tokens, because syn does not look into macros.
 
-use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::quote_spanned;
 
 use crate::{duration, mistakes::Mistakes};
@@ -54,6 +54,19 @@ fn literal(before: &[TokenTree], group: &Group) -> Option<Literal> {
         [TokenTree::Literal(literal)] if literal.to_string().starts_with('"') => Some(literal.clone()),
         _ => None,
     }
+}
+
+/// The first place where the author's code sets the alarm.
+pub(crate) fn sets_alarm(tokens: TokenStream) -> Option<Ident> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.iter().enumerate().find_map(|(index, token)| match token {
+        TokenTree::Group(group) => sets_alarm(group.stream()),
+        TokenTree::Ident(name) if name == "alarm_in" || name == "alarm_at" => {
+            let is_method = matches!(tokens[..index].last(), Some(TokenTree::Punct(dot)) if dot.as_char() == '.');
+            is_method.then(|| name.clone())
+        }
+        _ => None,
+    })
 }
 
 fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {

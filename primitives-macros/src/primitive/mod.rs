@@ -61,8 +61,9 @@ pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStrea
 }
 
 fn of_block(attribute: Attribute, mut block: ItemImpl, mut mistakes: Mistakes) -> TokenStream {
+    let sets_alarm = literals::sets_alarm(quote!(#block));
     let Some(model) = Model::read(attribute, &mut block, &mut mistakes) else { return quote!(#block #mistakes) };
-    check::check(&model, &mut mistakes);
+    check::check(&model, sets_alarm.as_ref(), &mut mistakes);
     let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };
     let made = expand::expand(&model);
     quote!(#block #made #mistakes)

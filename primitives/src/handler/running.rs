@@ -280,6 +280,9 @@ fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
     if said.alarm != Change::Keep && !T::Kind::AUTHOR_SETS_ALARM {
         return refused(&format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
     }
+    if matches!(said.alarm, Change::Set(_)) && T::CODE.hooks.is_empty() {
+        return refused("it sets the alarm, and there is no hook for it to ring: write an `#[alarm]`");
+    }
     Outcome::Ok(Produced { alarm: said.alarm, send: said.send, emit: said.emit, ..produced })
 }
 

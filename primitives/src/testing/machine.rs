@@ -62,6 +62,7 @@ impl Machine {
             }
         });
         let life = opening.await.unwrap_or(Err(Error::Closing))?;
+        self.relay.set_kernel(Some(life.kernel.clone()));
         *self.life() = Some(life);
         // It looks ten seconds after every opening for entities whose definition has changed; here it is not woken
         // every ten seconds.
@@ -109,6 +110,7 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.kill();
+        self.relay.set_kernel(None);
         self.executor.clear();
     }
 }

@@ -94,7 +94,7 @@ pub use executor::{Executor, Process};
 pub use latch::Latch;
 pub use log::Log;
 pub(crate) use relay::Relay;
-pub use setup::Setup;
+pub use setup::{Begin, Setup};
 pub use store::{Fault, Moment};
 pub use world::World;
 

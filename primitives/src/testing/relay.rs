@@ -15,13 +15,14 @@ use std::{
     time::Duration,
 };
 
-use drystone_runtime::driver::Task;
+use drystone_runtime::{Kernel, driver::Task};
 
 use super::{
     executor::{Executor, Process},
     patience::Patience,
     running::Running,
 };
+use crate::Error;
 
 /// Where the outside of a world asks.
 #[derive(Clone, Debug)]
@@ -30,16 +31,31 @@ pub(crate) struct Relay {
     /// The test's own process: nobody kills it.
     outside: Process,
     patience: Duration,
+    /// The kernel of the process that runs now, or ran last: who asks need not know which that is.
+    kernel: Arc<Mutex<Option<Kernel>>>,
 }
 
 impl Relay {
     pub(super) fn new(executor: Executor, patience: Duration) -> Self {
         let outside = executor.process();
-        Self { executor, outside, patience }
+        Self { executor, outside, patience, kernel: Arc::default() }
+    }
+
+    pub(super) fn set_kernel(&self, kernel: Option<Kernel>) {
+        *self.kernel.lock().unwrap_or_else(PoisonError::into_inner) = kernel;
+    }
+
+    /// What comes of asking the kernel of the process that runs now; an error if it is dead.
+    pub(crate) async fn ask_kernel<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.ask(ask(kernel.ok_or(Error::Closing)?)).await.unwrap_or(Err(Error::Closing))
     }
 
     /// What comes of `future`, polled in the world; `None` if the world is gone.
-    pub(crate) async fn ask<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    pub(super) async fn ask<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
         let answer = Arc::new(Mutex::new(None));
         let into = answer.clone();
         let asked = self.run_inside(Box::pin(async move {

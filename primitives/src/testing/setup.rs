@@ -1,6 +1,6 @@
 //! A world that is not started yet.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, pin::Pin, time::Duration};
 
 use drystone_runtime::{Options, store::StoreError};
 
@@ -107,19 +107,48 @@ impl<D: Send + Sync + 'static> Setup<D> {
         Clock::new(self.executor.clone())
     }
 
-    /// Starts the app. Panics if it cannot be: see [`try_start`](Self::try_start).
-    pub async fn start<A: App<D>>(self) -> World<A> {
-        match self.try_start().await {
-            Ok(world) => world,
-            Err(error) => panic!("the world could not be started: {error}"),
-        }
+    /// Starts the app; await it. Panics if it cannot be: see [`try_start`](Self::try_start).
+    pub fn start<A: App<D>>(self) -> Begin<World<A>> {
+        let starting = self.starting::<A>();
+        Begin(Box::pin(async move {
+            match starting.await {
+                Ok(world) => world,
+                Err(error) => panic!("the world could not be started: {error}"),
+            }
+        }))
     }
 
-    /// Starts the app, or says why it cannot be.
-    pub async fn try_start<A: App<D>>(self) -> Result<World<A>, Error> {
-        let registry = registry::<D, A>(self.services, self.is_shared)?;
-        let machine = Machine::new(self.executor, self.place?, self.options, self.patience);
-        World::start(machine, registry, self.is_shared).await
+    /// Starts the app, or says why it cannot be; await it.
+    pub fn try_start<A: App<D>>(self) -> Begin<Result<World<A>, Error>> {
+        Begin(Box::pin(self.starting::<A>()))
+    }
+
+    fn starting<A: App<D>>(self) -> impl Future<Output = Result<World<A>, Error>> + Send + use<A, D> {
+        let registry = registry::<D, A>(self.services, self.is_shared);
+        let (executor, place, options, patience, is_shared) =
+            (self.executor, self.place, self.options, self.patience, self.is_shared);
+        async move { World::start(Machine::new(executor, place?, options, patience), registry?, is_shared).await }
+    }
+}
+
+/// A world on its way up: await it.
+///
+/// It is not an `async fn`, for then the compiler would tell a missing service three times.
+#[must_use = "a world does not start until it is awaited"]
+pub struct Begin<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+
+impl<T> IntoFuture for Begin<T> {
+    type Output = T;
+    type IntoFuture = Pin<Box<dyn Future<Output = T> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for Begin<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Begin")
     }
 }
 

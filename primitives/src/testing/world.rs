@@ -52,13 +52,14 @@ impl<A: Primitives> World<A> {
         Ok(Self { machine, registry, is_shared, app: PhantomData })
     }
 
-    /// The typed client of the process that runs now. When that is dead its calls are refused.
+    /// The typed client. It and its handles ask the process that runs now: after a restart the new one; while it is dead
+    /// calls are refused.
     pub fn client(&self) -> A::Client {
         A::client(self.desk())
     }
 
     fn desk(&self) -> Desk {
-        Desk::of_world(self.kernel(), self.machine.relay.clone(), self.is_shared)
+        Desk::of_world(self.machine.relay.clone(), self.is_shared)
     }
 
     /// Lets time pass, from one thing that is due to the next; when it returns, `span` is over and nothing is left to
@@ -103,6 +104,9 @@ impl<A: Primitives> World<A> {
 
     /// The process dies at the `n`th commit from now that writes entities, before the store has it or after it is
     /// durable. A commit may hold the writes of several entities. See [`is_dead`](Self::is_dead).
+    ///
+    /// An action, an `add`, a tick and an object's alarm are one commit each. A flush after `max_wait` is two: the batch is
+    /// closed, then its flush has ended. A tick with `#[apply]` is two as well.
     pub fn crash_at_commit(&self, n: u64, moment: Moment) {
         self.machine.gate().kills_at(n, moment);
     }

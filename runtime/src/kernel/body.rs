@@ -279,7 +279,11 @@ impl Body {
         let registered = at.registry.find(&entity.definition);
         let cured = match &reason {
             Parked::Unregistered => registered.is_some(),
-            Parked::Undecodable(_) => registered.is_some_and(|found| found.fingerprint != entity.config),
+            // Another process may have mended code, whose options need not differ: each tries once.
+            Parked::Undecodable(_) => {
+                let is_others = entity.version.epoch() < self.lease.epoch;
+                registered.is_some_and(|found| found.fingerprint != entity.config || is_others)
+            }
             Parked::Poisoned(_) | Parked::Broken(_) => false,
         };
         if cured && !self.chain.closed {

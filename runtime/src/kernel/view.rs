@@ -55,7 +55,7 @@ pub enum Wait {
 impl fmt::Display for Explain {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.as_deref().unwrap_or("unbound");
-        write!(out, "{} is {status}", self.key)?;
+        write!(out, "{}: {status}", self.key)?;
         self.waits.iter().try_for_each(|wait| write!(out, "; {wait}"))
     }
 }
