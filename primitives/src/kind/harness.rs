@@ -117,6 +117,11 @@ impl<K: Kind> World<K> {
         self.now = until;
     }
 
+    /// Time passes, and alarms are late: they ring when time passes again.
+    pub(crate) fn lag(&mut self, millis: u64) {
+        self.now = Millis(self.now.0 + millis as i64);
+    }
+
     /// The process dies; time passes, and it comes back.
     pub(crate) fn crash(&mut self, millis: u64) {
         self.running.clear();
@@ -273,7 +278,7 @@ impl<K: Kind> World<K> {
         // In the kernel's order: what is dropped goes before what is put.
         for gone in commit.drop {
             assert!(self.gone.insert(gone.lane.clone()), "{} is dropped twice", gone.lane);
-            let rows = self.lanes.remove(&gone.lane).unwrap_or_default();
+            let rows = self.lanes.remove(&gone.lane).expect("a lane that is dropped was there");
             if gone.held {
                 self.held.insert((id, gone.lane), rows);
             }

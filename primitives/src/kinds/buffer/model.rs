@@ -109,8 +109,7 @@ impl Model {
     }
 
     pub(super) fn next_try(&self) -> Option<i64> {
-        let count = if self.plan.strict { 1 } else { usize::MAX };
-        self.closed.iter().take(count).map(|lot| lot.ready_at).filter(|at| *at > self.now).min()
+        self.closed.iter().map(|lot| lot.ready_at).filter(|at| *at > self.now).min()
     }
 
     pub(super) fn settle(&mut self) {

@@ -68,6 +68,16 @@ fn with_reset_on_add_it_waits_for_the_last() {
     assert_eq!(batch(&world).items, [0, 1, 2, 3]);
 }
 
+/// B1
+#[test]
+fn an_item_that_comes_before_a_late_alarm_is_of_the_next_batch() {
+    let mut world = threes();
+    add(&mut world, 1);
+    world.lag(6 * SECOND);
+    assert_eq!(add(&mut world, 2).buffered, 1);
+    assert_eq!((batch(&world).reason, batch(&world).items), (Reason::Deadline, vec![1]));
+}
+
 /// B3
 #[test]
 fn capacity_closes_the_batch_in_the_adds_own_commit() {
@@ -277,7 +287,12 @@ fn batches_are_capped_too_so_that_the_record_stays_small_and_clear_is_one_commit
     assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(_))));
     world.end(Ended::Ok);
     assert_eq!((world.status().open, world.status().closed.batches), (0, record::CLOSED_MAX as u64));
-    assert_eq!(world.ask::<u64>("clear", "[]"), record::CLOSED_MAX as u64 - 1);
+    // One that was to be flushed and had no room yet is cleared like any other.
+    add(&mut world, 7);
+    assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(_))));
+    assert_eq!(world.ask::<u64>("clear", "[]"), record::CLOSED_MAX as u64);
+    let (name, answer) = world.answered.last().unwrap();
+    assert_eq!((name.as_str(), decode::<Flushed>(answer).unwrap().result), ("batch/502", FlushResult::Cleared));
 }
 
 /// E11

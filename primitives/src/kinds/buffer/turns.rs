@@ -165,7 +165,7 @@ impl Options {
         // Without room it is closed by whatever makes room.
         let waits = !record.open.is_empty() && record.has_room_for_a_batch();
         let deadline = waits.then(|| record.open.flushes_at(self));
-        let alarm = earlier(deadline, record.next_try(self.strict_order, now));
+        let alarm = earlier(deadline, record.next_try(now));
         let status = match record {
             _ if record.flying(self.strict_order, now).is_some() => Phase::live("flushing"),
             _ if !record.closed.is_empty() => Phase::live("retrying"),

@@ -112,6 +112,15 @@ fn stop_lets_a_tick_in_flight_end_and_there_is_no_next() {
 
 /// C3
 #[test]
+fn a_tick_that_is_due_when_it_is_stopped_counts_as_in_flight() {
+    let mut world = every_10s();
+    world.lag(10 * SECOND);
+    world.ask::<bool>("stop", "[]");
+    assert_eq!(world.running.len(), 1);
+}
+
+/// C3
+#[test]
 fn a_tick_that_fails_after_stop_is_not_tried_again() {
     let mut world = every_10s();
     world.pass(10 * SECOND);
