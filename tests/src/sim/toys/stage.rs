@@ -90,7 +90,11 @@ impl Stage {
             }
             Fate::Fails => Err("as drawn".to_owned()),
             Fate::Panics => on_purpose("as drawn"),
-            Fate::Hangs | Fate::Kills => pending().await,
+            Fate::Hangs => pending().await,
+            Fate::Kills => {
+                self.kill("work");
+                pending().await
+            }
         }
     }
 
