@@ -3,10 +3,7 @@
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 
 /// A bug that can be planted.
-#[cfg_attr(
-    not(feature = "planted"),
-    expect(unreachable_pub, reason = "named where they would be, and exported, only if they can be")
-)]
+#[cfg_attr(not(feature = "planted"), expect(unreachable_pub, reason = "exported only if they can be planted"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bug {

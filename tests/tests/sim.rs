@@ -2,7 +2,7 @@
 
 use drystone_tests::sim::{Again, tell, tell_all};
 
-/// E3 E4 E5 E7 E12 M1 M2 M3 M4 A2 A5 R2 R3 R7 W1 W2
+/// E3 E4 E5 E7 E12 M1 M2 M3 M4 A2 A5 C1 C3 C5 C6 B2 B3 B4 B5 B6 B7 D2 D3 R2 R3 R7 W1 W2 W3
 #[test]
 fn three_hundred_histories_lose_double_and_hang_nothing() {
     let tally = tell_all(0..300, Again::First(0), 1, || {});
@@ -23,4 +23,14 @@ fn a_seed_is_all_that_decides() {
 #[test]
 fn a_trace_changes_nothing() {
     assert_eq!(tell(3, true).hash, tell(3, false).hash);
+}
+
+/// B3 B4 B5 B6 C1 C3 C5
+#[cfg(feature = "planted")]
+#[test]
+fn every_bug_that_is_planted_in_a_kind_is_found() {
+    for bug in drystone::Bug::ALL {
+        let tally = tell_all(0..2_000, Again::First(0), 1, || drystone::plant(Some(bug)));
+        assert!(tally.failed.is_some(), "{bug:?} was not found");
+    }
 }

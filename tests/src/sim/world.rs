@@ -97,10 +97,14 @@ impl World {
         lock(&self.chance).fork()
     }
 
-    /// Whether this piece of work kills its process: the first piece of the first worker's first job.
+    /// Whether this piece of work kills its process: the first piece of the first worker's first job; without a worker
+    /// the first batch of a basket.
     pub fn guilty(&self, number: Number, work: &str) -> bool {
-        let first = || self.cast.with(Role::Worker).first() == Some(&number);
-        self.swarm.traffic.guilty && work == "job1/0" && first()
+        let traffic = &self.swarm.traffic;
+        let first = |role| self.cast.with(role).first() == Some(&number);
+        // One that is bound again would have a first batch again, and kill more often than is allowed for.
+        let basket = || traffic.workers == 0 && !traffic.destroys && work.ends_with("-flush/1") && first(Role::Basket);
+        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket())
     }
 
     /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.

@@ -79,7 +79,9 @@ impl Watched {
             Outcome::Failed(_) => fate == Fate::Fails,
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
-            Outcome::Crashed { .. } => world.witness.leases().excuses(world.cast.member(member).partition),
+            Outcome::Crashed { .. } => {
+                fate == Fate::Kills || world.witness.leases().excuses(world.cast.member(member).partition)
+            }
         };
         world.chronicle.check(just, Class::Broken, "W2 W3", || {
             format!("{work} of {}, attempt {attempt}, ended with {outcome:?}, and was to be {fate:?}", entity.key)

@@ -90,7 +90,11 @@ impl Stage {
             }
             Fate::Fails => Err("as drawn".to_owned()),
             Fate::Panics => on_purpose("as drawn"),
-            Fate::Hangs | Fate::Kills => pending().await,
+            Fate::Hangs => pending().await,
+            Fate::Kills => {
+                self.kill("work");
+                pending().await
+            }
         }
     }
 
@@ -99,7 +103,11 @@ impl Stage {
         self.world.chronicle.note(|| format!("k{} is killed by its {by}", self.process));
         let path = if by == "work" { "a process was killed by work" } else { "a process was killed by a turn" };
         self.world.chronicle.sometimes(path);
-        self.world.witness.leases().killed_by_a_toy(&format!("k{}", self.process));
+        // Code that was dropped may still be in its last poll; whoever took its place as a suspect is there for it.
+        let executor = &self.world.executor;
+        if executor.current().is_none_or(|task| executor.running(task)) {
+            self.world.witness.leases().killed_by_a_toy(&format!("k{}", self.process));
+        }
         self.world.executor.kill(self.group);
     }
 
