@@ -37,7 +37,7 @@ pub(crate) enum Value {
 const KINDS: &[Known] = &[
     Known {
         name: "object",
-        options: &[("max_attempts", Value::Count), ("retry", Value::Pause)],
+        options: &[("max_attempts", Value::Count), ("retry", Value::Pause), ("timeout", Value::Duration)],
         one_of: &[],
         hook: "alarm",
         needs_hook: None,

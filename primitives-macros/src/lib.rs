@@ -29,7 +29,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 ///
 /// | kind | options, with their defaults |
 /// |---|---|
-/// | `object` | `max_attempts = 3`, `retry = "1m"`: of a failing `#[alarm]` |
+/// | `object` | `max_attempts = 3`, `retry = "1m"`, `timeout = "30s"` (none): of its `#[alarm]` |
 /// | `continuous` | `every = "59m"` (fixed rate) or `after = "59m"` (fixed delay); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
 /// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
 ///

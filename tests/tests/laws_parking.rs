@@ -62,7 +62,11 @@ fn a_message_to_an_entity_without_a_definition_waits_until_it_is_back() {
 
 /// Cannot read the state `broken` unless it is a later version of itself.
 fn picky(version: &'static str) -> Toy {
-    Toy::new("adder").config(version).action("write", |turn| Next::Commit(turn.sets(turn.body()))).action(
+    picky_with(version, version)
+}
+
+fn picky_with(version: &'static str, config: &'static str) -> Toy {
+    Toy::new("adder").config(config).action("write", |turn| Next::Commit(turn.sets(turn.body()))).action(
         "get",
         move |turn| match turn.entity {
             Some(entity) if entity.state == "broken" && version == "v1" => {
@@ -85,8 +89,19 @@ fn an_entity_that_cannot_be_read_is_parked_with_the_reason_and_never_reset() {
         assert!(matches!(&refused, Err(Error::Parked { reason, .. }) if *reason == expected), "{verb}: {refused:?}");
     }
     world.restart();
+    assert!(matches!(world.call(call("adder", "a", "get", "")), Err(Error::Parked { .. })));
     assert!(matches!(world.call(call("adder", "a", "write", "x")), Err(Error::Parked { .. })));
     assert_eq!((world.state("a"), parked(&world, "a")), ("broken".into(), Some(expected)));
+}
+
+/// E10
+#[test]
+fn an_entity_that_could_not_be_read_goes_on_with_code_that_was_mended_and_has_the_same_options() {
+    let world = World::of(picky("v1").alone());
+    world.call(call("adder", "a", "write", "broken")).unwrap();
+    assert!(world.call(call("adder", "a", "get", "")).is_err());
+    world.open(picky_with("v2", "v1").alone(), |_| {});
+    assert_eq!((world.call(call("adder", "a", "get", "")).unwrap().as_str(), parked(&world, "a")), ("broken", None));
 }
 
 /// E10

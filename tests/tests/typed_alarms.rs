@@ -92,6 +92,22 @@ impl Mute {
     }
 }
 
+/// Its alarm never comes to an end.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Sleeper;
+
+#[primitive(object, max_attempts = 1, timeout = "30s")]
+impl Sleeper {
+    async fn set(&mut self, cx: &Context) {
+        cx.alarm_in("1s");
+    }
+
+    #[alarm]
+    async fn sleep(&mut self) -> Result<(), Failure> {
+        std::future::pending().await
+    }
+}
+
 /// Outside of the block, where the macro does not see it.
 fn soon(cx: &Context) {
     cx.alarm_in(d!("1s"));
@@ -103,6 +119,7 @@ struct App {
     clockwork: Clockwork,
     basket: Basket,
     mute: Mute,
+    sleeper: Sleeper,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Log) {
@@ -302,5 +319,21 @@ async fn an_alarm_without_a_hook_is_refused_and_not_lost_quietly() {
         let refused = mute.set().await.unwrap_err().to_string();
         assert!(refused.contains("write an `#[alarm]`"), "{refused}");
         assert_eq!(mute.state().await.unwrap(), None);
+    }
+}
+
+/// A3
+#[tokio::test]
+async fn an_alarm_that_hangs_is_cut_short_and_counts_as_failed() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let sleeper = world.client().sleeper("a");
+        sleeper.set().await.unwrap();
+        world.advance(d!("1s") + d!("29999ms")).await;
+        assert_eq!(sleeper.status().await.unwrap().unwrap().failures, 0);
+        world.advance(d!("1ms")).await;
+        let status = sleeper.status().await.unwrap().unwrap();
+        assert_eq!((status.failures, status.has_failed), (1, true));
+        assert!(status.error.unwrap().message().contains("timeout"));
     }
 }

@@ -34,7 +34,7 @@
 //! - A failing hook is executed up to `max_attempts` times (3) with `retry` between (1 minute); then the object is in
 //!   `error`, its state kept, until an action sets the alarm anew (A3).
 
-use std::{fmt, marker::PhantomData, ops::Deref};
+use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
 
 use drystone_runtime::Status as Standing;
 use serde::{Deserialize, Serialize};
@@ -51,11 +51,12 @@ use crate::{
 pub struct Options {
     max_attempts: u32,
     retry: Retry,
+    timeout_ms: Option<u64>,
 }
 
 impl Options {
     /// The defaults: an alarm that fails is tried 3 times, a minute apart.
-    pub const NEW: Self = Self { max_attempts: 3, retry: Retry::parse("1m") };
+    pub const NEW: Self = Self { max_attempts: 3, retry: Retry::parse("1m"), timeout_ms: None };
 
     /// How often a failing `#[alarm]` is executed in all.
     #[track_caller]
@@ -68,6 +69,13 @@ impl Options {
     #[track_caller]
     pub const fn retry(mut self, pause: &str) -> Self {
         self.retry = Retry::parse(pause);
+        self
+    }
+
+    /// How long one execution of `#[alarm]` may take, `"30s"`; for ever unless said. One that takes longer has failed.
+    #[track_caller]
+    pub const fn timeout(mut self, limit: &str) -> Self {
+        self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
         self
     }
 
@@ -169,7 +177,8 @@ impl Kind for Options {
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let record = shown.record;
-        let piece = || Piece { attempt: record.failures + 1, ..Piece::new("alarm", record.rung + 1) };
+        let timeout = self.timeout_ms.map(Duration::from_millis);
+        let piece = || Piece { attempt: record.failures + 1, timeout, ..Piece::new("alarm", record.rung + 1) };
         shown.alarm.filter(|alarm| *alarm <= shown.now).map(|_| piece()).into_iter().collect()
     }
 

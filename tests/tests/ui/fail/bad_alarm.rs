@@ -8,6 +8,10 @@ impl Cart {
     async fn put(&mut self, cx: &Context) {
         cx.alarm_in("5 mins");
     }
+    #[alarm]
+    async fn rang(&mut self) -> Result<(), drystone::Never> {
+        Ok(())
+    }
 }
 #[derive(Primitives)]
 struct App {
