@@ -13,7 +13,7 @@ use super::{
     turning::guarded,
 };
 use crate::{
-    Commit, Definition, Entity, Error, Limit, MessageId, Millis, Needed, Parked, Status, Version, Work,
+    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Needed, Parked, Status, Version, Work,
     planted::Bug,
     store::{Guard, Outgoing, Remembered, Touched},
 };
@@ -62,6 +62,9 @@ impl Body {
         let now = at.time.now();
         let version = self.chain.version.unwrap_or_else(|| mutants::version(&self.key, &self.lease, &self.tip));
         let mut after = self.after(&commit, definition, version, now);
+        if let (Some(after), Some(found)) = (&mut after, at.registry.find(&definition.name)) {
+            after.config = found.fingerprint;
+        }
         let listed = match self.list(after.as_ref(), Some(&commit), definition, now) {
             Ok(Needed::Ready(listed)) => listed,
             Ok(Needed::Read(ranges)) => {
@@ -176,7 +179,6 @@ impl Body {
             entity.status = status.clone();
         }
         entity.alarm = commit.alarm.apply(entity.alarm);
-        entity.config = definition.fingerprint();
         Some(entity)
     }
 
@@ -355,7 +357,7 @@ fn newborn(body: &Body, definition: &Definition, version: Version, now: Millis) 
         definition: definition.name.clone(),
         version,
         status: Status::resting("bound"),
-        config: definition.fingerprint(),
+        config: Fingerprint::default(),
         active: false,
         head: Bytes::new(),
         state: Bytes::new(),
