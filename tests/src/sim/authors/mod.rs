@@ -1,7 +1,7 @@
 //! Real primitives, made with the macros as any author's are, in the same histories as the toys.
 //!
 //! Their code fails, panics and hangs as the seed says, and tells the [`Recorder`] what it was given. Each definition is
-//! wrapped ([`Watched`]), so that what the kernel asks of it and what it answers are seen from outside, too.
+//! wrapped (`Watched`), so that what the kernel asks of it and what it answers are seen from outside, too.
 
 mod basket;
 mod bell;
