@@ -1,0 +1,129 @@
+//! What the typed primitives cost, in commits, entity writes, rows and reads: the table in ARCHITECTURE.md.
+
+use drystone::{
+    Batch, Context, Never, Primitives, d, primitive,
+    testing::{World, block_on},
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart {
+    items: Vec<String>,
+}
+
+#[primitive(object)]
+impl Cart {
+    async fn put(&mut self, item: String) -> usize {
+        self.items.push(item);
+        self.items.len()
+    }
+
+    async fn look(&self) -> usize {
+        self.items.len()
+    }
+
+    async fn leave(&mut self, cx: &Context) {
+        cx.alarm_in("1m");
+    }
+
+    #[alarm]
+    async fn rang(&mut self) -> Result<(), Never> {
+        self.items.clear();
+        Ok(())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Clock(u32);
+
+#[primitive(continuous, every = "1h")]
+impl Clock {
+    #[tick]
+    async fn tick(&mut self) -> Result<(), Never> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Post(usize);
+
+#[primitive(buffer, max_items = 3, max_wait = "1m")]
+impl Post {
+    #[flush]
+    async fn carry(&mut self, batch: Batch<String>) -> Result<(), Never> {
+        self.0 += batch.items.len();
+        Ok(())
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+    clock: Clock,
+    post: Post,
+}
+
+/// Commits, entity writes, rows and read calls of a deed.
+async fn cost(world: &World<App>, deed: impl Future<Output = ()>) -> (u64, u64, u64, u64) {
+    let before = world.counts();
+    deed.await;
+    let spent = world.counts().since(before);
+    (spent.commits, spent.entities, spent.rows, spent.read_calls)
+}
+
+/// A world in which one entity of each is bound and in memory.
+async fn warm(setup: drystone::testing::Setup<()>) -> World<App> {
+    let world = setup.start::<App>().await;
+    let client = world.client();
+    client.cart("a").put("one".into()).await.expect("the store is well");
+    client.clock("c").start(Clock(0)).await.expect("the store is well");
+    client.post("p").start(Post(0)).await.expect("the store is well");
+    world
+}
+
+#[test]
+fn an_action_is_one_commit_and_a_read_none() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            let cart = world.client().cart("a");
+            assert_eq!(cost(&world, async { drop(cart.put("two".into()).await.unwrap()) }).await, (1, 1, 0, 0));
+            assert_eq!(cost(&world, async { drop(cart.look().await.unwrap()) }).await, (0, 0, 0, 0));
+            assert_eq!(cost(&world, async { drop(cart.status().await.unwrap()) }).await, (0, 0, 0, 0));
+            // An alarm is set in the action's own commit, and rings in one of its own.
+            assert_eq!(cost(&world, async { cart.leave().await.unwrap() }).await, (1, 1, 0, 0));
+            assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 0, 0));
+        }
+    });
+}
+
+#[test]
+fn a_tick_is_one_commit() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            assert_eq!(cost(&world, world.advance(d!("1h"))).await, (1, 1, 0, 0));
+            assert_eq!(cost(&world, world.advance(d!("10h"))).await, (10, 10, 0, 0));
+        }
+    });
+}
+
+#[test]
+fn an_add_is_one_commit_with_one_row_and_a_flush_one_more_and_one_read() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            let post = world.client().post("p");
+            let add = || async { drop(post.add("letter".into()).await.unwrap()) };
+            assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
+            assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
+            // Capacity closes the batch in the add's own commit; the flush reads its items, and ends in one.
+            assert_eq!(cost(&world, add()).await, (2, 2, 1, 1));
+            // The deadline closes it in a commit of its own.
+            assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
+            assert_eq!(cost(&world, world.advance(d!("1m"))).await, (2, 2, 0, 1));
+        }
+    });
+}
