@@ -187,7 +187,7 @@ fn a_message_to_an_unbound_key_binds_it_if_it_can_and_is_a_dead_letter_if_not() 
     let world = World::of(receiver(&Log::default()));
     world.call(call("sender", "s", "send", "only bound 1")).unwrap();
     assert_eq!((world.entity("to"), world.inbox("to")), (None, 0));
-    assert_eq!(world.state("dead"), "app/to only bound 1 after 1: nothing is bound to `app/to`; start it first");
+    assert!(world.state("dead").starts_with("app/to only bound 1 after 1: nothing is bound to `app/to`"));
     world.call(call("sender", "s", "send", "add 5")).unwrap();
     assert_eq!((world.state("to"), world.kernel().counts().dead_letters), ("5".into(), 1));
 }

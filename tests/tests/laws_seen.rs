@@ -83,7 +83,7 @@ fn explain_names_the_reason_of_a_parking_in_words() {
     assert!(world.call(call("adder", "a", "park", "")).is_err());
     assert_eq!(world.waits("a"), [Wait::Parked(Parked::Undecodable("as asked".to_owned()))]);
     let said = world.explain("a").to_string();
-    assert_eq!(said, "app/a is bound; it is parked: its record cannot be read: as asked");
+    assert_eq!(said, "app/a: bound; it is parked: its record cannot be read: as asked");
 }
 
 /// R7
