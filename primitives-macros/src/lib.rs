@@ -42,7 +42,8 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | attribute | what it is |
 /// |---|---|
 /// | `#[tick]`, `#[flush]`, `#[alarm]`, `#[hook(name)]` | the hook of the kind: `async`, and returns a `Result` with any error |
-/// | `#[init]` | makes the state of a key that has none, from services and `&Context`: `async fn init() -> Self` |
+/// | `#[create]` | a constructor, and a method of the handle: makes the state of a key that has none from its input: `async fn open(owner: String) -> Result<Self, E>` |
+/// | `#[init]` | makes the state of a key that has none for a call that brings none, from services and `&Context`: `async fn init() -> Self` |
 /// | `#[destroy]` | runs before the entity ends |
 /// | `#[reduce]` | folds an item of a buffer into a total: `fn fold(total: &mut Total, item: Item)` |
 /// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |

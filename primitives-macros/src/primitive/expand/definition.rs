@@ -58,6 +58,11 @@ fn code(model: &Model) -> TokenStream {
         let (writes, applies) = (hook.function.writes, hook.value.is_some());
         quote!(#(#cfgs)* ::drystone::author::HookCode { name: #name, writes: #writes, applies: #applies })
     });
+    let creates = model.creates.iter().map(|create| {
+        let function = &create.function;
+        let (cfgs, name, pure) = (&function.cfgs, types::plain(&function.name), function.is_pure());
+        quote!(#(#cfgs)* ::drystone::author::Create { name: #name, pure: #pure })
+    });
     let init = match model.init.first() {
         Some(init) => {
             let pure = init.function.is_pure();
@@ -70,6 +75,7 @@ fn code(model: &Model) -> TokenStream {
         ::drystone::author::Code {
             actions: &[#(#actions),*],
             hooks: &[#(#hooks),*],
+            creates: &[#(#creates),*],
             init: #init,
             has_destroy: #has_destroy,
             has_reduce: #has_reduce,
