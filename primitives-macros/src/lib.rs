@@ -25,7 +25,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// ```
 ///
 /// The first word is the kind: `object`, `continuous` or `buffer`, or the path of a module anywhere else. Its options
-/// follow, as literals:
+/// follow, as literals or constants:
 ///
 /// | kind | options, with their defaults |
 /// |---|---|
@@ -34,6 +34,9 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
 ///
 /// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
+///
+/// A constant is written by its path: `max_items = MAX`, a `u64`; `every = INTERVAL`, a `Duration`; `retry = SLOWLY`, a
+/// `Retry` with pauses of any form. `max_attempts` holds beside the attempts of such a `Retry`: the smaller one counts.
 ///
 /// Every `async fn` with `&self` or `&mut self` is an **action**, and a method of the handle that callers hold. Owned
 /// parameters are its input and travel with the call; `&T` is a service of the app; `&Context` says when and for whom it
