@@ -25,7 +25,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// ```
 ///
 /// The first word is the kind: `object`, `continuous` or `buffer`, or the path of a module anywhere else. Its options
-/// follow, as literals:
+/// follow, as literals or constants:
 ///
 /// | kind | options, with their defaults |
 /// |---|---|
@@ -35,6 +35,9 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 ///
 /// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
 ///
+/// A constant is written by its path: `max_items = MAX`, a `u64`; `every = INTERVAL`, a `Duration`; `retry = SLOWLY`, a
+/// `Retry` with pauses of any form. `max_attempts` holds beside the attempts of such a `Retry`: the smaller one counts.
+///
 /// Every `async fn` with `&self` or `&mut self` is an **action**, and a method of the handle that callers hold. Owned
 /// parameters are its input and travel with the call; `&T` is a service of the app; `&Context` says when and for whom it
 /// runs; `&Client<P>` calls another primitive of the app. What it returns is stored, so it is serde.
@@ -42,7 +45,8 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | attribute | what it is |
 /// |---|---|
 /// | `#[tick]`, `#[flush]`, `#[alarm]`, `#[hook(name)]` | the hook of the kind: `async`, and returns a `Result` with any error |
-/// | `#[init]` | makes the state of a key that has none, from services and `&Context`: `async fn init() -> Self` |
+/// | `#[create]` | a constructor, and a method of the handle: makes the state of a key that has none from its input: `async fn open(owner: String) -> Result<Self, E>` |
+/// | `#[init]` | makes the state of a key that has none for a call that brings none, from services and `&Context`: `async fn init() -> Self` |
 /// | `#[destroy]` | runs before the entity ends |
 /// | `#[reduce]` | folds an item of a buffer into a total: `fn fold(total: &mut Total, item: Item)` |
 /// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |

@@ -66,9 +66,11 @@
 //!   `&dyn Trait` (with async methods: by `async-trait`, or by hand with boxed futures). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
 //! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
 //!   be anything.
-//! - A key is **bound** by its first write, or by `start(state)`; a read never binds it. `#[init] async fn new(config: &Config, cx: &Context) -> Self`
-//!   makes the first state of a key, from services; without it `Default` does, if there is one; else it takes `start(state)`. What needs
-//!   input and an alarm from the beginning is an action on a `Default`. `#[destroy]` is the last thing an entity does.
+//! - A key is **bound** by its first write, by `#[create]`, or by `start(state)`; a read never binds it.
+//!   `#[create] async fn subscribe(plan: Plan, billing: &dyn Billing, cx: &Context) -> Result<Self, E>` is a constructor, and a method of the
+//!   handle: on an unbound key it makes the state from its input, with the alarm and the events it says; on a bound key it does not run, and
+//!   answers as `start` does: see [`Started`]. `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key
+//!   for a call that brings none, from services; without it `Default` does, if there is one. `#[destroy]` is the last thing an entity does.
 //! - All primitives of an app share one space of keys: `cart("7")` and `user("7")` are the same key, and the second is refused, unless the app is
 //!   built with [`separate_keys`](Builder::separate_keys).
 //! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
@@ -147,9 +149,9 @@ pub mod author {
         call::{Address, Desk},
         handler::COMMON_VERBS,
         primitive::{
-            Action, App, AppliedAs, Code, Env, Fallback, FoldedFrom, Given, HookCode, HookError, Making, Outcome,
-            Probe, Pure, Running, Runs, Taken, TakenBy, Thrown, action_ended, applied, fold, folded, hook_ended, made,
-            not_a_verb, nothing, returned, sendable, taken,
+            Action, App, AppliedAs, Code, Create, Env, Fallback, FoldedFrom, Given, HookCode, HookError, Making,
+            Outcome, Probe, Pure, Running, Runs, Taken, TakenBy, Thrown, action_ended, applied, created, fold, folded,
+            hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
         },
         registrar::Registrar,
         services::Same,

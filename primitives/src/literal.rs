@@ -18,6 +18,15 @@ pub const fn some_duration(text: &str) -> Duration {
     span
 }
 
+/// The milliseconds of a duration that is a constant: at least one.
+#[track_caller]
+pub const fn millis(span: Duration) -> u64 {
+    let millis = span.as_millis();
+    assert!(millis > 0, "this must be at least a millisecond");
+    assert!(millis <= u64::MAX as u128, "this duration is too long");
+    millis as u64
+}
+
 /// A duration, or two with `..` between them: `"1s"`, `"1s..1m"`.
 #[track_caller]
 pub const fn span(text: &str) -> (Duration, Option<Duration>) {

@@ -53,6 +53,8 @@ pub struct Code {
     pub actions: &'static [Action],
     /// The hooks of its kind.
     pub hooks: &'static [HookCode],
+    /// The author's constructors: `#[create]`.
+    pub creates: &'static [Create],
     /// Whether there is an `#[init]`, and whether it acts on nothing outside.
     pub init: Option<Pure>,
     /// Whether there is a `#[destroy]`.
@@ -68,6 +70,15 @@ pub struct Action {
     pub name: &'static str,
     /// `&mut self`.
     pub writes: bool,
+    /// Whether it acts on nothing outside: it has neither services nor clients.
+    pub pure: Pure,
+}
+
+/// A constructor of the author's: `#[create]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Create {
+    /// Its name.
+    pub name: &'static str,
     /// Whether it acts on nothing outside: it has neither services nor clients.
     pub pure: Pure,
 }
@@ -94,8 +105,8 @@ pub trait Runs<D, A>: Primitive {
     /// Runs a `&mut self` action or hook.
     fn write<'a>(&'a mut self, name: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a>;
 
-    /// Makes a state: `#[init]`.
-    fn init<'a>(env: &'a Env<D, A>) -> Making<'a, Self>;
+    /// Makes a state: by the `#[create]` of this name, or by `#[init]`, whose name here is `#init`.
+    fn make<'a>(name: &'a str, given: Given, env: &'a Env<D, A>) -> Making<'a, Self>;
 }
 
 /// The author's code under way: what it returned, as JSON.
@@ -124,7 +135,7 @@ impl From<String> for Thrown {
 /// What a piece of code is given: a JSON text, and rows for a hook that takes many items.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The parameters of an action; what its kind tells a hook.
+    /// The parameters of an action or a constructor; what its kind tells a hook.
     pub body: Bytes,
     /// Items, in order.
     pub rows: Vec<Bytes>,
@@ -311,6 +322,14 @@ pub fn nothing(_: &()) -> Result<Bytes, Thrown> {
 /// callers would read it as that.
 pub fn made<T, E: HookError>(made: Result<T, E>) -> Result<T, Thrown> {
     made.map_err(|error| Thrown::Malformed(format!("no state could be made: {}", error.into())))
+}
+
+/// The state that a `#[create]` made. It is called by its own name, so its error is its caller's.
+pub fn created<T, E>(created: Result<T, E>, error: Codec<E>) -> Result<T, Thrown> {
+    match created {
+        Ok(state) => Ok(state),
+        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
+    }
 }
 
 /// What `#[flush]` takes beside a `#[reduce]` that folds into `V`.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Context, Failure, Primitives, Services, Started, d,
+    Context, Failure, Primitives, Retry, Services, Started, d,
     kinds::continuous::{Standing, Status, Triggered},
     primitive,
     testing::{Clock, Latch, Log, Setup, World},
@@ -63,12 +63,17 @@ macro_rules! hearts {
     )+};
 }
 
+/// Twice soon, then later and later.
+const SLOWLY: Retry = Retry::constant(d!("1s")).attempts(2).then(Retry::linear(d!("5s")));
+const ATTEMPTS: u64 = 5;
+
 hearts! {
     Heart(every = "10s", retry = "2s")
     Eager(every = "10s", first = "now")
     Patient(after = "10s")
     Stubborn(every = "10s", retry = "2s", on_exhausted = "continue")
     Mortal(every = "10s", retry = "2s", on_exhausted = "destroy")
+    Composed(every = "1m", retry = SLOWLY, max_attempts = ATTEMPTS)
     Hasty(every = "10s", retry = "2s", max_attempts = 1, timeout = "3s")
 }
 
@@ -79,6 +84,7 @@ struct App {
     patient: Patient,
     stubborn: Stubborn,
     mortal: Mortal,
+    composed: Composed,
     hasty: Hasty,
 }
 
@@ -252,6 +258,19 @@ async fn attempts_are_counted_in_all_and_the_last_failure_stops_it_with_its_stat
         assert_eq!(client.start(Heart::default()).await.unwrap(), Started::Resumed);
         let resumed = heart(&world).await;
         assert_eq!((resumed.consecutive_failures, resumed.errors.len()), (0, 0));
+    }
+}
+
+/// C5
+#[tokio::test]
+async fn the_pauses_of_a_composed_plan_come_one_after_the_other_up_to_max_attempts() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        world.client().composed("a").start(Composed(failing(9))).await.unwrap();
+        world.advance(d!("1h")).await;
+        assert_eq!(runs(&fakes), [(1, 60), (2, 61), (3, 62), (4, 67), (5, 77)]);
+        let status = world.client().composed("a").status().await.unwrap().unwrap();
+        assert_eq!((status.status, status.consecutive_failures), (Standing::Error, 5));
     }
 }
 

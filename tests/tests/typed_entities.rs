@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    CallError, Context, Error, Failure, Primitives, Services, d, primitive,
-    testing::{Latch, Log, Setup, World},
+    CallError, Context, Error, Failure, Primitives, Services, Started, d, primitive,
+    testing::{Latch, Log, Moment, Setup, World},
 };
-use drystone_tests::typed::{both, fault};
+use drystone_tests::typed::{both, fault, names};
 use serde::{Deserialize, Serialize};
 
 /// Has a default: any write begins it.
@@ -101,11 +101,69 @@ impl Account {
     }
 }
 
+/// Is made by constructors.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Subscription {
+    plan: String,
+}
+
+#[primitive(object)]
+impl Subscription {
+    #[create]
+    async fn subscribe(plan: String, cx: &Context) -> Result<Self, Refusal> {
+        cx.alarm_in("30d");
+        cx.emit("subscription.begun", &plan);
+        if plan == "gold" { Err(Refusal::TooMuch { left: 0 }) } else { Ok(Self { plan }) }
+    }
+
+    #[create]
+    async fn invite(plan: String, latch: &Latch, log: &Log, cx: &Context) -> Self {
+        log.say(format!("invites to {plan}"));
+        cx.alarm_in("1d");
+        latch.clone().wait().await;
+        Self { plan }
+    }
+
+    #[alarm]
+    async fn renew(&mut self, log: &Log) -> Result<(), Failure> {
+        log.say(format!("renews {}", self.plan));
+        Ok(())
+    }
+
+    #[destroy]
+    async fn end(&self, latch: &Latch) -> Result<(), Failure> {
+        latch.clone().wait().await;
+        Ok(())
+    }
+}
+
+/// Goes on by its kind when it is made anew.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Beat {
+    tempo: u32,
+}
+
+#[primitive(continuous, every = "1h")]
+impl Beat {
+    #[create]
+    async fn at(tempo: u32) -> Self {
+        Self { tempo }
+    }
+
+    #[tick]
+    async fn tick(&self, log: &Log) -> Result<(), Failure> {
+        log.say(format!("beats at {}", self.tempo));
+        Ok(())
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     tally: Tally,
     shelf: Shelf,
     account: Account,
+    subscription: Subscription,
+    beat: Beat,
 }
 
 #[derive(Clone, Default, Services)]
@@ -157,6 +215,97 @@ async fn a_call_that_fails_binds_nothing() {
             assert_eq!(world.view(key).await.unwrap(), None, "{key}");
         }
         assert_eq!(world.counts().applied, 0);
+    }
+}
+
+/// E1
+#[tokio::test]
+async fn a_constructor_binds_with_its_alarm_and_its_events_in_one_commit() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        fakes.latch.open();
+        for (key, is_pure, after) in [("a", true, d!("30d")), ("b", false, d!("1d"))] {
+            let (anna, before) = (world.client().subscription(key), world.counts());
+            let call = async |plan: String| match is_pure {
+                true => anna.subscribe(plan).idempotency_key("once").await.unwrap(),
+                false => anna.invite(plan).idempotency_key("once").await.unwrap(),
+            };
+            assert_eq!(call("basic".into()).await, Started::Started);
+            assert_eq!(world.counts().since(before).applied, 1, "{key}");
+            assert_eq!(anna.state().await.unwrap().unwrap().plan, "basic");
+            assert_eq!(anna.status().await.unwrap().unwrap().alarm, Some(world.now().after(after)));
+            // Asked again with the same idempotency key, it is the same call.
+            assert_eq!(call("basic".into()).await, Started::Started);
+        }
+        assert_eq!(
+            (names(&world.events()), fakes.log.take()),
+            (vec!["subscription.begun"], vec!["invites to basic".into()])
+        );
+        world.advance(d!("30d")).await;
+        assert_eq!(fakes.log.take(), ["renews basic", "renews basic"]);
+    }
+}
+
+/// E1
+#[tokio::test]
+async fn a_constructor_that_fails_or_dies_before_its_commit_binds_nothing() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        fakes.latch.open();
+        let refused = world.client().subscription("a").subscribe("gold".into()).await;
+        assert!(matches!(refused, Err(CallError::Failed(Refusal::TooMuch { left: 0 }))), "{refused:?}");
+        assert_eq!((world.view("a").await.unwrap(), world.counts().applied, world.events().len()), (None, 0, 0));
+        world.crash_at_commit(1, Moment::Before);
+        assert!(world.client().subscription("a").invite("basic".into()).await.is_err());
+        assert_eq!((world.is_dead(), fakes.log.take()), (true, vec!["invites to basic".to_owned()]));
+        world.restart().await;
+        assert_eq!(world.view("a").await.unwrap(), None);
+        assert_eq!(world.client().subscription("a").subscribe("basic".into()).await.unwrap(), Started::Started);
+    }
+}
+
+/// E1, C2
+#[tokio::test]
+async fn a_constructor_does_not_run_on_a_bound_key_and_answers_as_start_does() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let (anna, beat) = (world.client().subscription("a"), world.client().beat("b"));
+        anna.subscribe("basic".into()).await.unwrap();
+        let (before, alarm) = (world.view("a").await.unwrap(), anna.status().await.unwrap().unwrap().alarm);
+        let counts = world.counts();
+        assert_eq!(anna.subscribe("gold".into()).await.unwrap(), Started::AlreadyRunning);
+        assert_eq!(anna.invite("plus".into()).await.unwrap(), Started::AlreadyRunning);
+        assert_eq!((world.view("a").await.unwrap(), world.counts().since(counts).applied), (before, 0));
+        assert_eq!((anna.status().await.unwrap().unwrap().alarm, fakes.log.take()), (alarm, vec![]));
+        assert_eq!(beat.at(60).await.unwrap(), Started::Started);
+        beat.stop().await.unwrap();
+        assert_eq!(beat.at(90).await.unwrap(), Started::Resumed);
+        world.advance(d!("1h")).await;
+        assert_eq!(fakes.log.take(), ["beats at 60"]);
+        // Its `#[destroy]` waits: until that has run the key is neither bound nor free.
+        anna.destroy().await.unwrap();
+        assert!(matches!(fault(anna.invite("plus".into()).await), Error::Destroyed { .. }));
+        fakes.latch.open();
+        world.settle().await;
+        assert_eq!(anna.invite("plus".into()).await.unwrap(), Started::Started);
+    }
+}
+
+/// E1
+#[tokio::test]
+async fn of_two_constructors_at_once_the_first_to_commit_binds() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let anna = world.client().subscription("a");
+        let (slow, quick, ()) = tokio::join!(anna.invite("slow".into()), anna.subscribe("quick".into()), async {
+            world.settle().await;
+            assert_eq!(fakes.log.take(), ["invites to slow"]);
+            fakes.latch.open();
+        });
+        assert_eq!((slow.unwrap(), quick.unwrap()), (Started::AlreadyRunning, Started::Started));
+        assert_eq!(anna.state().await.unwrap().unwrap().plan, "quick");
+        world.advance(d!("29d")).await;
+        assert_eq!(fakes.log.take(), Vec::<String>::new(), "the alarm of the slow one was never set");
     }
 }
 

@@ -1,9 +1,9 @@
-//! `#[primitive(kind, option = literal, flag)]`, parsed.
+//! `#[primitive(kind, option = literal, option = CONSTANT, flag)]`, parsed.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{
-    Expr, ExprLit, Lit, Path, Token,
+    Expr, ExprLit, ExprPath, Lit, Path, Token,
     parse::{ParseStream, Parser},
 };
 
@@ -25,9 +25,25 @@ pub(crate) enum Kind {
 /// One option.
 pub(crate) struct Setting {
     pub(crate) name: Ident,
-    pub(crate) value: Option<Lit>,
+    pub(crate) value: Option<Given>,
     /// Whether what it is set to is a mistake that is told.
     pub(crate) is_refused: bool,
+}
+
+/// What an option is set to.
+pub(crate) enum Given {
+    Literal(Lit),
+    /// The path of a constant: what it holds is seen by the compiler alone.
+    Constant(ExprPath),
+}
+
+impl ToTokens for Given {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Literal(literal) => literal.to_tokens(tokens),
+            Self::Constant(path) => path.to_tokens(tokens),
+        }
+    }
 }
 
 impl Kind {
@@ -99,9 +115,12 @@ impl Attribute {
         let value = match input.parse::<Option<Token![=]>>()? {
             None => None,
             Some(_) => match ungrouped(input.parse()?) {
-                Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+                Expr::Lit(ExprLit { lit, .. }) => Some(Given::Literal(lit)),
+                Expr::Path(path) => Some(Given::Constant(path)),
                 other => {
-                    mistakes.at(other, format!("`{name}` is set to a literal, so that it can be checked here"));
+                    let message =
+                        format!("`{name}` is set to a literal or the path of a constant, which can be checked here");
+                    mistakes.at(other, message);
                     is_refused = true;
                     None
                 }

@@ -68,10 +68,11 @@ fn check_alarm(model: &Model, known: &Known, sets_alarm: Option<&Ident>, mistake
 }
 
 fn check_names(model: &Model, known: &Known, mistakes: &mut Mistakes) {
-    for action in &model.actions {
-        let name = &action.function.name;
+    let actions = model.actions.iter().map(|action| (&action.function.name, "action"));
+    let creates = model.creates.iter().map(|create| (&create.function.name, "constructor"));
+    for (name, noun) in actions.chain(creates) {
         if let Some(owner) = known.owner_of_verb(&name.to_string()) {
-            mistakes.at(name, format!("`{name}` is a verb of {owner}: give the action another name"));
+            mistakes.at(name, format!("`{name}` is a verb of {owner}: give the {noun} another name"));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What is left of a primitive that has mistakes: enough that the rest of the app compiles, so that one mistake is one
 //! error.
 
+use proc_macro2::Ident;
+
 use super::{attribute::Kind, model::Model};
 
 /// The same primitive without its options, and without what was written twice or cannot stand alone.
@@ -9,9 +11,9 @@ pub(crate) fn healthy(mut model: Model) -> Model {
     model.options.clear();
     model.item = model.item();
     let known = model.kind.ours();
-    model
-        .actions
-        .retain(|action| known.is_none_or(|known| known.owner_of_verb(&action.function.name.to_string()).is_none()));
+    let is_free = |name: &Ident| known.is_none_or(|known| known.owner_of_verb(&name.to_string()).is_none());
+    model.actions.retain(|action| is_free(&action.function.name));
+    model.creates.retain(|create| is_free(&create.function.name));
     if matches!(model.kind, Kind::Unknown) {
         model.hooks.clear();
         model.reduce.clear();

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::{Attribute, FnArg, ImplItemFn, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type};
 
 use super::{
-    model::{Action, Apply, Hook, Init, Reduce},
+    model::{Action, Apply, Create, Hook, Init, Reduce},
     parameter::{self, Parameter},
     returns::Returns,
 };
@@ -50,7 +50,7 @@ pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     let writes = writes("an action", signature, mistakes);
     let parameters = parameter::read(signature, struct_, mistakes);
     let returns = Returns::read(signature, struct_);
-    let travels = returns.check_travels(signature, mistakes);
+    let travels = returns.check_travels("an action", signature, mistakes);
     if !is_plain || !travels {
         return None;
     }
@@ -100,6 +100,44 @@ pub(crate) fn destroy(word: Ident, function: &ImplItemFn, struct_: &Type, mistak
     Some(hook)
 }
 
+/// `#[create]`: `async`, without `self`, and it makes a `Self` of its input.
+pub(crate) fn create(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Create> {
+    let (noun, signature) = ("`#[create]`", &function.sig);
+    let is_async = is_async(noun, signature, mistakes);
+    let is_plain = is_plain(noun, signature, mistakes);
+    let receiver = signature.receiver();
+    if let Some(receiver) = receiver {
+        mistakes.at(receiver, "`#[create]` makes the state, so it has no `self`: its input is what it takes owned");
+    }
+    let parameters = parameter::read(signature, struct_, mistakes);
+    let returns = makes(noun, signature, struct_, mistakes)?;
+    let travels = returns.check_travels(noun, signature, mistakes);
+    if !is_async || !is_plain || !travels || receiver.is_some() {
+        return None;
+    }
+    Some(Create { function: Function::new(function, true, parameters?), returns })
+}
+
+/// What a function returns that makes a `Self`; `None` if it makes something else.
+fn makes(noun: &str, signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Returns> {
+    let name = |ty: &Type| types::last_segment(ty).map(|segment| segment.ident.clone());
+    let returns = Returns::read(signature, struct_);
+    let is_state = match &returns {
+        Returns::Plain(ty) => name(ty) == name(struct_),
+        // An alias need not say what it is when all went well; the compiler sees it.
+        Returns::Fallible(fallible) => fallible.value.as_ref().is_none_or(|value| name(value) == name(struct_)),
+    };
+    if is_state {
+        return Some(returns);
+    }
+    let message = format!("{noun} returns the state: write `-> Self` or `-> Result<Self, E>`");
+    match &signature.output {
+        ReturnType::Default => mistakes.at(&signature.ident, message),
+        ReturnType::Type(_, written) => mistakes.at(written, message),
+    }
+    None
+}
+
 /// `#[init]`: `async`, without `self` and without input, and it makes a `Self`.
 pub(crate) fn init(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Init> {
     let (noun, signature) = ("`#[init]`", &function.sig);
@@ -115,7 +153,10 @@ pub(crate) fn init(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes:
         let is_client =
             types::last_segment(strip_reference(&typed.ty)).is_some_and(|segment| segment.ident == "Client");
         if !matches!(types::bare(&typed.ty), Type::Reference(_)) || is_client {
-            mistakes.at(&typed.ty, "`#[init]` takes services (`&T`) and `&Context` only");
+            mistakes.at(
+                &typed.ty,
+                "`#[init]` takes services (`&T`) and `&Context` only; what needs input is a `#[create]`",
+            );
             return None;
         }
     }

@@ -21,6 +21,7 @@ pub(crate) struct Model {
     pub(crate) name: Ident,
     pub(crate) actions: Vec<Action>,
     pub(crate) hooks: Vec<Hook>,
+    pub(crate) creates: Vec<Create>,
     pub(crate) init: Vec<Init>,
     pub(crate) destroy: Vec<Hook>,
     pub(crate) reduce: Vec<Reduce>,
@@ -48,6 +49,12 @@ pub(crate) struct Hook {
     /// What is given to `#[apply]`.
     pub(crate) value: Option<Type>,
     pub(crate) error: TokenStream,
+}
+
+/// `#[create]`.
+pub(crate) struct Create {
+    pub(crate) function: Function,
+    pub(crate) returns: Returns,
 }
 
 /// `#[init]`.
@@ -85,6 +92,7 @@ impl Model {
             name,
             actions: Vec::new(),
             hooks: Vec::new(),
+            creates: Vec::new(),
             init: Vec::new(),
             destroy: Vec::new(),
             reduce: Vec::new(),
@@ -127,6 +135,7 @@ impl Model {
                 }
             },
             Role::Destroy(word) => self.destroy.extend(function::destroy(word, function, struct_, mistakes)),
+            Role::Create => self.creates.extend(function::create(function, struct_, mistakes)),
             Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),
             Role::Reduce(word) => match function::reduce(word, function, struct_, mistakes) {
                 Some(reduce) => self.reduce.push(reduce),

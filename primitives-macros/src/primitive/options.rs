@@ -1,11 +1,11 @@
-//! The options of our own kinds, checked at their literals.
+//! The options of our own kinds, checked at their literals; constants are checked by the kind, in a constant.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::Lit;
 
-use super::attribute::Setting;
-use crate::{duration, known::Value, mistakes::Mistakes};
+use super::attribute::{Given, Setting};
+use crate::{duration, known::Value, mistakes::Mistakes, types};
 
 /// Whether an option is set to what it takes.
 pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes) {
@@ -16,7 +16,7 @@ pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes)
         (Value::Flag, Some(value)) => mistakes.at(value, format!("`{name}` is set by its name alone: write `{name}`")),
         (expected, None) => mistakes.at(name, format!("`{name}` has no value: write `{name} = {}`", example(expected))),
         (expected, Some(value)) => {
-            if let Err(wrong) = literal(expected, value) {
+            if let Err(wrong) = given(expected, value) {
                 mistakes.at(value, said(name, value, &wrong));
             }
         }
@@ -24,12 +24,24 @@ pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes)
 }
 
 /// What is wrong, after the option as it is written; not with the value twice.
-fn said(name: &Ident, value: &Lit, wrong: &str) -> String {
-    let written = value.to_token_stream().to_string();
+fn said(name: &Ident, value: &Given, wrong: &str) -> String {
+    let written = match value {
+        // Spaces within a text are the author's.
+        Given::Literal(literal) => literal.to_token_stream().to_string(),
+        Given::Constant(path) => types::text(path),
+    };
     let again = format!("`{}`", written.trim_matches('"'));
     match wrong.strip_prefix(&again) {
         Some(rest) => format!("`{name} = {written}`{rest}"),
         None => format!("`{name} = {written}`: {wrong}"),
+    }
+}
+
+fn given(expected: Value, value: &Given) -> Result<(), String> {
+    match (expected, value) {
+        (expected, Given::Literal(value)) => literal(expected, value),
+        (Value::Count | Value::Duration | Value::Pause, Given::Constant(_)) => Ok(()),
+        (expected, Given::Constant(_)) => Err(is_not(expected)),
     }
 }
 
@@ -47,8 +59,12 @@ fn literal(expected: Value, value: &Lit) -> Result<(), String> {
         },
         (Value::Pause, Lit::Str(text)) => pause(&text.value()),
         (Value::Word(words), Lit::Str(text)) if words.contains(&text.value().as_str()) => Ok(()),
-        (expected, _) => Err(format!("this is not {}; write for example {}", noun(expected), example(expected))),
+        (expected, _) => Err(is_not(expected)),
     }
+}
+
+fn is_not(expected: Value) -> String {
+    format!("this is not {}; write for example {}", noun(expected), example(expected))
 }
 
 /// `"1m"`, or `"1s..1m"` for one that doubles.

@@ -42,16 +42,16 @@ impl Returns {
         Self::Fallible(Fallible { ok, error, value })
     }
 
-    /// The value of an action travels: it is owned, and of one type.
-    pub(crate) fn check_travels(&self, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+    /// What a caller gets travels: it is owned, and of one type.
+    pub(crate) fn check_travels(&self, noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
         let tokens = match self {
             Self::Plain(ty) => ty.to_token_stream(),
             Self::Fallible(fallible) => [fallible.ok.clone(), fallible.error.clone()].into_iter().collect(),
         };
         let travels = !types::borrows(tokens);
         if let (false, ReturnType::Type(_, written)) = (travels, &signature.output) {
-            mistakes
-                .at(written, "what an action returns travels to its caller: return an owned type, such as `String`");
+            let message = format!("what {noun} returns travels to its caller: return an owned type, such as `String`");
+            mistakes.at(written, message);
         }
         travels
     }

@@ -11,6 +11,7 @@ pub(crate) enum Role {
     Action,
     /// A hook of the kind's.
     Hook(Ident),
+    Create,
     Init(Ident),
     Destroy(Ident),
     Reduce(Ident),
@@ -38,6 +39,7 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
         return Role::Refused;
     }
     match word.to_string().as_str() {
+        "create" => Role::Create,
         "init" => Role::Init(word),
         "destroy" => Role::Destroy(word),
         "reduce" => Role::Reduce(word),
@@ -51,7 +53,7 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
 fn word(attribute: &Attribute) -> Option<Ident> {
     let word = attribute.path().get_ident()?;
     let name = word.to_string();
-    let is_ours = matches!(name.as_str(), "init" | "destroy" | "reduce" | "apply" | "hook");
+    let is_ours = matches!(name.as_str(), "create" | "init" | "destroy" | "reduce" | "apply" | "hook");
     (is_ours || Known::of_hook(&name).is_some()).then(|| word.clone())
 }
 

@@ -48,11 +48,11 @@ where
                 self.check_state(memory, seen)?;
                 return Ok(Next::Run(running::action(action, asker, body)));
             }
-            Verb::Start | Verb::Replace | Verb::Destroy { .. } | Verb::Kind { .. } => {}
+            Verb::Start | Verb::Create(_) | Verb::Replace | Verb::Destroy { .. } | Verb::Kind { .. } => {}
         }
         let mut open = self.open(memory, seen)?;
         let answer = match verb {
-            Verb::Start => value(&self.kind.restart(&mut open.turn))?,
+            Verb::Start | Verb::Create(_) => value(&self.kind.restart(&mut open.turn))?,
             Verb::Replace => {
                 open.state = Some(state_in::<T>(body)?);
                 Answer::done()
@@ -76,6 +76,7 @@ where
                 let open = self.born(seen, state_in::<T>(body)?);
                 self.close(memory, open, Some(value(&Started::Started)?), ticket)
             }
+            Verb::Create(create) => Ok(Next::Run(running::create(create, asker, body))),
             // No text, for the state of a struct without fields is `null`.
             Verb::State => Ok(reply(ticket, Bytes::new())),
             Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),

@@ -101,7 +101,8 @@ where
 impl<T: Primitive, D, A> Author<T, D, A> {
     fn unknown(&self, verb: &str) -> Error {
         let actions = T::CODE.actions.iter().map(|action| action.name);
-        let known = OWN_VERBS.iter().chain(T::Kind::VERBS).copied().chain(actions);
+        let creates = T::CODE.creates.iter().map(|create| create.name);
+        let known = OWN_VERBS.iter().chain(T::Kind::VERBS).copied().chain(actions).chain(creates);
         Error::UnknownVerb {
             definition: self.name.to_string(),
             verb: verb.to_owned(),

@@ -9,7 +9,7 @@ use super::{Author, Record, head::Applying, memory::Memory};
 use crate::{
     Context, Env, Primitive, Runs, decode,
     kind::{Input, Items, Kind},
-    primitive::{Action, Given, Thrown},
+    primitive::{Action, Create, Given, Thrown},
 };
 
 /// Rows read at once for a hook.
@@ -22,6 +22,8 @@ pub(super) enum Piecework<'a> {
     Action(&'a str),
     /// A state in the making, for a verb of the kind's: `init:add/1-7`.
     Init(&'a str),
+    /// A constructor of the author's, for its caller: `create:subscribe/1-7`.
+    Create(&'a str),
     /// A value to be applied: `apply/7`.
     Apply(u64),
     /// The last thing an entity does: `destroy/1`.
@@ -35,6 +37,9 @@ impl<'a> Piecework<'a> {
         let (code, number) = name.rsplit_once('/').unwrap_or((name, ""));
         if let Some(verb) = code.strip_prefix("init:") {
             return Self::Init(verb);
+        }
+        if let Some(create) = code.strip_prefix("create:") {
+            return Self::Create(create);
         }
         if let Some(action) = code.strip_prefix("action:") {
             return Self::Action(action);
@@ -50,7 +55,7 @@ impl<'a> Piecework<'a> {
 
 /// Whether a call or a message asks for a piece of work, by its name.
 pub(crate) fn is_asked_for(work: &str) -> bool {
-    matches!(Piecework::parse(work), Piecework::Action(_) | Piecework::Init(_))
+    matches!(Piecework::parse(work), Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_))
 }
 
 /// Which call or message asks. Its number is a part of the name of the code that runs for it: no other has that name, and
@@ -91,6 +96,12 @@ pub(super) fn action(action: &Action, asker: Asker, body: &Bytes) -> Work {
 pub(super) fn init<T: Primitive>(verb: &str, asker: Asker, body: &Bytes) -> Work {
     let pure = T::CODE.init.unwrap_or_default();
     Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}/{asker}"))) }
+}
+
+/// The code of a constructor. It borrows nothing: there is no state yet.
+pub(super) fn create(create: &Create, asker: Asker, body: &Bytes) -> Work {
+    let name = Name::from(format!("create:{}/{asker}", create.name));
+    Work { pure: create.pure, input: body.clone(), ..Work::new(name) }
 }
 
 /// The applying of a value.
@@ -144,7 +155,7 @@ where
 
 fn task_of(work: &Work) -> Task {
     match Piecework::parse(work.id.as_str()) {
-        Piecework::Init(_) => Task::Make,
+        Piecework::Init(_) | Piecework::Create(_) => Task::Make,
         _ if work.borrow == Borrow::Exclusive => Task::Write,
         _ => Task::Read,
     }
@@ -153,7 +164,7 @@ fn task_of(work: &Work) -> Task {
 /// The name of the code that is a piece of work, as the author's functions are told apart.
 fn code_of(name: &str) -> Cow<'_, str> {
     match Piecework::parse(name) {
-        Piecework::Action(action) | Piecework::Init(action) => action.into(),
+        Piecework::Action(name) | Piecework::Init(name) | Piecework::Create(name) => name.into(),
         Piecework::Apply(_) => "#apply".into(),
         Piecework::Destroy => "#destroy".into(),
         Piecework::Hook(hook, _) => format!("#{hook}").into(),
@@ -174,14 +185,14 @@ where
 {
     let (before, mut state) = match lent {
         Some((bytes, state)) => (Some(bytes), state),
-        None => match make(&env).await {
+        None => match make(&work, &env).await {
             Ok(state) => (None, state),
             Err(thrown) => return failed(thrown),
         },
     };
     let name = code_of(work.id.as_str());
     let returned = match &task {
-        // The kind's verb gets its own input back.
+        // The kind's verb gets its own input back; a constructor is answered by the turn that binds.
         Task::Make => Ok(work.input.clone()),
         Task::Write => match given(&work, &env).await {
             Ok(given) => state.write(&name, given, &env).await,
@@ -213,11 +224,12 @@ where
 const UNHEARD: &str = "code with `&self` commits nothing, so what it says would be lost: take `&mut self` to send a \
                        message, tell listeners or set the alarm";
 
-/// A state that nobody handed in: by `#[init]`, or the default.
-async fn make<T: Runs<D, A>, D, A>(env: &Env<D, A>) -> Result<T, Thrown> {
-    match T::CODE.init {
-        Some(_) => T::init(env).await,
-        None => T::initial().ok_or(Thrown::Unknown),
+/// A state that nobody handed in: by the `#[create]` that was called, by `#[init]`, or the default.
+async fn make<T: Runs<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Thrown> {
+    match (Piecework::parse(work.id.as_str()), T::CODE.init) {
+        (Piecework::Create(name), _) => T::make(name, Given { body: work.input.clone(), rows: Vec::new() }, env).await,
+        (_, Some(_)) => T::make("#init", Given::default(), env).await,
+        (_, None) => T::initial().ok_or(Thrown::Unknown),
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error, Failure, Primitive, Runs, decode,
-    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
     planted::Bug,
     stored::encode_near,
 };
@@ -154,6 +154,7 @@ where
         if let (Some(entity), Piecework::Action(_), Change::Keep) = (seen.entity, piece, produced.alarm) {
             return acted(memory.head(&entity.head).map_err(Halt::Park)?, produced, ticket);
         }
+        let is_bound = seen.entity.is_some();
         let mut open = match seen.entity {
             Some(_) => self.open(memory, seen)?,
             None => self.born(seen, produced.state.clone().ok_or(Halt::NotBound)?),
@@ -162,6 +163,12 @@ where
             return Err(Halt::Destroyed);
         }
         let answer = match piece {
+            // Another was faster: this state was made for nothing, and the key is as bound as if it had been before.
+            Piecework::Create(_) if is_bound => {
+                let answer = value(&self.kind.restart(&mut open.turn))?;
+                return self.close(memory, open, Some(answer), ticket);
+            }
+            Piecework::Create(_) => value(&Started::Started)?,
             Piecework::Init(verb) => self.kind.verb(&mut open.turn, verb, &produced.value)?,
             _ => {
                 open.state = produced.state.clone().or(open.state);
@@ -193,7 +200,7 @@ where
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
             Piecework::Apply(_) => self.applied(&mut open, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
-            Piecework::Action(_) | Piecework::Init(_) => {}
+            Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_) => {}
         }
         self.close(memory, open, None, None)
     }

@@ -1,7 +1,11 @@
 //! Which verbs there are: those of every entity, the kind's, the author's.
 
 use super::Author;
-use crate::{Primitive, kind::Kind, primitive::Action};
+use crate::{
+    Primitive,
+    kind::Kind,
+    primitive::{Action, Create},
+};
 
 /// What a verb is.
 #[derive(Clone, Copy)]
@@ -19,12 +23,14 @@ pub(super) enum Verb {
     },
     /// One of the author's.
     Action(&'static Action),
+    /// A constructor of the author's.
+    Create(&'static Create),
 }
 
 /// The verbs of every entity.
 pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "destroy", "force_destroy"];
 
-/// The methods of every handle: no action may have the name of one.
+/// The methods of every handle: no action and no constructor may have the name of one.
 pub const COMMON_VERBS: &[&str] =
     &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
 
@@ -38,7 +44,13 @@ impl<T: Primitive, D, A> Author<T, D, A> {
             "destroy" => Verb::Destroy { force: false },
             "force_destroy" => Verb::Destroy { force: true },
             name if T::Kind::VERBS.contains(&name) => Verb::Kind { binds: T::Kind::BINDING.contains(&name) },
-            name => Verb::Action(T::CODE.actions.iter().find(|action| action.name == name)?),
+            name => return authors::<T>(name),
         })
     }
+}
+
+/// The verb that the author wrote under this name.
+fn authors<T: Primitive>(name: &str) -> Option<Verb> {
+    let action = T::CODE.actions.iter().find(|action| action.name == name).map(Verb::Action);
+    action.or_else(|| T::CODE.creates.iter().find(|create| create.name == name).map(Verb::Create))
 }

@@ -46,6 +46,7 @@ const NO_CODE: Code = Code {
         HookCode { name: "tick", writes: true, applies: false },
         HookCode { name: "flush", writes: true, applies: false },
     ],
+    creates: &[],
     init: None,
     has_destroy: false,
     has_reduce: false,

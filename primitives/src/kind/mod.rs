@@ -4,7 +4,7 @@
 //! [`buffer`](crate::kinds::buffer) and [`object`](crate::kinds::object), and one written anywhere else takes the same
 //! road (E13). It is a module of a fixed shape, named by its path in `#[primitive(my_crate::debounce, quiet = "2s")]`:
 //!
-//! - `Options`: what the attribute sets. `Options::NEW`, one `const fn` per option that takes the literal and gives
+//! - `Options`: what the attribute sets. `Options::NEW`, one `const fn` per option that takes the literal or constant and gives
 //!   `Self` (one that takes nothing for a flag, `strict_order`), `Options::checked(self) -> Self`, also `const`, which is
 //!   called last and panics if they do not fit together, and [`Kind`] implemented for it.
 //! - `Verbs<T, I>`: what callers hold, made by `From<Handle<T>>`; `T` is the author's struct, `I` what its hook takes.

@@ -72,10 +72,23 @@ impl Options {
         self
     }
 
+    /// [`retry`](Self::retry) from a constant: pauses of any form.
+    pub const fn retry_with(mut self, plan: Retry) -> Self {
+        self.retry = plan;
+        self
+    }
+
     /// How long one execution of `#[alarm]` may take, `"30s"`; for ever unless said. One that takes longer has failed.
     #[track_caller]
     pub const fn timeout(mut self, limit: &str) -> Self {
         self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
+        self
+    }
+
+    /// [`timeout`](Self::timeout) from a constant.
+    #[track_caller]
+    pub const fn timeout_with(mut self, limit: Duration) -> Self {
+        self.timeout_ms = Some(literal::millis(limit));
         self
     }
 

@@ -1,13 +1,16 @@
 //! `impl Primitive`: what there is, and how it is set up.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
 
 use super::{
-    super::{attribute::Setting, model::Model},
+    super::{
+        attribute::{Given, Setting},
+        model::Model,
+    },
     lenient,
 };
-use crate::types;
+use crate::{known::Value, types};
 
 pub(super) fn definition(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
@@ -58,6 +61,11 @@ fn code(model: &Model) -> TokenStream {
         let (writes, applies) = (hook.function.writes, hook.value.is_some());
         quote!(#(#cfgs)* ::drystone::author::HookCode { name: #name, writes: #writes, applies: #applies })
     });
+    let creates = model.creates.iter().map(|create| {
+        let function = &create.function;
+        let (cfgs, name, pure) = (&function.cfgs, types::plain(&function.name), function.is_pure());
+        quote!(#(#cfgs)* ::drystone::author::Create { name: #name, pure: #pure })
+    });
     let init = match model.init.first() {
         Some(init) => {
             let pure = init.function.is_pure();
@@ -70,6 +78,7 @@ fn code(model: &Model) -> TokenStream {
         ::drystone::author::Code {
             actions: &[#(#actions),*],
             hooks: &[#(#hooks),*],
+            creates: &[#(#creates),*],
             init: #init,
             has_destroy: #has_destroy,
             has_reduce: #has_reduce,
@@ -102,16 +111,29 @@ fn checked(model: &Model) -> TokenStream {
     quote_spanned!(at=> let #options = #module::Options::checked(#options);)
 }
 
-/// One option. The whole call is shown between the option's name and its literal.
+/// One option. The whole call is shown between the option's name and what it is set to.
 fn setting(model: &Model, setting: &Setting) -> TokenStream {
-    let (name, value, at) = (&setting.name, &setting.value, setting.name.span());
+    let (name, value, at) = (setter(model, setting), &setting.value, setting.name.span());
     let options = types::local("options");
     let options = types::located(quote!(#options), at);
     let module = types::located(model.kind.module(at), at);
     let function = quote_spanned!(at=> #module::Options::#name);
     let mut arguments = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#options, #value));
-    arguments.set_span(value.as_ref().map_or(at, syn::Lit::span));
+    arguments.set_span(value.as_ref().map_or(at, types::end_of));
     quote!(#function #arguments)
+}
+
+/// The function of an option. That of a literal reads a text; a constant of ours has the type that the text stands for, and
+/// a function of its own. What a kind from outside makes of a constant is its own affair.
+fn setter(model: &Model, setting: &Setting) -> Ident {
+    let name = &setting.name;
+    let known = model.kind.ours().and_then(|known| known.option(&name.to_string()));
+    match (&setting.value, known) {
+        (Some(Given::Constant(_)), Some(Value::Duration | Value::Pause)) => {
+            format_ident!("{}_with", name, span = name.span())
+        }
+        _ => name.clone(),
+    }
 }
 
 fn reduce(model: &Model) -> Option<TokenStream> {

@@ -4,7 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
 use super::{
-    super::model::{Action, Model},
+    super::{
+        function::Function,
+        model::{Action, Create, Model},
+    },
     calls, lenient,
 };
 use crate::types;
@@ -20,7 +23,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     let (struct_, name, lenient) = (&model.struct_, self::name(model), lenient());
     let module = model.kind.module(Span::call_site());
     let item = model.item().unwrap_or_else(|| quote!(()));
-    let methods = model.actions.iter().map(method);
+    let methods = model.actions.iter().map(of_action).chain(model.creates.iter().map(of_create));
     let doc = format!("A key of [`{}`]: the verbs of its kind, and its own actions.", model.name);
     let text = name.to_string();
     quote! {
@@ -53,15 +56,23 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     }
 }
 
-fn method(action: &Action) -> TokenStream {
-    let function = &action.function;
+fn of_action(action: &Action) -> TokenStream {
+    method(&action.function, calls::outcome(&action.returns))
+}
+
+/// The state that a constructor makes stays where it is: its caller is told what came of the call.
+fn of_create(create: &Create) -> TokenStream {
+    let (_, error) = calls::outcome(&create.returns);
+    method(&create.function, (quote!(::drystone::Started), error))
+}
+
+fn method(function: &Function, (ok, error): (TokenStream, TokenStream)) -> TokenStream {
     let (name, cfgs, deprecated) = (&function.name, &function.cfgs, &function.deprecated);
     let text = types::plain(name);
     let said = format!("Calls `{text}`.");
     let docs = if function.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(function) };
     let (names, types): (Vec<_>, Vec<_>) = function.inputs().unzip();
     let codecs = types.iter().map(|ty| calls::stored(*ty));
-    let (ok, error) = calls::outcome(&action.returns);
     let (read, thrown) = (calls::stored(&ok), calls::stored_error(&error));
     quote! {
         #(#docs)* #(#cfgs)* #(#deprecated)*
@@ -77,6 +88,6 @@ fn method(action: &Action) -> TokenStream {
     }
 }
 
-fn copied(function: &super::super::function::Function) -> Vec<TokenStream> {
+fn copied(function: &Function) -> Vec<TokenStream> {
     function.docs.iter().map(ToTokens::to_token_stream).collect()
 }

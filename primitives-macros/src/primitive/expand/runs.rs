@@ -8,7 +8,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use super::{
     super::{
         function::Function,
-        model::{Action, Apply, Hook, Model},
+        model::{Action, Apply, Create, Hook, Init, Model},
         parameter::Parameter,
         returns::Returns,
     },
@@ -20,7 +20,7 @@ pub(super) fn runs(model: &Model) -> TokenStream {
     let (struct_, lenient, bounds) = (&model.struct_, lenient(), bounds(model));
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
     let (read, write) = (run(model, false), run(model, true));
-    let init = init(model);
+    let make = make(model);
     quote! {
         #[automatically_derived]
         #lenient
@@ -44,9 +44,11 @@ pub(super) fn runs(model: &Model) -> TokenStream {
                 #env: &'a ::drystone::author::Env<#services, #app>,
             ) -> ::drystone::author::Running<'a> { #write }
 
-            fn init<'a>(#env: &'a ::drystone::author::Env<#services, #app>) -> ::drystone::author::Making<'a, Self> {
-                ::std::boxed::Box::pin(async move { #init })
-            }
+            fn make<'a>(
+                __name: &'a str,
+                __given: ::drystone::author::Given,
+                #env: &'a ::drystone::author::Env<#services, #app>,
+            ) -> ::drystone::author::Making<'a, Self> { #make }
         }
     }
 }
@@ -57,6 +59,7 @@ fn bounds(model: &Model) -> Vec<TokenStream> {
     let functions = model.actions.iter().map(|action| &action.function);
     let functions = functions.chain(model.hooks.iter().chain(&model.destroy).map(|hook| &hook.function));
     let functions = functions.chain(model.init.iter().map(|init| &init.function));
+    let functions = functions.chain(model.creates.iter().map(|create| &create.function));
     let mut bounds = BTreeMap::new();
     for parameter in functions.flat_map(|function: &Function| &function.parameters) {
         let bound = match parameter {
@@ -78,6 +81,17 @@ fn run(model: &Model, writes: bool) -> TokenStream {
         arms.extend(model.destroy.iter().map(|hook| destroy(model, hook)));
         arms.extend(model.apply.iter().map(|apply| self::apply(model, apply)));
     }
+    by_name(&arms)
+}
+
+fn make(model: &Model) -> TokenStream {
+    let mut arms: Vec<TokenStream> = model.creates.iter().map(|create| self::create(model, create)).collect();
+    arms.extend(model.init.first().map(|init| self::init(model, init)));
+    by_name(&arms)
+}
+
+/// The one of these that is named.
+fn by_name(arms: &[TokenStream]) -> TokenStream {
     quote! {
         ::std::boxed::Box::pin(async move {
             match __name {
@@ -91,11 +105,7 @@ fn run(model: &Model, writes: bool) -> TokenStream {
 fn action(model: &Model, action: &Action) -> TokenStream {
     let function = &action.function;
     let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
-    let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
-    let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
-    let count = inputs.len();
-    let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
-    let called = calls::call(model, function, true, &given);
+    let called = called(model, function, true);
     let (ok, error) = calls::outcome(&action.returns);
     let ended = types::local("ended");
     let answer = match &action.returns {
@@ -111,12 +121,44 @@ fn action(model: &Model, action: &Action) -> TokenStream {
     quote! {
         #(#cfgs)*
         #name => {
-            #[allow(unused_mut)]
-            let mut __params = ::drystone::author::Params::read(&__given.body, #count)?;
-            #(let #names = __params.take_with(#inputs)?;)*
-            let #ended = #called;
+            #called
             #answer
         }
+    }
+}
+
+fn create(model: &Model, create: &Create) -> TokenStream {
+    let function = &create.function;
+    let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
+    let (called, ended) = (called(model, function, false), types::local("ended"));
+    let made = match &create.returns {
+        Returns::Plain(_) => quote!(::core::result::Result::Ok(#ended)),
+        Returns::Fallible(fallible) => {
+            let error = calls::stored_error(&fallible.error);
+            quote!(::drystone::author::created(#ended, #error))
+        }
+    };
+    quote! {
+        #(#cfgs)*
+        #name => {
+            #called
+            #made
+        }
+    }
+}
+
+/// The author's function, called with the parameters that it was given.
+fn called(model: &Model, function: &Function, has_self: bool) -> TokenStream {
+    let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
+    let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
+    let count = inputs.len();
+    let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
+    let (ended, called) = (types::local("ended"), calls::call(model, function, has_self, &given));
+    quote! {
+        #[allow(unused_mut)]
+        let mut __params = ::drystone::author::Params::read(&__given.body, #count)?;
+        #(let #names = __params.take_with(#inputs)?;)*
+        let #ended = #called;
     }
 }
 
@@ -172,16 +214,14 @@ fn apply(model: &Model, apply: &Apply) -> TokenStream {
     }
 }
 
-fn init(model: &Model) -> TokenStream {
-    let Some(init) = model.init.first() else {
-        return quote!(::core::result::Result::Err(::drystone::author::Thrown::Unknown));
-    };
+fn init(model: &Model, init: &Init) -> TokenStream {
     let called = calls::call(model, &init.function, false, &[]);
-    match &init.returns {
+    let made = match &init.returns {
         Returns::Plain(_) => quote!(::core::result::Result::Ok(#called)),
         Returns::Fallible(fallible) => {
             let error = &fallible.error;
             quote_spanned!(types::end_of(error)=> ::drystone::author::made::<_, #error>(#called))
         }
-    }
+    };
+    quote!("#init" => { #made })
 }

@@ -7,7 +7,8 @@ use quote::{quote, quote_spanned};
 
 use super::{
     super::{
-        model::{Action, Apply, Hook, Model, Reduce},
+        function::Function,
+        model::{Action, Apply, Create, Hook, Model, Reduce},
         returns::Returns,
     },
     lenient,
@@ -16,24 +17,36 @@ use crate::types;
 
 pub(super) fn wards(model: &Model) -> TokenStream {
     let actions = model.actions.iter().map(|action| of_action(model, action));
+    let creates = model.creates.iter().map(|create| of_create(model, create));
     let meetings = meetings(model);
-    quote!(#(#actions)* #(#meetings)*)
+    quote!(#(#actions)* #(#creates)* #(#meetings)*)
 }
 
 fn of_action(model: &Model, action: &Action) -> TokenStream {
-    let (name, cfgs, lenient) = (&action.function.name, &action.function.cfgs, lenient());
-    let (at, text) = (name.span(), types::plain(name));
-    let module = types::located(model.kind.module(at), at);
+    let (cfgs, lenient, is_no_verb) = (&action.function.cfgs, lenient(), is_no_verb(model, &action.function));
     let is_plain = match &action.returns {
         Returns::Plain(ty) if !types::is_unit(ty) => Some(plain_value(ty)),
         _ => None,
     };
-    let is_no_verb = quote_spanned! {at=>
-        ::drystone::author::not_a_verb(::drystone::author::COMMON_VERBS, #text);
-        ::drystone::author::not_a_verb(<#module::Options as ::drystone::kind::Kind>::VERBS, #text);
-    };
     quote! {
         #(#cfgs)* #lenient const _: () = { #is_no_verb #is_plain };
+    }
+}
+
+fn of_create(model: &Model, create: &Create) -> TokenStream {
+    let (cfgs, lenient, is_no_verb) = (&create.function.cfgs, lenient(), is_no_verb(model, &create.function));
+    quote! {
+        #(#cfgs)* #lenient const _: () = { #is_no_verb };
+    }
+}
+
+/// A function with the name of a verb would hide it.
+fn is_no_verb(model: &Model, function: &Function) -> TokenStream {
+    let (at, text) = (function.name.span(), types::plain(&function.name));
+    let module = types::located(model.kind.module(at), at);
+    quote_spanned! {at=>
+        ::drystone::author::not_a_verb(::drystone::author::COMMON_VERBS, #text);
+        ::drystone::author::not_a_verb(<#module::Options as ::drystone::kind::Kind>::VERBS, #text);
     }
 }
 

@@ -49,6 +49,13 @@ impl Options {
         self
     }
 
+    /// [`max_wait`](Self::max_wait) from a constant.
+    #[track_caller]
+    pub const fn max_wait_with(mut self, wait: Duration) -> Self {
+        self.max_wait_ms = literal::millis(wait);
+        self
+    }
+
     /// `max_wait` is counted from the last item and not from the first. Steady traffic then flushes by capacity alone (B1).
     pub const fn reset_on_add(mut self) -> Self {
         self.reset_on_add = true;
@@ -69,6 +76,12 @@ impl Options {
         self
     }
 
+    /// [`backoff`](Self::backoff) from a constant: pauses of any form.
+    pub const fn backoff_with(mut self, plan: Retry) -> Self {
+        self.backoff = plan;
+        self
+    }
+
     /// A batch that waits to be tried again holds up those behind it; else they go on (B5).
     pub const fn strict_order(mut self) -> Self {
         self.strict_order = true;
@@ -79,6 +92,13 @@ impl Options {
     #[track_caller]
     pub const fn timeout(mut self, limit: &str) -> Self {
         self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
+        self
+    }
+
+    /// [`timeout`](Self::timeout) from a constant.
+    #[track_caller]
+    pub const fn timeout_with(mut self, limit: Duration) -> Self {
+        self.timeout_ms = Some(literal::millis(limit));
         self
     }
 

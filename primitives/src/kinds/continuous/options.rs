@@ -51,6 +51,18 @@ impl Options {
         self.scheduled(Schedule::parse_after(delay))
     }
 
+    /// [`every`](Self::every) from a constant.
+    #[track_caller]
+    pub const fn every_with(self, interval: Duration) -> Self {
+        self.scheduled(Schedule::every(interval))
+    }
+
+    /// [`after`](Self::after) from a constant.
+    #[track_caller]
+    pub const fn after_with(self, delay: Duration) -> Self {
+        self.scheduled(Schedule::after(delay))
+    }
+
     #[track_caller]
     const fn scheduled(mut self, schedule: Schedule) -> Self {
         assert!(self.schedule.is_none(), "write `every` or `after` once, not both");
@@ -80,6 +92,12 @@ impl Options {
         self
     }
 
+    /// [`retry`](Self::retry) from a constant: pauses of any form.
+    pub const fn retry_with(mut self, plan: Retry) -> Self {
+        self.retry = plan;
+        self
+    }
+
     /// What becomes of the entity when a tick has failed in every attempt: `"stop"` (unless said) leaves it in status
     /// `error` with its state; `"continue"` goes on with the next tick; `"destroy"` ends it, and leaves a dead letter with
     /// its last state (A3).
@@ -98,6 +116,13 @@ impl Options {
     #[track_caller]
     pub const fn timeout(mut self, limit: &str) -> Self {
         self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
+        self
+    }
+
+    /// [`timeout`](Self::timeout) from a constant.
+    #[track_caller]
+    pub const fn timeout_with(mut self, limit: Duration) -> Self {
+        self.timeout_ms = Some(literal::millis(limit));
         self
     }
 

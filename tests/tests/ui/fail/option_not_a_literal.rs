@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Default, Serialize, Deserialize)]
 struct Cart;
-#[primitive(continuous, every = INTERVAL)]
+#[primitive(continuous, every = interval())]
 impl Cart {
     #[tick]
     async fn tick(&mut self) -> Result<(), String> {

@@ -1,0 +1,17 @@
+use drystone::{Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Cart;
+#[primitive(object)]
+impl Cart {
+    #[create]
+    async fn open<T>(_name: &str) -> Self {
+        Self
+    }
+}
+#[derive(Primitives)]
+struct App {
+    cart: Cart,
+}
+fn main() {}
