@@ -89,9 +89,12 @@ fn an_action_is_one_commit_and_a_read_none() {
         for setup in both() {
             let world = warm(setup).await;
             let cart = world.client().cart("a");
-            assert_eq!(cost(&world, async { drop(cart.put("two".into()).await.unwrap()) }).await, (1, 1, 0, 0));
-            assert_eq!(cost(&world, async { drop(cart.look().await.unwrap()) }).await, (0, 0, 0, 0));
-            assert_eq!(cost(&world, async { drop(cart.status().await.unwrap()) }).await, (0, 0, 0, 0));
+            assert_eq!(
+                cost(&world, async { assert_eq!(cart.put("two".into()).await.unwrap(), 2) }).await,
+                (1, 1, 0, 0)
+            );
+            assert_eq!(cost(&world, async { assert_eq!(cart.look().await.unwrap(), 2) }).await, (0, 0, 0, 0));
+            assert_eq!(cost(&world, async { assert!(cart.status().await.unwrap().is_some()) }).await, (0, 0, 0, 0));
             // An alarm is set in the action's own commit, and rings in one of its own.
             assert_eq!(cost(&world, async { cart.leave().await.unwrap() }).await, (1, 1, 0, 0));
             assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 0, 0));
@@ -116,7 +119,7 @@ fn an_add_is_one_commit_with_one_row_and_a_flush_one_more_and_one_read() {
         for setup in both() {
             let world = warm(setup).await;
             let post = world.client().post("p");
-            let add = || async { drop(post.add("letter".into()).await.unwrap()) };
+            let add = || async { assert!(post.add("letter".into()).await.unwrap().buffered > 0) };
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
             // Capacity closes the batch in the add's own commit; the flush reads its items, and ends in one.
