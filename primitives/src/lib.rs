@@ -63,7 +63,7 @@
 //! - `async fn` with `&self` **reads**, with `&mut self` **writes**: one at a time per key, in order. What it changes is durable when the
 //!   call answers; if it returns an error nothing of it is kept.
 //! - Owned parameters are the **input**: they need serde. `&T` is a **service** of the app ([`Services`](macro@Services)), also
-//!   `&dyn Trait` (with async methods: by `async-trait`, or by hand with boxed futures). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
+//!   `&dyn Trait` (with async methods: see [`BoxFuture`]). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
 //! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
 //!   be anything.
 //! - A key is **bound** by its first write, by `#[create]`, or by `start(state)`; a read never binds it.
@@ -128,7 +128,7 @@ pub use planted::{Bug, plant};
 pub use primitive::{Client, PartOf, Primitive, Primitives};
 pub use retry::Retry;
 pub use schedule::Schedule;
-pub use services::Provide;
+pub use services::{BoxFuture, Provide};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
 pub use view::{Meta, View};

@@ -1,5 +1,32 @@
 //! Services: what an app provides to its primitives' code, by type.
 
+use std::pin::Pin;
+
+/// A boxed future: what an async method of a trait gives that is taken as `&dyn Trait`.
+///
+/// ```
+/// use drystone::{BoxFuture, Failure, Services};
+///
+/// trait Billing: Send + Sync {
+///     fn charge<'a>(&'a self, customer: &'a str) -> BoxFuture<'a, Result<(), Failure>>;
+/// }
+///
+/// /// What a test puts in its place.
+/// struct NoMoney;
+///
+/// impl Billing for NoMoney {
+///     fn charge<'a>(&'a self, customer: &'a str) -> BoxFuture<'a, Result<(), Failure>> {
+///         Box::pin(async move { Err(format!("{customer} has no money").into()) })
+///     }
+/// }
+///
+/// #[derive(Services)]
+/// struct Deps {
+///     billing: Box<dyn Billing>,
+/// }
+/// ```
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Whoever provides a `T`: the struct with `#[derive(Services)]`.
 #[diagnostic::on_unimplemented(
     message = "the services `{Self}` do not provide `{T}`",
