@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Rows, Status, To, Version,
+    Change, Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Rows, Status, To, Version,
 };
 
 use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn, turn::Fold};
@@ -45,6 +45,7 @@ const NO_CODE: Code = Code {
     hooks: &[
         HookCode { name: "tick", writes: true, applies: false },
         HookCode { name: "flush", writes: true, applies: false },
+        HookCode { name: "alarm", writes: true, applies: false },
     ],
     creates: &[],
     init: None,
@@ -143,6 +144,17 @@ impl<K: Kind> World<K> {
         assert!(self.ended.insert((piece.name(), piece.attempt)), "{} ends twice", piece.name());
         let done = Done { hook: piece.hook.to_owned(), number: piece.number, attempt: piece.attempt };
         self.turn(|kind, turn| kind.done(turn, &done, ended)).unwrap();
+        self.pass(0);
+    }
+
+    /// An action of the author's sets the alarm, or takes it back.
+    pub(crate) fn set_alarm(&mut self, at: Option<Millis>) {
+        self.turn(|kind, turn| {
+            kind.alarm_set(turn);
+            turn.said_alarm(at.map_or(Change::Clear, Change::Set));
+            Ok(())
+        })
+        .unwrap();
         self.pass(0);
     }
 

@@ -34,6 +34,9 @@
 //! - A failing hook is executed up to `max_attempts` times (3) with `retry` between (1 minute); then the object is in
 //!   `error`, its state kept, until an action sets the alarm anew (A3).
 
+#[cfg(test)]
+mod model;
+
 use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
 
 use drystone_runtime::Status as Standing;
@@ -127,6 +130,10 @@ pub struct Status {
 pub struct Record {
     /// Alarms that were handled.
     rung: u64,
+    /// Alarms that have ended: handled, given up, or replaced after a failure. The next has the number after it, so that no
+    /// two share a name.
+    #[serde(default)]
+    ended: u64,
     #[serde(default)]
     failures: u32,
     #[serde(default)]
@@ -163,7 +170,7 @@ impl Kind for Options {
         let record = &mut turn.record;
         match ended {
             Ended::Ok => {
-                *record = Record { rung: record.rung + 1, ..Record::default() };
+                *record = Record { rung: record.rung + 1, ended: record.ended + 1, ..Record::default() };
                 turn.set_alarm(None);
                 turn.set_status(Standing::resting("idle"));
             }
@@ -191,13 +198,15 @@ impl Kind for Options {
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let record = shown.record;
         let timeout = self.timeout_ms.map(Duration::from_millis);
-        let piece = || Piece { attempt: record.failures + 1, timeout, ..Piece::new("alarm", record.rung + 1) };
+        let piece = || Piece { attempt: record.failures + 1, timeout, ..Piece::new("alarm", record.ended + 1) };
         shown.alarm.filter(|alarm| *alarm <= shown.now).map(|_| piece()).into_iter().collect()
     }
 
     /// A new alarm has not failed yet.
     fn alarm_set(&self, turn: &mut Turn<'_, Record>) {
-        turn.record = Record { rung: turn.record.rung, ..Record::default() };
+        let Record { rung, ended, failures, has_failed, .. } = turn.record;
+        let is_replaced = failures > 0 && !has_failed;
+        turn.record = Record { rung, ended: ended + u64::from(is_replaced), ..Record::default() };
         turn.set_status(Standing::resting("idle"));
     }
 
@@ -214,6 +223,7 @@ impl Kind for Options {
 /// Tried often enough: the state is kept, and somebody should look at it (A3).
 fn give_up(turn: &mut Turn<'_, Record>) {
     turn.record.has_failed = true;
+    turn.record.ended += 1;
     turn.set_alarm(None);
     turn.set_status(Standing::failing("error"));
     let error = turn.record.error.clone();
