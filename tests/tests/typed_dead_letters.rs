@@ -121,6 +121,9 @@ async fn a_letter_says_what_it_was_where_it_was_going_why_and_when_it_died() {
         assert_eq!((batch.attempts, batch.count, batch.kind.as_deref()), (2, 2, Some("buffer")));
         assert!(batch.error.as_ref().unwrap().to_string().contains("the door is shut"));
         assert_eq!(start.since(batch.died_at), d!("20m") - d!("1s"));
+        let errors: Vec<_> =
+            batch.errors.iter().map(|past| (past.error.message(), batch.died_at.since(past.at))).collect();
+        assert_eq!(errors, [("the door is shut", d!("1s")), ("the door is shut", d!("0s"))]);
         assert_eq!((message.what, message.definition.as_str(), message.key.as_str()), (What::Message, "guest", "g"));
         assert_eq!((message.action.as_deref(), message.kind.as_deref()), (Some("visit"), Some("object")));
         assert!(message.from.as_deref().unwrap().contains("host"), "{message:?}");

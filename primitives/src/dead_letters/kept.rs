@@ -9,7 +9,7 @@ use super::{
     REPLAY_BATCH,
     letter::{DeadLetter, Filter, What},
 };
-use crate::{Failure, Timestamp, decode, encode, view::json};
+use crate::{Failure, Timestamp, decode, encode, kinds::PastError, view::json};
 
 /// The longest error that is kept, as JSON.
 const ERROR_BYTES_MAX: usize = 16 << 10;
@@ -29,6 +29,8 @@ pub(super) struct Kept {
     from: Option<String>,
     reason: String,
     error: Option<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<PastError>,
     attempts: u32,
     count: u64,
     bytes: u64,
@@ -58,6 +60,8 @@ pub(super) struct Batch {
     bytes: u64,
     attempts: u32,
     error: Failure,
+    #[serde(default)]
+    errors: Vec<PastError>,
     died_at: Timestamp,
 }
 
@@ -101,6 +105,7 @@ impl Kept {
             from: Some(dead.from.to_string()),
             reason: clipped(&dead.reason),
             error: error_of(&dead.error),
+            errors: Vec::new(),
             attempts: dead.attempts,
             count: 1,
             bytes: dead.body.len() as u64,
@@ -129,6 +134,7 @@ impl Kept {
             from: None,
             reason: clipped(&format!("its flush failed: {}", batch.error)),
             error: encode(&batch.error).ok().and_then(|error| error_of(&error)),
+            errors: batch.errors,
             attempts: batch.attempts,
             count: batch.count,
             bytes: batch.bytes,
@@ -151,6 +157,7 @@ impl Kept {
             from: None,
             reason: clipped(&state.reason),
             error: state.error.and_then(|error| encode(&error).ok()).and_then(|error| error_of(&error)),
+            errors: Vec::new(),
             attempts: state.attempts,
             count: 1,
             bytes: body.len() as u64,
@@ -173,6 +180,7 @@ impl Kept {
             from: self.from.clone(),
             reason: self.reason.clone(),
             error: self.error.clone(),
+            errors: self.errors.clone(),
             attempts: self.attempts,
             count: self.count,
             died_at: self.died_at,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Timestamp;
+use crate::{Timestamp, kinds::PastError};
 
 /// Something that nobody could take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct DeadLetter {
     /// The last error, as JSON: an action's own, or a [`Failure`](crate::Failure) of a hook. One of more than 16 KiB is
     /// left out.
     pub error: Option<Value>,
+    /// What the attempts of a batch failed with, the oldest first; of many the last ones.
+    #[serde(default)]
+    pub errors: Vec<PastError>,
     /// How often it was tried.
     pub attempts: u32,
     /// How many items it holds: those of a batch, else 1.

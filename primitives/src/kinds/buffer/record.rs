@@ -5,7 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Options, Reason};
-use crate::{Timestamp, kind::Items, kinds::past::PastError, planted::Bug};
+use crate::{
+    Failure, Timestamp,
+    kind::Items,
+    kinds::past::{PastError, remember},
+    planted::Bug,
+};
 
 /// How many batches may be closed and not flushed: the record names each of them and is written with every add, and
 /// `clear` lets all of them go in one commit, which may change 1,000 rows and lanes (K3).
@@ -27,7 +32,20 @@ pub struct Record {
     pub(super) dead: Sum,
     #[serde(default)]
     pub(super) errors: Vec<PastError>,
+    /// Errors of batches that are tried again, for the letter if they die (D2).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tried: Vec<Tried>,
 }
+
+/// An error of a batch that is not over yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Tried {
+    batch: u64,
+    error: PastError,
+}
+
+/// How many of them are kept, of all batches together: the record is written with every add.
+const TRIED_MAX: usize = 50;
 
 /// The batch that items are added to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -113,6 +131,21 @@ impl Record {
         let strict_order = strict_order && !Bug::OrderForgotten.planted();
         let first = if strict_order { self.closed.first() } else { self.closed.iter().min_by_key(|closed| closed.at) };
         first.filter(|first| first.at <= now)
+    }
+
+    /// An execution of a batch failed.
+    pub(super) fn has_failed(&mut self, batch: u64, error: &Failure, at: Timestamp) {
+        remember(&mut self.errors, error, at);
+        self.tried.push(Tried { batch, error: PastError { error: error.clone(), at } });
+        let beyond = self.tried.len().saturating_sub(TRIED_MAX);
+        self.tried.drain(..beyond);
+    }
+
+    /// The batch is over: what its executions failed with, the last ones if there were many.
+    pub(super) fn is_over(&mut self, batch: u64) -> Vec<PastError> {
+        let (of_it, others) = std::mem::take(&mut self.tried).into_iter().partition(|tried| tried.batch == batch);
+        self.tried = others;
+        of_it.into_iter().map(|tried: Tried| tried.error).collect()
     }
 
     /// When a batch may next be flushed that has to wait.

@@ -150,6 +150,10 @@ fn exhausted_it_is_a_dead_letter_that_holds_its_items_and_the_buffer_goes_on() {
         "definition": "thing", "key": "a", "key_bytes": [97], "space": "app", "kind": "buffer", "entity": 7,
         "attempts": 2, "error": { "message": "no" }, "died_at": 1_002_000,
         "of": 7, "lane": "batch/1", "count": 3, "bytes": 3, "reason": "capacity",
+        "errors": [
+            { "error": { "message": "no" }, "at": 1_000_000 },
+            { "error": { "message": "no" }, "at": 1_002_000 },
+        ],
     }]);
     assert_eq!(letter, expected);
     assert_eq!(told(&world), ["buffer.failed", "buffer.dead"]);

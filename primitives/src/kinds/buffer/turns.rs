@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Failure, Params, Timestamp, decode,
     kind::{Answer, Items, Stop, Turn},
-    kinds::{dead, past::remember},
+    kinds::{PastError, dead},
     planted::Bug,
 };
 
@@ -153,7 +153,7 @@ impl Options {
         if Bug::ItemsDroppedBefore.planted() {
             turn.drop_lane(lane(number), false);
         }
-        remember(&mut turn.record.errors, error, now.into());
+        turn.record.has_failed(number, error, now.into());
         let told = json!({ "batch": number, "attempt": attempts, "error": error, "retry_at": retry_at });
         turn.emit("buffer.failed", &told);
     }
@@ -210,7 +210,7 @@ pub(super) fn flushed(turn: &mut Turn<'_, Record>, index: usize) {
 pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) {
     let closed = turn.record.closed.remove(index);
     turn.record.dead.add(closed.count);
-    remember(&mut turn.record.errors, error, turn.now.into());
+    turn.record.has_failed(closed.number, error, turn.now.into());
     if Bug::NoDeadLetter.planted() {
         return let_go(turn, &closed);
     }
@@ -232,11 +232,13 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
         count: u64,
         bytes: u64,
         reason: Reason,
+        errors: Vec<PastError>,
     }
     let Items { of, lane } = closed.items();
     let Some(own) = turn.id() else { return };
     let &Closed { count, bytes, reason, attempts, .. } = closed;
-    let batch = Dead { of: of.unwrap_or(own.0), lane, count, bytes, reason };
+    let errors = turn.record.is_over(closed.number);
+    let batch = Dead { of: of.unwrap_or(own.0), lane, count, bytes, reason, errors };
     if let Some(message) = dead::message(turn, ("buffer", "batch"), (attempts, error), batch) {
         turn.send(message);
     }
@@ -252,6 +254,7 @@ pub(super) fn release_held(turn: &mut Turn<'_, Record>) {
 }
 
 fn let_go(turn: &mut Turn<'_, Record>, closed: &Closed) {
+    turn.record.is_over(closed.number);
     match &closed.held {
         Some(Held { of, lane }) => turn.release(Version(*of), lane.clone()),
         None => turn.drop_lane(lane(closed.number), false),
