@@ -3,10 +3,10 @@
 //! A kind is pure functions over a record: it sees a turn, and changes the record, the alarm and the status in it. Storing,
 //! waking, retries after a crash and the author's code are not its affair.
 
-use std::{marker::PhantomData, ops::Deref, time::Duration};
+use std::time::Duration;
 
 use drystone::{
-    Call, Handle, Primitive,
+    Call, Primitive,
     author::{Args, Given, TakenBy},
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
     literal,
@@ -87,26 +87,14 @@ impl Kind for Options {
     }
 }
 
-/// What callers hold: `touch`, beside the verbs of every entity and the author's actions.
-pub struct Verbs<T, I = ()>(Handle<T>, PhantomData<fn() -> I>);
+drystone::verbs! {
+    /// What callers hold: `touch`, beside the verbs of every entity and the author's actions.
+    pub struct Verbs;
+}
 
 impl<T: Primitive, I> Verbs<T, I> {
     /// Puts off the hook by the quiet time.
     pub fn touch(&self) -> Call<()> {
         self.address().call("touch", Args::new())
-    }
-}
-
-impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
-    fn from(handle: Handle<T>) -> Self {
-        Self(handle, PhantomData)
-    }
-}
-
-impl<T, I> Deref for Verbs<T, I> {
-    type Target = Handle<T>;
-
-    fn deref(&self) -> &Handle<T> {
-        &self.0
     }
 }

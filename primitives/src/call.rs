@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name};
 
-use crate::{Args, CallError, Error, Never, Stored, decode, handler, testing::Relay};
+use crate::{Args, CallError, Error, Never, Stored, decode, testing::Relay};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -219,17 +219,6 @@ impl<T, E> fmt::Debug for Call<T, E> {
     }
 }
 
-/// What a `&self` action fails with comes as it is; it may be a reason of ours, and is told as that.
-pub(crate) fn told(error: Error, verb: &str) -> Error {
-    match error {
-        Error::Failed(thrown) => match handler::malformed(&thrown) {
-            Some(reason) => Error::Malformed { verb: verb.to_owned(), reason },
-            None => Error::Failed(thrown),
-        },
-        error => error,
-    }
-}
-
 type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
 
 /// A call under way. Dropping it leaves; a call that has begun may still take effect.
@@ -247,7 +236,7 @@ impl<T, E> Future for Calling<T, E> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.answer.as_mut().poll(context).map(|answer| {
             let unreadable = |reason| malformed(self.verb, format!("its answer cannot be read: {reason}"));
-            match answer.map_err(|error| told(error, self.verb)) {
+            match answer {
                 Ok(bytes) => (self.read)(&bytes).map_err(|reason| CallError::Fault(unreadable(reason))),
                 Err(Error::Failed(bytes)) => Err(match (self.thrown)(&bytes) {
                     Ok(error) => CallError::Failed(error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drystone_runtime::{Call, Definition, Fingerprint, Key, Name, Registry};
 use serde_json::Value;
 
-use crate::{Desk, Error, call::told, decode, encode};
+use crate::{Desk, Error, decode, encode};
 
 /// The app's own definitions: those of this library are not among them.
 #[derive(Clone, Debug)]
@@ -43,8 +43,7 @@ impl Definitions {
         action: &str,
         params: &Value,
     ) -> Result<Value, Error> {
-        let answer =
-            desk.clone().call(self.call(name, key, action, params)?).await.map_err(|error| told(error, action))?;
+        let answer = desk.clone().call(self.call(name, key, action, params)?).await?;
         if answer.is_empty() {
             return Ok(Value::Null);
         }

@@ -90,9 +90,11 @@ mod context;
 pub mod dead_letters;
 mod definitions;
 pub mod entities;
+mod env;
 mod error;
 mod events;
 mod failure;
+mod generated;
 mod handle;
 mod handler;
 pub mod kind;
@@ -117,6 +119,7 @@ pub use call::{Call, Calling};
 pub use context::Context;
 pub use dead_letters::DeadLetters;
 pub use entities::Entities;
+pub use env::Client;
 pub use error::CallError;
 pub use events::{Events, LifecycleEvent};
 pub use failure::{Failure, Never};
@@ -125,7 +128,7 @@ pub use kind::Started;
 pub use kinds::buffer::{Batch, Folded};
 #[cfg(feature = "planted")]
 pub use planted::{Bug, plant};
-pub use primitive::{Client, PartOf, Primitive, Primitives};
+pub use primitive::{PartOf, Primitive, Primitives};
 pub use retry::Retry;
 pub use schedule::Schedule;
 pub use services::{BoxFuture, Provide};
@@ -135,7 +138,8 @@ pub use view::{Meta, View};
 
 pub(crate) use args::{Args, Params};
 pub(crate) use call::{Address, Desk};
-pub(crate) use primitive::{App, Env, Runs};
+pub(crate) use env::Env;
+pub(crate) use primitive::{App, Runs};
 pub(crate) use registrar::Registrar;
 pub(crate) use stored::{decode, encode};
 
@@ -147,12 +151,13 @@ pub mod author {
     pub use crate::{
         args::{Args, Params},
         call::{Address, Desk},
-        handler::COMMON_VERBS,
-        primitive::{
-            Action, App, AppliedAs, Code, Create, Env, Fallback, FoldedFrom, Given, HookCode, HookError, Making,
-            Outcome, Probe, Pure, Running, Runs, Taken, TakenBy, Thrown, action_ended, applied, created, fold, folded,
-            hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
+        env::Env,
+        generated::{
+            AppliedAs, Fallback, FoldedFrom, HookError, Outcome, Probe, Taken, action_ended, applied, created, fold,
+            folded, hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
         },
+        handler::COMMON_VERBS,
+        primitive::{Action, App, Code, Create, Given, HookCode, Making, Pure, Running, Runs, TakenBy, Thrown},
         registrar::Registrar,
         services::Same,
         stored::{Codec, decode, encode, stored, stored_error},

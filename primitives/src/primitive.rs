@@ -1,12 +1,10 @@
 //! What `#[primitive]` makes of an `impl` block. Generated code implements these traits; nobody else does.
 
-use std::{any::type_name, marker::PhantomData, pin::Pin, sync::Arc};
+use std::pin::Pin;
 
 use bytes::Bytes;
 
-use crate::{
-    Address, Call, Context, Desk, Failure, Provide, Stored, context::Outbox, decode, encode, kind::Kind, stored::Codec,
-};
+use crate::{Address, Desk, Env, kind::Kind, stored::Codec};
 
 /// A definition: an author's struct with `#[primitive]` on its `impl`.
 #[diagnostic::on_unimplemented(
@@ -157,43 +155,6 @@ pub trait TakenBy<H>: Sized {
     }
 }
 
-/// What code runs with: services, circumstances, and the clients of the app's other primitives.
-pub struct Env<D, A> {
-    services: Arc<D>,
-    context: Context,
-    app: PhantomData<fn() -> A>,
-}
-
-impl<D, A> Env<D, A> {
-    pub(crate) fn new(services: Arc<D>, context: Context) -> Self {
-        Self { services, context, app: PhantomData }
-    }
-
-    /// The service of a type.
-    pub fn service<T: ?Sized>(&self) -> &T
-    where
-        D: Provide<T>,
-    {
-        self.services.provide()
-    }
-
-    /// The circumstances.
-    pub fn context(&self) -> &Context {
-        &self.context
-    }
-
-    /// The client of another primitive of the app.
-    pub fn client<T: PartOf<A> + Primitive>(&self) -> Client<T> {
-        Client { outbox: self.context.outbox(), desk: self.context.desk(), name: T::NAME, primitive: PhantomData }
-    }
-}
-
-impl<D, A> std::fmt::Debug for Env<D, A> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Env").field("services", &type_name::<D>()).field("context", &self.context).finish()
-    }
-}
-
 /// A primitive that is one field of an app.
 #[diagnostic::on_unimplemented(
     message = "the app `{A}` has no primitive `{Self}`, or has it twice",
@@ -203,36 +164,6 @@ impl<D, A> std::fmt::Debug for Env<D, A> {
 pub trait PartOf<A> {
     /// Its field.
     const NAME: &'static str;
-}
-
-/// The client of another primitive, in an entity's code: take it as a parameter, `contacts: &Client<ContactSync>`.
-///
-/// `contacts.get("org-456").add(contact).await` calls and waits, with the entities that wait for this one in mind: a call
-/// in a circle is refused (M3). `contacts.send(contacts.get("org-456").add(contact))` does not wait: the message is a part
-/// of this code's commit, and happens exactly once if the code succeeds (M1).
-pub struct Client<T> {
-    outbox: Outbox,
-    desk: Desk,
-    name: &'static str,
-    primitive: PhantomData<fn() -> T>,
-}
-
-impl<T: Primitive> Client<T> {
-    /// The handle of one key.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> T::Handle {
-        T::handle(self.desk.address(self.name, key))
-    }
-
-    /// Sends the call as a message, with the commit of this code's success; nobody waits for its answer.
-    pub fn send<V, E>(&self, call: Call<V, E>) {
-        self.outbox.send(call);
-    }
-}
-
-impl<T> std::fmt::Debug for Client<T> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Client({})", self.name)
-    }
 }
 
 /// An app: the struct with `#[derive(Primitives)]`, run with the services `D`.
@@ -258,190 +189,4 @@ pub trait Primitives: Sized + 'static {
 
     /// The client at a desk.
     fn client(desk: Desk) -> Self::Client;
-}
-
-/// The error of a hook: it is told and never received, so any will do.
-#[diagnostic::on_unimplemented(
-    message = "the error `{Self}` cannot be told: it is not an `Error`",
-    label = "not a `std::error::Error`",
-    note = "implement `std::error::Error` for it, or return `Result<_, drystone::Failure>`: `?` turns any error (anyhow's too) into a `Failure`"
-)]
-pub trait HookError: Into<Failure> {}
-
-#[diagnostic::do_not_recommend]
-impl<E: Into<Failure>> HookError for E {}
-
-/// The two types of a `Result`, whatever the alias that it is behind.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a `Result`, although its name says so",
-    label = "not a `Result`",
-    note = "write `Result<T, E>`, or give the type another name"
-)]
-pub trait Outcome {
-    /// What it is when all went well.
-    type Ok;
-    /// Its error.
-    type Err;
-}
-
-impl<T, E> Outcome for Result<T, E> {
-    type Ok = T;
-    type Err = E;
-}
-
-/// The return value of a hook.
-pub fn hook_ended<T, E: HookError>(
-    ended: Result<T, E>,
-    write: impl FnOnce(&T) -> Result<Bytes, Thrown>,
-) -> Result<Bytes, Thrown> {
-    match ended {
-        Ok(value) => write(&value),
-        Err(error) => Err(Thrown::Failed(encode(&error.into())?)),
-    }
-}
-
-/// The return value of an action that can fail.
-pub fn action_ended<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
-    match ended {
-        Ok(answer) => Ok(value.write(&answer)?),
-        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
-    }
-}
-
-/// The return value of code that cannot fail.
-pub fn returned<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
-    Ok(codec.write(value)?)
-}
-
-/// The return value of a hook that returns nothing.
-pub fn nothing(_: &()) -> Result<Bytes, Thrown> {
-    Ok(Bytes::new())
-}
-
-/// The state that an `#[init]` made. Its error is told and not handed over: each action has an error type of its own, and
-/// callers would read it as that.
-pub fn made<T, E: HookError>(made: Result<T, E>) -> Result<T, Thrown> {
-    made.map_err(|error| Thrown::Malformed(format!("no state could be made: {}", error.into())))
-}
-
-/// The state that a `#[create]` made. It is called by its own name, so its error is its caller's.
-pub fn created<T, E>(created: Result<T, E>, error: Codec<E>) -> Result<T, Thrown> {
-    match created {
-        Ok(state) => Ok(state),
-        Err(thrown) => Err(Thrown::Failed(error.write(&thrown)?)),
-    }
-}
-
-/// What `#[flush]` takes beside a `#[reduce]` that folds into `V`.
-#[diagnostic::on_unimplemented(
-    message = "`#[reduce]` folds into `{V}`, and the hook takes `{Self}`",
-    label = "not what `#[reduce]` folds into",
-    note = "write `Folded<{V}>`"
-)]
-pub trait FoldedFrom<V> {}
-
-impl<V> FoldedFrom<V> for crate::kinds::buffer::Folded<V> {}
-
-/// That what is folded is what the hook takes: they meet as JSON, where no type is left.
-pub fn folded<F: FoldedFrom<V>, V>() {}
-
-/// What a hook returns beside an `#[apply]` that takes `V`.
-#[diagnostic::on_unimplemented(
-    message = "`#[apply]` takes `{V}`, and the hook returns `{Self}`",
-    label = "not what `#[apply]` takes",
-    note = "write the same type in both"
-)]
-pub trait AppliedAs<V> {}
-
-impl<V> AppliedAs<V> for V {}
-
-/// That what a hook returns is what is applied: they meet as JSON, where no type is left.
-pub fn applied<R: AppliedAs<V>, V>() {}
-
-/// How a hook's input is read and an item of it checked.
-pub struct Taken<P> {
-    /// Reads it.
-    pub take: fn(Given) -> Result<P, String>,
-    /// Whether one item is one of it.
-    pub check_item: fn(&[u8]) -> Result<(), String>,
-}
-
-impl<P> std::fmt::Debug for Taken<P> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Taken({})", type_name::<P>())
-    }
-}
-
-/// How the hook `H` takes a `P`: the one place where generated code asks for it, so that a mistake is one error.
-pub fn taken<P: TakenBy<H>, H>() -> Taken<P> {
-    Taken { take: P::take, check_item: P::check_item }
-}
-
-/// Reads a folded value and an item, folds, and writes: what `#[reduce]` becomes.
-pub fn fold<V: Stored + Default, I: Stored>(
-    folded: Option<&[u8]>,
-    item: &[u8],
-    fold: fn(&mut V, I),
-) -> Result<Bytes, String> {
-    let mut value: V = folded.map_or_else(|| Ok(V::default()), decode)?;
-    fold(&mut value, decode(item)?);
-    encode(&value)
-}
-
-/// Code whose future must be `Send`; the error is at the author's function.
-pub fn sendable<F: Future + Send>(future: F) -> F {
-    future
-}
-
-/// Whether a type is a `Result`, and whether it has a default: an inherent item wins over the trait's.
-pub struct Probe<T>(PhantomData<T>);
-
-impl<T, E> Probe<Result<T, E>> {
-    /// It is.
-    pub const IS_RESULT: bool = true;
-}
-
-impl<T: Default> Probe<T> {
-    /// Its default.
-    pub fn initial() -> Option<T> {
-        Some(T::default())
-    }
-}
-
-/// What [`Probe`] says of all other types.
-pub trait Fallback<T> {
-    /// It is not.
-    const IS_RESULT: bool = false;
-
-    /// It has none.
-    fn initial() -> Option<T> {
-        None
-    }
-}
-
-impl<T> Fallback<T> for Probe<T> {}
-
-/// Refuses an action that has the name of a verb of its kind: it would hide the verb.
-#[track_caller]
-pub const fn not_a_verb(verbs: &[&str], name: &str) {
-    let mut index = 0;
-    while index < verbs.len() {
-        assert!(!same(verbs[index], name), "this is a verb of the kind; give the action another name");
-        index += 1;
-    }
-}
-
-const fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len() != other.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < one.len() {
-        if one[index] != other[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use drystone::{CallError, Client, Context, Failure, Primitives, Runtime, Services, primitive};
+use drystone::{CallError, Client, Context, Failure, Primitives, Services, d, primitive, testing::World};
 use serde::{Deserialize, Serialize};
 
 trait Audit: Send + Sync {
@@ -112,6 +112,24 @@ impl Clockwork {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct Doomed;
+
+#[primitive(continuous, after = "1s", max_attempts = 1, on_exhausted = "destroy")]
+impl Doomed {
+    #[tick]
+    async fn tick(&mut self, audit: &dyn Audit) -> Result<(), &'static str> {
+        audit.note("tick");
+        Err("as it must")
+    }
+
+    #[destroy]
+    async fn end(&mut self, audit: &dyn Audit) -> Result<(), Failure> {
+        audit.note("destroy");
+        Ok(())
+    }
+}
+
 #[derive(Services)]
 struct Deps {
     rate: Rate<u32>,
@@ -124,18 +142,19 @@ struct App {
     /// Calls others.
     caller: Caller,
     clockwork: Clockwork,
+    doomed: Doomed,
 }
 
-async fn started(rate: u32) -> (Runtime<App>, Arc<Notes>) {
+async fn started(rate: u32) -> (World<App>, Arc<Notes>) {
     let notes = Arc::new(Notes::default());
     let deps = Deps { rate: Rate(rate), audit: Box::new(notes.clone()) };
-    (Runtime::memory().services(deps).start::<App>().await.expect("memory opens"), notes)
+    (World::memory().services(deps).start::<App>().await, notes)
 }
 
 #[tokio::test]
 async fn inputs_of_any_pattern_arrive_and_results_of_any_alias_come_back() {
-    let (runtime, _) = started(10).await;
-    let counter = runtime.client().counter("a");
+    let (world, _) = started(10).await;
+    let counter = world.client().counter("a");
     assert_eq!(counter.up().await.unwrap(), 11);
     assert_eq!(counter.sum(vec![1, 2], (3, 4), true).await.unwrap(), 21);
     assert_eq!(counter.parse("5".to_owned()).await.unwrap().count, 5);
@@ -145,46 +164,50 @@ async fn inputs_of_any_pattern_arrive_and_results_of_any_alias_come_back() {
 
 #[tokio::test]
 async fn init_makes_the_state_or_says_why_it_cannot() {
-    let (runtime, _) = started(0).await;
-    let refused = runtime.client().counter("a").up().await.unwrap_err();
+    let (world, _) = started(0).await;
+    let refused = world.client().counter("a").up().await.unwrap_err();
     assert!(refused.to_string().contains("there is no rate"), "{refused}");
 }
 
 #[tokio::test]
 async fn services_are_lent_by_type_also_behind_a_trait_and_when_an_entity_ends() {
-    let (runtime, notes) = started(10).await;
-    let counter = runtime.client().counter("a");
+    let (world, notes) = started(10).await;
+    let counter = world.client().counter("a");
     counter.up().await.unwrap();
     counter.tell().await.unwrap();
     counter.destroy().await.unwrap();
-    while counter.state().await.unwrap().is_some() || notes.0.lock().unwrap().len() < 2 {
-        tokio::task::yield_now().await;
-    }
+    assert!(counter.state().await.unwrap().is_none());
     assert_eq!(*notes.0.lock().unwrap(), ["a has 11 of 10", "the end"]);
 }
 
 #[tokio::test]
 async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
-    let (runtime, _) = started(10).await;
-    let client = runtime.client();
+    let (world, _) = started(10).await;
+    let client = world.client();
     client.counter("a").up().await.unwrap();
     assert!(client.caller("b").state().await.unwrap().is_none());
     client.caller("b").start(Caller).await.unwrap();
     assert!(client.caller("b").state().await.unwrap().is_some());
     assert_eq!(client.caller("b").ask("a".to_owned()).await.unwrap(), 12);
     client.caller("b").send("a".to_owned()).await.unwrap();
-    while client.counter("a").state().await.unwrap().unwrap().count < 13 {
-        tokio::task::yield_now().await;
-    }
+    assert_eq!(client.counter("a").state().await.unwrap().unwrap().count, 13);
     assert!(client.caller("b").ring().await.is_err());
 }
 
 #[tokio::test]
 async fn what_a_tick_returns_that_only_borrows_the_state_is_applied() {
-    let (runtime, _) = started(10).await;
-    let clockwork = runtime.client().clockwork("a");
+    let (world, _) = started(10).await;
+    let clockwork = world.client().clockwork("a");
     clockwork.start(Clockwork { turns: 1 }).await.unwrap();
-    while clockwork.state().await.unwrap().unwrap().turns < 11 {
-        tokio::task::yield_now().await;
-    }
+    assert_eq!(clockwork.state().await.unwrap().unwrap().turns, 11);
+}
+
+/// A3, E8
+#[tokio::test]
+async fn what_a_kind_destroys_still_runs_its_destroy() {
+    let (world, notes) = started(10).await;
+    world.client().doomed("a").start(Doomed).await.unwrap();
+    world.advance(d!("1s")).await;
+    assert_eq!(*notes.0.lock().unwrap(), ["tick", "destroy"]);
+    assert!(world.client().doomed("a").view().await.unwrap().is_none());
 }

@@ -59,7 +59,7 @@ impl Handler for Letters {
     }
 
     fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        Box::pin(async { Outcome::Failed(Bytes::from_static(b"dead letters list no work")) })
+        Box::pin(async { Outcome::Refused("dead letters list no work".to_owned()) })
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
     kind::{Kind, Turn},
 };
 
-pub(crate) use running::{is_asked_for, malformed};
+pub(crate) use running::is_asked_for;
 pub use verbs::COMMON_VERBS;
 
 /// The handler of one definition.

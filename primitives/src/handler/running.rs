@@ -144,7 +144,7 @@ where
         };
         match lent {
             Ok(lent) => Box::pin(run(memory, lent, task, work.clone(), env)),
-            Err(reason) => Box::pin(std::future::ready(refused(&reason))),
+            Err(reason) => Box::pin(std::future::ready(Outcome::Refused(reason))),
         }
     }
 
@@ -196,11 +196,11 @@ where
         Task::Make => Ok(work.input.clone()),
         Task::Write => match given(&work, &env).await {
             Ok(given) => state.write(&name, given, &env).await,
-            Err(reason) => return refused(&reason),
+            Err(reason) => return Outcome::Refused(reason),
         },
         Task::Read => match given(&work, &env).await {
             Ok(given) => state.read(&name, given, &env).await,
-            Err(reason) => return refused(&reason),
+            Err(reason) => return Outcome::Refused(reason),
         },
     };
     let value = match returned {
@@ -208,13 +208,13 @@ where
         Err(thrown) => return failed(thrown),
     };
     if matches!(task, Task::Read) && is_asked_for(work.id.as_str()) && env.context().has_said_anything() {
-        return refused(UNHEARD);
+        return Outcome::Refused(UNHEARD.to_owned());
     }
     let left = match task {
         Task::Read => None,
         Task::Write | Task::Make => match left(&mut memory, before.as_ref(), &state) {
             Ok(left) => left,
-            Err(reason) => return refused(&reason),
+            Err(reason) => return Outcome::Refused(reason),
         },
     };
     said::<T, D, A>(&env, Produced { value, state: left, hot: Hot::new(memory), ..Produced::default() })
@@ -287,13 +287,14 @@ fn left<T: Primitive>(
 fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
     let said = env.context().take_said();
     if let Some(reason) = said.error {
-        return refused(&reason);
+        return Outcome::Refused(reason);
     }
     if said.alarm != Change::Keep && !T::Kind::AUTHOR_SETS_ALARM {
-        return refused(&format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
+        return Outcome::Refused(format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
     }
     if matches!(said.alarm, Change::Set(_)) && T::CODE.hooks.is_empty() {
-        return refused("it sets the alarm, and there is no hook for it to ring: write an `#[alarm]`");
+        let reason = "it sets the alarm, and there is no hook for it to ring: write an `#[alarm]`";
+        return Outcome::Refused(reason.to_owned());
     }
     Outcome::Ok(Produced { alarm: said.alarm, send: said.send, emit: said.emit, ..produced })
 }
@@ -301,19 +302,7 @@ fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
 fn failed(thrown: Thrown) -> Outcome {
     match thrown {
         Thrown::Failed(error) => Outcome::Failed(error),
-        Thrown::Malformed(reason) => refused(&reason),
-        Thrown::Unknown => refused("there is no such code"),
+        Thrown::Malformed(reason) => Outcome::Refused(reason),
+        Thrown::Unknown => Outcome::Refused("there is no such code".to_owned()),
     }
-}
-
-/// What comes before a reason of ours: no JSON text begins so, so that it cannot be an author's error.
-const OURS: u8 = 0;
-
-fn refused(reason: &str) -> Outcome {
-    Outcome::Failed([&[OURS], reason.as_bytes()].concat().into())
-}
-
-/// The reason, if an error is one of ours.
-pub(crate) fn malformed(error: &[u8]) -> Option<String> {
-    error.strip_prefix(&[OURS]).map(|reason| String::from_utf8_lossy(reason).into_owned())
 }

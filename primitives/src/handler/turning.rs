@@ -9,7 +9,7 @@ use super::{
     Author, Record,
     head::{Applying, Ending, Head},
     memory::Memory,
-    running::{self, Asker, Piecework, malformed},
+    running::{self, Asker, Piecework},
 };
 use crate::{
     Error, Failure, Primitive, Runs, decode,
@@ -129,11 +129,8 @@ where
                 let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
                 self.action_done(memory, seen, piece, produced, ticket)
             }
-            (_, Outcome::Failed(error)) => Err(match malformed(error) {
-                Some(reason) => Stop::Malformed(reason),
-                None => Stop::Failed(error.clone()),
-            }
-            .into()),
+            (_, Outcome::Failed(error)) => Err(Stop::Failed(error.clone()).into()),
+            (_, Outcome::Refused(reason)) => Err(Stop::Malformed(reason.clone()).into()),
             (_, Outcome::Panicked(message)) => {
                 Err(Stop::Refuse(Error::Panicked { key: seen.key.clone(), message: message.clone() }).into())
             }
@@ -190,9 +187,8 @@ where
         if seen.entity.is_none() {
             return Ok(Next::nothing());
         }
-        if let Outcome::Failed(error) = outcome
-            && malformed(error).is_some()
-        {
+        // Perhaps the state is what could not be read: then no attempt will change it.
+        if matches!(outcome, Outcome::Refused(_)) {
             self.check_state(memory, seen)?;
         }
         let mut open = self.open(memory, seen)?;
@@ -354,10 +350,10 @@ pub(super) fn reply(ticket: Option<Ticket>, value: Bytes) -> Next {
 pub(super) fn ended(outcome: &Outcome) -> Ended {
     match outcome {
         Outcome::Ok(_) => Ended::Ok,
-        Outcome::Failed(error) => Ended::Failed(match malformed(error) {
-            Some(reason) => reason.into(),
-            None => decode(error).unwrap_or_else(|_| Failure::from("it failed, and its error cannot be read")),
-        }),
+        Outcome::Failed(error) => {
+            Ended::Failed(decode(error).unwrap_or_else(|_| Failure::from("it failed, and its error cannot be read")))
+        }
+        Outcome::Refused(reason) => Ended::Failed(reason.as_str().into()),
         Outcome::Panicked(message) => Ended::Failed(format!("it panicked: {message}").into()),
         Outcome::TimedOut => Ended::Failed("it ran longer than its timeout".into()),
         Outcome::Silent => Ended::Failed("it gave no sign of life for longer than its limit".into()),

@@ -7,20 +7,23 @@
 //! - `Options`: what the attribute sets. `Options::NEW`, one `const fn` per option that takes the literal or constant and gives
 //!   `Self` (one that takes nothing for a flag, `strict_order`), `Options::checked(self) -> Self`, also `const`, which is
 //!   called last and panics if they do not fit together, and [`Kind`] implemented for it.
-//! - `Verbs<T, I>`: what callers hold, made by `From<Handle<T>>`; `T` is the author's struct, `I` what its hook takes.
+//! - `Verbs<T, I>`: what callers hold, made with [`verbs!`](crate::verbs); `T` is the author's struct, `I` what its hook takes.
 //! - one empty struct per hook, with the hook's name in lower case, and [`TakenBy`](crate::author::TakenBy) for what
 //!   that hook takes. The author writes `#[hook(name)]`.
 //!
 //! A kind has no I/O, no clock and no memory: it sees its [`Turn`], and changes the record and the commit in it.
 
+pub(crate) mod attempts;
 #[cfg(test)]
 pub(crate) mod harness;
 mod piece;
 mod turn;
+mod verbs;
 
 use drystone_runtime::{Error, Range};
 use serde::{Serialize, de::DeserializeOwned};
 
+pub use attempts::Attempts;
 pub(crate) use piece::Input;
 pub use piece::{Items, Piece};
 pub(crate) use turn::Author;

@@ -37,63 +37,26 @@
 #[cfg(test)]
 mod model;
 
-use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
-
 use drystone_runtime::Status as Standing;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Handle, Primitive, Retry, Timestamp,
+    Failure, Retry, Timestamp,
     author::{Given, TakenBy},
-    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
-    literal,
+    kind::{Answer, Attempts, Done, Ended, Kind, Piece, Shown, Stop, Turn, attempts},
 };
 
 /// The options of `#[primitive(object, ..)]`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
-    max_attempts: u32,
-    retry: Retry,
-    timeout_ms: Option<u64>,
+    attempts: Attempts,
 }
 
 impl Options {
     /// The defaults: an alarm that fails is tried 3 times, a minute apart.
-    pub const NEW: Self = Self { max_attempts: 3, retry: Retry::parse("1m"), timeout_ms: None };
+    pub const NEW: Self = Self { attempts: Attempts::new(3, Retry::parse("1m")) };
 
-    /// How often a failing `#[alarm]` is executed in all.
-    #[track_caller]
-    pub const fn max_attempts(mut self, attempts: u64) -> Self {
-        self.max_attempts = literal::count_u32(attempts);
-        self
-    }
-
-    /// How long to wait between those executions: `"1m"`, `"1s..1m"`.
-    #[track_caller]
-    pub const fn retry(mut self, pause: &str) -> Self {
-        self.retry = Retry::parse(pause);
-        self
-    }
-
-    /// [`retry`](Self::retry) from a constant: pauses of any form.
-    pub const fn retry_with(mut self, plan: Retry) -> Self {
-        self.retry = plan;
-        self
-    }
-
-    /// How long one execution of `#[alarm]` may take, `"30s"`; for ever unless said. One that takes longer has failed.
-    #[track_caller]
-    pub const fn timeout(mut self, limit: &str) -> Self {
-        self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
-        self
-    }
-
-    /// [`timeout`](Self::timeout) from a constant.
-    #[track_caller]
-    pub const fn timeout_with(mut self, limit: Duration) -> Self {
-        self.timeout_ms = Some(literal::millis(limit));
-        self
-    }
+    attempts::options!(retry, retry_with);
 
     /// The options, once all are set: any are fine.
     pub const fn checked(self) -> Self {
@@ -178,7 +141,7 @@ impl Kind for Options {
                 record.failures = piece.attempt;
                 record.error = Some(error);
                 let seed = record.rung;
-                let pause = self.retry.pause_after(piece.attempt, seed).filter(|_| piece.attempt < self.max_attempts);
+                let pause = self.attempts.pause_after(piece.attempt, seed);
                 match pause {
                     Some(pause) => {
                         let at = turn.now.after(pause);
@@ -197,7 +160,7 @@ impl Kind for Options {
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let record = shown.record;
-        let timeout = self.timeout_ms.map(Duration::from_millis);
+        let timeout = self.attempts.time_limit();
         let piece = || Piece { attempt: record.failures + 1, timeout, ..Piece::new("alarm", record.ended + 1) };
         shown.alarm.filter(|alarm| *alarm <= shown.now).map(|_| piece()).into_iter().collect()
     }
@@ -230,25 +193,7 @@ fn give_up(turn: &mut Turn<'_, Record>) {
     turn.emit("object.failed", &serde_json::json!({ "error": error }));
 }
 
-/// The verbs of an object: those of every entity.
-pub struct Verbs<T, I = ()>(Handle<T>, PhantomData<fn() -> I>);
-
-impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
-    fn from(handle: Handle<T>) -> Self {
-        Self(handle, PhantomData)
-    }
-}
-
-impl<T, I> Deref for Verbs<T, I> {
-    type Target = Handle<T>;
-
-    fn deref(&self) -> &Handle<T> {
-        &self.0
-    }
-}
-
-impl<T, I> fmt::Debug for Verbs<T, I> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
-    }
+crate::verbs! {
+    /// The verbs of an object: those of every entity.
+    pub struct Verbs;
 }

@@ -349,7 +349,8 @@ impl Body {
         match running.origin {
             Origin::Read(pending) => {
                 let limit = at.options.payload_bytes_max;
-                out.answers.push((pending, read_reply(outcome, &self.key, limit)));
+                let reply = read_reply(outcome, &self.key, &pending.verb, limit);
+                out.answers.push((pending, reply));
             }
             origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
         }
@@ -417,13 +418,14 @@ impl Body {
     }
 }
 
-fn read_reply(outcome: Outcome, key: &Key, limit: usize) -> crate::Reply {
+fn read_reply(outcome: Outcome, key: &Key, verb: &str, limit: usize) -> crate::Reply {
     match outcome {
         Outcome::Ok(produced) if produced.value.len() > limit => {
             Err(Error::TooLarge { what: Limit::PayloadBytes, found: produced.value.len(), limit })
         }
         Outcome::Ok(produced) => Ok(produced.value),
         Outcome::Failed(error) => Err(Error::Failed(error)),
+        Outcome::Refused(reason) => Err(Error::Malformed { verb: verb.to_owned(), reason }),
         Outcome::Panicked(message) => Err(Error::Panicked { key: key.clone(), message }),
         Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. } => Err(Error::Deadline { key: key.clone() }),
     }

@@ -93,6 +93,8 @@ pub enum Outcome {
     Ok(Produced),
     /// It returned its own error.
     Failed(Bytes),
+    /// It was not run, or what it left cannot be kept: its input, its state or its answer cannot be read or written.
+    Refused(String),
     /// It panicked, with this message.
     Panicked(String),
     /// It ran longer than its timeout.

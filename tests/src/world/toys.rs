@@ -201,6 +201,7 @@ pub fn settles(turn: &Turn<'_>) -> Next {
             ..Commit::default()
         }),
         Outcome::Failed(error) => Next::Refuse(Error::Failed(error.clone())),
+        Outcome::Refused(reason) => Next::Refuse(Error::Failed(reason.clone().into())),
         Outcome::Panicked(message) => Next::Refuse(Error::Panicked { key: key("?"), message: message.clone() }),
         other => Next::Refuse(Error::Failed(format!("{other:?}").into())),
     }

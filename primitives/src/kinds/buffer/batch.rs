@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Stored,
-    author::{Given, TakenBy},
+    author::{FoldedFrom, Given, TakenBy},
     decode,
     stored::decode_part,
 };
@@ -98,3 +98,5 @@ impl<V: Stored> TakenBy<flush> for Folded<V> {
         Ok(Self { id, number, reason, attempt, count, value })
     }
 }
+
+impl<V> FoldedFrom<V> for Folded<V> {}

@@ -147,7 +147,7 @@ impl Kind for Options {
         let id = closed.id(shown.definition, shown.id);
         let told = Told { id, number: closed.number, reason: closed.reason, attempt, count: closed.count };
         let told = encode(&told).expect("texts and numbers can be written");
-        let (items, timeout) = (Some(closed.items()), self.time_limit());
+        let (items, timeout) = (Some(closed.items()), self.attempts.time_limit());
         vec![Piece { attempt, told, items, timeout, ..Piece::new("flush", closed.number) }]
     }
 

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Retry, literal};
+use crate::{
+    Retry,
+    kind::{Attempts, attempts},
+    literal,
+};
 
 /// The options of `#[primitive(buffer, ..)]`.
 #[derive(Clone, Debug, Serialize)]
@@ -12,10 +16,8 @@ pub struct Options {
     pub(super) max_items: u64,
     max_wait_ms: u64,
     pub(super) reset_on_add: bool,
-    pub(super) max_attempts: u32,
-    pub(super) backoff: Retry,
+    pub(super) attempts: Attempts,
     pub(super) strict_order: bool,
-    timeout_ms: Option<u64>,
     pub(super) max_stored: u64,
     pub(super) max_stored_bytes: u64,
 }
@@ -27,13 +29,13 @@ impl Options {
         max_items: 100,
         max_wait_ms: 5_000,
         reset_on_add: false,
-        max_attempts: 5,
-        backoff: Retry::parse("1s..1m"),
+        attempts: Attempts::new(5, Retry::parse("1s..1m")),
         strict_order: false,
-        timeout_ms: None,
         max_stored: 100_000,
         max_stored_bytes: 64 * 1024 * 1024,
     };
+
+    attempts::options!(backoff, backoff_with);
 
     /// How many items a batch has at most: reaching it closes the batch; 100 unless said (B1).
     #[track_caller]
@@ -62,43 +64,9 @@ impl Options {
         self
     }
 
-    /// How often a failing flush is executed in all, the first time included; 5 unless said (B5).
-    #[track_caller]
-    pub const fn max_attempts(mut self, attempts: u64) -> Self {
-        self.max_attempts = literal::count_u32(attempts);
-        self
-    }
-
-    /// How long to wait between those executions: `"10s"`, or `"1s..1m"` for a pause that doubles, which it is unless said.
-    #[track_caller]
-    pub const fn backoff(mut self, pause: &str) -> Self {
-        self.backoff = Retry::parse(pause);
-        self
-    }
-
-    /// [`backoff`](Self::backoff) from a constant: pauses of any form.
-    pub const fn backoff_with(mut self, plan: Retry) -> Self {
-        self.backoff = plan;
-        self
-    }
-
     /// A batch that waits to be tried again holds up those behind it; else they go on (B5).
     pub const fn strict_order(mut self) -> Self {
         self.strict_order = true;
-        self
-    }
-
-    /// How long one execution of a flush may take; then it has failed. No limit unless said.
-    #[track_caller]
-    pub const fn timeout(mut self, limit: &str) -> Self {
-        self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
-        self
-    }
-
-    /// [`timeout`](Self::timeout) from a constant.
-    #[track_caller]
-    pub const fn timeout_with(mut self, limit: Duration) -> Self {
-        self.timeout_ms = Some(literal::millis(limit));
         self
     }
 
@@ -130,9 +98,5 @@ impl Options {
 
     pub(super) fn wait(&self) -> Duration {
         Duration::from_millis(self.max_wait_ms)
-    }
-
-    pub(super) fn time_limit(&self) -> Option<Duration> {
-        self.timeout_ms.map(Duration::from_millis)
     }
 }

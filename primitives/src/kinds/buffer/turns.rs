@@ -146,7 +146,7 @@ impl Options {
         let now = turn.now;
         let closed = &mut turn.record.closed[index];
         let (number, attempts) = (closed.number, closed.attempts);
-        let pause = self.backoff.pause_after(attempts, number).filter(|_| attempts < self.max_attempts);
+        let pause = self.attempts.pause_after(attempts, number);
         let Some(pause) = pause else { return died(turn, index, error) };
         closed.at = now.after(pause).into();
         let retry_at = closed.at;

@@ -1,15 +1,17 @@
 //! What callers of a buffer hold.
 
-use std::{fmt, marker::PhantomData, ops::Deref};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, Reduced};
-use crate::{Args, Call, Failure, Handle, Primitive, Stored, Timestamp};
+use crate::{Args, Call, Failure, Primitive, Stored, Timestamp};
 
-/// The verbs of a buffer, beside those of every entity. `I` is what its `#[flush]` takes: [`Batch<Item>`](Batch), or
-/// [`Reduced<Item>`](Reduced) with a `#[reduce]`.
-pub struct Verbs<T, I>(Handle<T>, PhantomData<fn() -> I>);
+crate::verbs! {
+    /// The verbs of a buffer, beside those of every entity. `I` is what its `#[flush]` takes: [`Batch<Item>`](Batch), or
+    /// [`Reduced<Item>`](Reduced) with a `#[reduce]`.
+    pub struct Verbs;
+}
 
 /// What `add` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,25 +103,5 @@ impl<T: Primitive, I: Stored> Verbs<T, Reduced<I>> {
     #[expect(clippy::needless_pass_by_value, reason = "an item is handed over")]
     pub fn add(&self, item: I) -> Call<Added, Full> {
         self.address().call("add", Args::new().put(&item))
-    }
-}
-
-impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
-    fn from(handle: Handle<T>) -> Self {
-        Self(handle, PhantomData)
-    }
-}
-
-impl<T, I> Deref for Verbs<T, I> {
-    type Target = Handle<T>;
-
-    fn deref(&self) -> &Handle<T> {
-        &self.0
-    }
-}
-
-impl<T, I> fmt::Debug for Verbs<T, I> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
     }
 }

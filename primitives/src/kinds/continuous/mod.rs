@@ -148,7 +148,8 @@ impl Kind for Options {
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let Record { ticks, attempts, .. } = shown.record;
         let is_due = shown.alarm.is_some_and(|alarm| alarm <= shown.now);
-        let tick = || Piece { attempt: attempts + 1, timeout: self.time_limit(), ..Piece::new("tick", ticks + 1) };
+        let tick =
+            || Piece { attempt: attempts + 1, timeout: self.attempts.time_limit(), ..Piece::new("tick", ticks + 1) };
         is_due.then(tick).into_iter().collect()
     }
 
@@ -184,7 +185,7 @@ impl Options {
 
     /// An execution failed: it is tried again, unless that was the last one, or it was a single run.
     fn failed(&self, turn: &mut Turn<'_, Record>, attempt: u32, error: &Failure) {
-        let pause = self.retry.pause_after(attempt, turn.record.ticks).filter(|_| attempt < self.max_attempts);
+        let pause = self.attempts.pause_after(attempt, turn.record.ticks);
         match pause {
             Some(pause) if turn.record.standing == Standing::Running => {
                 turn.record.attempts = attempt;

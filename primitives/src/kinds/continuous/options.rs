@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Retry, Schedule, literal};
+use crate::{
+    Retry, Schedule,
+    kind::{Attempts, attempts},
+};
 
 /// The options of `#[primitive(continuous, ..)]`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
     schedule: Option<Schedule>,
     pub(super) first_now: bool,
-    pub(super) max_attempts: u32,
-    pub(super) retry: Retry,
+    pub(super) attempts: Attempts,
     pub(super) on_exhausted: OnExhausted,
-    timeout_ms: Option<u64>,
 }
 
 /// What becomes of an entity whose tick has failed in every attempt.
@@ -32,11 +33,11 @@ impl Options {
     pub const NEW: Self = Self {
         schedule: None,
         first_now: false,
-        max_attempts: 3,
-        retry: Retry::parse("1m"),
+        attempts: Attempts::new(3, Retry::parse("1m")),
         on_exhausted: OnExhausted::Stop,
-        timeout_ms: None,
     };
+
+    attempts::options!(retry, retry_with);
 
     /// At a fixed rate, `"59m"`: the next tick is at the first point of the grid after now; points that passed while a tick
     /// ran, or while nothing ran, are skipped and counted (C1).
@@ -78,26 +79,6 @@ impl Options {
         self
     }
 
-    /// How often a failing tick is executed in all, the first time included; 3 unless said (C5).
-    #[track_caller]
-    pub const fn max_attempts(mut self, attempts: u64) -> Self {
-        self.max_attempts = literal::count_u32(attempts);
-        self
-    }
-
-    /// How long to wait between those executions: `"1m"`, or `"1s..1m"` for a pause that doubles; a minute unless said.
-    #[track_caller]
-    pub const fn retry(mut self, pause: &str) -> Self {
-        self.retry = Retry::parse(pause);
-        self
-    }
-
-    /// [`retry`](Self::retry) from a constant: pauses of any form.
-    pub const fn retry_with(mut self, plan: Retry) -> Self {
-        self.retry = plan;
-        self
-    }
-
     /// What becomes of the entity when a tick has failed in every attempt: `"stop"` (unless said) leaves it in status
     /// `error` with its state; `"continue"` goes on with the next tick; `"destroy"` ends it, and leaves a dead letter with
     /// its last state (A3).
@@ -109,20 +90,6 @@ impl Options {
             b"destroy" => OnExhausted::Destroy,
             _ => panic!("this is none of: \"stop\", \"continue\", \"destroy\""),
         };
-        self
-    }
-
-    /// How long one execution may take; then it has failed. No limit unless said.
-    #[track_caller]
-    pub const fn timeout(mut self, limit: &str) -> Self {
-        self.timeout_ms = Some(literal::some_duration(limit).as_millis() as u64);
-        self
-    }
-
-    /// [`timeout`](Self::timeout) from a constant.
-    #[track_caller]
-    pub const fn timeout_with(mut self, limit: Duration) -> Self {
-        self.timeout_ms = Some(literal::millis(limit));
         self
     }
 
@@ -138,9 +105,5 @@ impl Options {
 
     pub(super) fn schedule(&self) -> Schedule {
         self.schedule.expect("options are checked while the program is compiled")
-    }
-
-    pub(super) fn time_limit(&self) -> Option<Duration> {
-        self.timeout_ms.map(Duration::from_millis)
     }
 }

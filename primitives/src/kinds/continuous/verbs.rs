@@ -1,14 +1,14 @@
 //! What callers of a continuous entity hold.
 
-use std::{fmt, marker::PhantomData, ops::Deref};
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Args, Call, Handle, Primitive};
+use crate::{Args, Call, Primitive};
 
-/// The verbs of a continuous entity, beside those of every entity: [`start`](Handle::start),
-/// [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy).
-pub struct Verbs<T, I = ()>(Handle<T>, PhantomData<fn() -> I>);
+crate::verbs! {
+    /// The verbs of a continuous entity, beside those of every entity: [`start`](crate::Handle::start),
+    /// [`replace`](crate::Handle::replace), [`state`](crate::Handle::state), [`status`](crate::Handle::status), [`destroy`](crate::Handle::destroy).
+    pub struct Verbs;
+}
 
 /// What `trigger` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,25 +31,5 @@ impl<T: Primitive, I> Verbs<T, I> {
     /// has stopped or failed runs once and stays as it is (C3).
     pub fn trigger(&self) -> Call<Triggered> {
         self.address().call("trigger", Args::new())
-    }
-}
-
-impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
-    fn from(handle: Handle<T>) -> Self {
-        Self(handle, PhantomData)
-    }
-}
-
-impl<T, I> Deref for Verbs<T, I> {
-    type Target = Handle<T>;
-
-    fn deref(&self) -> &Handle<T> {
-        &self.0
-    }
-}
-
-impl<T, I> fmt::Debug for Verbs<T, I> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
     }
 }

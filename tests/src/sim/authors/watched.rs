@@ -77,6 +77,7 @@ impl Watched {
         let just = match outcome {
             Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
             Outcome::Failed(_) => fate == Fate::Fails,
+            Outcome::Refused(_) => false,
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
             Outcome::Crashed { .. } => {

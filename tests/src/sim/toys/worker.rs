@@ -66,7 +66,7 @@ impl From<&Outcome> for End {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Ok(_) => Self::Well,
-            Outcome::Failed(_) => Self::Failed,
+            Outcome::Failed(_) | Outcome::Refused(_) => Self::Failed,
             Outcome::Panicked(_) => Self::Panicked,
             Outcome::TimedOut | Outcome::Silent => Self::TimedOut,
             Outcome::Crashed { .. } => Self::Crashed,

@@ -1,9 +1,9 @@
 /// A kind from outside: calls its hook once after each quiet time.
 pub mod pause {
-    use std::{marker::PhantomData, ops::Deref, time::Duration};
+    use std::time::Duration;
 
     use drystone::{
-        Call, Handle, Primitive,
+        Call, Primitive,
         author::{Args, Given, TakenBy},
         kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
         literal,
@@ -69,25 +69,13 @@ pub mod pause {
         }
     }
 
-    pub struct Verbs<T, I>(Handle<T>, PhantomData<fn() -> I>);
+    drystone::verbs! {
+        pub struct Verbs;
+    }
 
     impl<T: Primitive, I> Verbs<T, I> {
         pub fn touch(&self) -> Call<()> {
             self.address().call("touch", Args::new())
-        }
-    }
-
-    impl<T: Primitive, I> From<Handle<T>> for Verbs<T, I> {
-        fn from(handle: Handle<T>) -> Self {
-            Self(handle, PhantomData)
-        }
-    }
-
-    impl<T, I> Deref for Verbs<T, I> {
-        type Target = Handle<T>;
-
-        fn deref(&self) -> &Handle<T> {
-            &self.0
         }
     }
 }

@@ -1,0 +1,72 @@
+//! What an author's code runs with.
+
+use std::{any::type_name, fmt, marker::PhantomData, sync::Arc};
+
+use crate::{Call, Context, Desk, PartOf, Primitive, Provide, context::Outbox};
+
+/// What code runs with: services, circumstances, and the clients of the app's other primitives.
+pub struct Env<D, A> {
+    services: Arc<D>,
+    context: Context,
+    app: PhantomData<fn() -> A>,
+}
+
+impl<D, A> Env<D, A> {
+    pub(crate) fn new(services: Arc<D>, context: Context) -> Self {
+        Self { services, context, app: PhantomData }
+    }
+
+    /// The service of a type.
+    pub fn service<T: ?Sized>(&self) -> &T
+    where
+        D: Provide<T>,
+    {
+        self.services.provide()
+    }
+
+    /// The circumstances.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The client of another primitive of the app.
+    pub fn client<T: PartOf<A> + Primitive>(&self) -> Client<T> {
+        Client { outbox: self.context.outbox(), desk: self.context.desk(), name: T::NAME, primitive: PhantomData }
+    }
+}
+
+impl<D, A> fmt::Debug for Env<D, A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Env").field("services", &type_name::<D>()).field("context", &self.context).finish()
+    }
+}
+
+/// The client of another primitive, in an entity's code: take it as a parameter, `contacts: &Client<ContactSync>`.
+///
+/// `contacts.get("org-456").add(contact).await` calls and waits, with the entities that wait for this one in mind: a call
+/// in a circle is refused (M3). `contacts.send(contacts.get("org-456").add(contact))` does not wait: the message is a part
+/// of this code's commit, and happens exactly once if the code succeeds (M1).
+pub struct Client<T> {
+    outbox: Outbox,
+    desk: Desk,
+    name: &'static str,
+    primitive: PhantomData<fn() -> T>,
+}
+
+impl<T: Primitive> Client<T> {
+    /// The handle of one key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> T::Handle {
+        T::handle(self.desk.address(self.name, key))
+    }
+
+    /// Sends the call as a message, with the commit of this code's success; nobody waits for its answer.
+    pub fn send<V, E>(&self, call: Call<V, E>) {
+        self.outbox.send(call);
+    }
+}
+
+impl<T> fmt::Debug for Client<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Client({})", self.name)
+    }
+}
