@@ -77,6 +77,33 @@ const KINDS: &[Known] = &[
         needs_hook: Some("#[flush] async fn flush(&mut self, batch: Batch<Item>) -> Result<(), E>"),
         verbs: &["add", "flush", "clear", "replay_batch"],
     },
+    Known {
+        name: "queue",
+        options: &[
+            ("concurrency", Value::Count),
+            ("max_attempts", Value::Count),
+            ("backoff", Value::Pause),
+            ("strict_order", Value::Flag),
+            ("timeout", Value::Duration),
+            ("heartbeat", Value::Duration),
+            ("max_depth", Value::Count),
+        ],
+        one_of: &[],
+        hook: "process",
+        needs_hook: Some("#[process] async fn process(&self, item: Item<T>) -> Result<(), E>"),
+        verbs: &[
+            "enqueue",
+            "enqueue_with",
+            "enqueue_many",
+            "enqueue_many_with",
+            "pause",
+            "resume",
+            "drain",
+            "stats",
+            "peek",
+            "replay_item",
+        ],
+    },
 ];
 
 /// The methods of every handle.

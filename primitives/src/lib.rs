@@ -53,6 +53,7 @@
 //! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
 //! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
+//! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
 //! | something else | [your own](kind) | its hooks | its verbs |
 //!
 //! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
@@ -125,7 +126,10 @@ pub use events::{Events, LifecycleEvent};
 pub use failure::{Failure, Never};
 pub use handle::Handle;
 pub use kind::Started;
-pub use kinds::buffer::{Batch, Folded};
+pub use kinds::{
+    buffer::{Batch, Folded},
+    queue::Item,
+};
 #[cfg(feature = "planted")]
 pub use planted::{Bug, plant};
 pub use primitive::{PartOf, Primitive, Primitives};

@@ -33,6 +33,18 @@ pub enum Bug {
     FailuresKept,
     /// A value is applied again.
     AppliedTwice,
+    /// An item that was processed stays in its lane.
+    ItemKept,
+    /// An item that is given up goes, and nobody keeps it.
+    ItemBuried,
+    /// An item that failed lets others pass, in strict order, too.
+    QueueOrderForgotten,
+    /// An item that is tried again has the number of its last execution.
+    AttemptsForgotten,
+    /// A queue takes more than its depth.
+    DepthForgotten,
+    /// A dedup key enqueues again within its window.
+    WindowForgotten,
 }
 
 #[cfg(feature = "planted")]
@@ -47,7 +59,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 13] = [
+        pub const ALL: [Self; 19] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -61,6 +73,12 @@ mod switch {
             Self::GridMoved,
             Self::FailuresKept,
             Self::AppliedTwice,
+            Self::ItemKept,
+            Self::ItemBuried,
+            Self::QueueOrderForgotten,
+            Self::AttemptsForgotten,
+            Self::DepthForgotten,
+            Self::WindowForgotten,
         ];
 
         pub(crate) fn planted(self) -> bool {

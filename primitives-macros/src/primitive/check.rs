@@ -1,9 +1,10 @@
 //! What is wrong between the parts of a primitive; each part was checked when it was read.
 
 use proc_macro2::Ident;
+use quote::quote;
 
 use super::{
-    attribute::Kind,
+    attribute::{Given, Kind},
     model::{Apply, Model, Reduce},
     options,
 };
@@ -16,6 +17,7 @@ pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mi
         check_hook(model, known, written, mistakes);
         check_names(model, known, mistakes);
         check_reduce(model, known, mistakes);
+        check_concurrency(model, mistakes);
     }
     check_once(model, mistakes);
     check_apply(model, mistakes);
@@ -92,6 +94,21 @@ fn check_reduce(model: &Model, known: &Known, mistakes: &mut Mistakes) {
             mistakes.at(input, "only `#[reduce]` folds items: write `Batch<Item>`, or add `#[reduce]`");
         }
         _ => {}
+    }
+}
+
+/// Several at once cannot each have the struct to itself: one would wait for the other, and nobody would see why.
+fn check_concurrency(model: &Model, mistakes: &mut Mistakes) {
+    let is_one = |value: &Option<Given>| value.as_ref().is_some_and(|value| quote!(#value).to_string() == "1");
+    let several = model.options.iter().find(|setting| setting.name == "concurrency" && !is_one(&setting.value));
+    let exclusive = model.hooks.iter().find(|hook| hook.function.writes);
+    if let (Some(setting), Some(hook)) = (several, exclusive) {
+        let name = &hook.function.name;
+        let message = format!(
+            "`{name}` takes `&mut self`, so one runs at a time: write `&self` (with `#[apply]` for what it changes), or \
+             leave `concurrency` out"
+        );
+        mistakes.at(&setting.name, message);
     }
 }
 

@@ -7,7 +7,7 @@ use drystone_runtime::{self as runtime, Key, Name};
 use serde_json::json;
 
 use super::{
-    BATCH, STATE,
+    BATCH, ITEM, STATE,
     kept::Kept,
     removing::SLICE,
     turn::{Halt, Turn, malformed},
@@ -27,6 +27,13 @@ impl Turn<'_> {
     pub(super) fn add_batch(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
         let [batch] = decode(body).map_err(|reason| Halt::Refuse(malformed(BATCH, reason)))?;
         self.add(&Kept::batch(batch, from, self.now.into()), None)
+    }
+
+    /// An item that its queue gave up.
+    pub(super) fn add_item(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
+        let [item] = decode(body).map_err(|reason| Halt::Refuse(malformed(ITEM, reason)))?;
+        let (kept, body) = Kept::item(item, from, self.now.into());
+        self.add(&kept, Some(body))
     }
 
     /// The last state of an entity that gave up.

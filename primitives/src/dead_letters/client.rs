@@ -48,6 +48,7 @@ impl DeadLetters {
         let payload = match letter.what {
             What::Batch => Payload::Batch(self.items(id, None).await?),
             What::Message => Payload::Message(json(&self.send("body", Args::new().put(&id)).await?)),
+            What::Item => Payload::Item(json(&self.send("body", Args::new().put(&id)).await?)),
             What::State => Payload::State(json(&self.send("body", Args::new().put(&id)).await?)),
         };
         Ok(Opened { letter, payload })
@@ -59,12 +60,12 @@ impl DeadLetters {
     }
 
     /// Sends a letter to where it was going, and takes it away: both or neither, once. A message is tried as if it were
-    /// new, a batch is flushed again; if that fails too, it is a dead letter again, with another number.
+    /// new, a batch is flushed again, an item enqueued again; if that fails too, it is a dead letter again, with another number.
     pub async fn replay(&self, id: u64) -> Result<(), CallError<LetterError>> {
         self.ask_of("replay", Args::new().put(&id)).await
     }
 
-    /// Sends a letter to another entity instead, which must have the same action, or be a buffer of the same items.
+    /// Sends a letter to another entity instead, which must have the same action, or be a buffer or a queue of the same items.
     pub async fn replay_to(
         &self,
         id: u64,

@@ -9,7 +9,7 @@ use drystone_runtime::{
 };
 
 use super::{
-    BATCH, DEFINITION, Limits, STATE,
+    BATCH, DEFINITION, ITEM, Limits, STATE,
     letter::{Filter, ItemCursor, Items, LetterError, Page, What},
     turn::{Elsewhere, Halt, Turn, held, malformed},
 };
@@ -68,6 +68,7 @@ impl Letters {
         match verb {
             "letter" => turn.add_message(body, &self.kinds)?,
             BATCH => turn.add_batch(body, from)?,
+            ITEM => turn.add_item(body, from)?,
             STATE => turn.add_state(body, from)?,
             _ => return Err(unknown(verb)),
         }
@@ -192,6 +193,6 @@ fn unreadable(verb: &str, reason: String) -> Halt {
 }
 
 fn unknown(verb: &str) -> Halt {
-    let known = READS.into_iter().chain(WRITES).chain(["letter", BATCH, STATE]).map(str::to_owned).collect();
+    let known = READS.into_iter().chain(WRITES).chain(["letter", BATCH, ITEM, STATE]).map(str::to_owned).collect();
     Halt::Refuse(Error::UnknownVerb { definition: DEFINITION.to_string(), verb: verb.to_owned(), known })
 }

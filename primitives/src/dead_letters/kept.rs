@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    REPLAY_BATCH,
+    REPLAY_BATCH, REPLAY_ITEM,
     letter::{DeadLetter, Filter, What},
 };
 use crate::{Failure, Timestamp, decode, encode, kinds::PastError, view::json};
@@ -39,6 +39,16 @@ pub(super) struct Kept {
     pub(super) kept_at: Timestamp,
     /// Where its items lie.
     batch: Option<Lane>,
+    /// What its queue knows it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<Named>,
+}
+
+/// An item of a queue, but for what was enqueued.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Named {
+    id: String,
+    priority: u8,
 }
 
 /// Another entity's lane, held for us.
@@ -58,6 +68,22 @@ pub(super) struct Batch {
     lane: String,
     count: u64,
     bytes: u64,
+    attempts: u32,
+    error: Failure,
+    #[serde(default)]
+    errors: Vec<PastError>,
+    died_at: Timestamp,
+}
+
+/// An item as a queue sends it: the only parameter. The key is that of its sender.
+#[derive(Debug, Deserialize)]
+pub(super) struct Item {
+    definition: String,
+    #[serde(default)]
+    kind: Option<String>,
+    id: String,
+    priority: u8,
+    item: Box<RawValue>,
     attempts: u32,
     error: Failure,
     #[serde(default)]
@@ -90,9 +116,17 @@ struct Returned {
     bytes: u64,
 }
 
+/// An item on its way back: what a queue is given to process.
+#[derive(Debug, Serialize, Deserialize)]
+struct ReturnedItem {
+    id: String,
+    priority: u8,
+    item: Box<RawValue>,
+}
+
 impl Kept {
     /// A message that the kernel gave up, and its body. A batch that was on its way back to its buffer is a batch again:
-    /// its lane is held, and must be released with it.
+    /// its lane is held, and must be released with it. So is an item an item.
     pub(super) fn message(dead: &runtime::DeadLetter, kind: Option<&Name>, now: Timestamp) -> (Self, Option<Bytes>) {
         let returned = (dead.verb == REPLAY_BATCH).then(|| decode::<[Returned; 1]>(&dead.body).ok()).flatten();
         let kept = Self {
@@ -112,7 +146,14 @@ impl Kept {
             died_at: now,
             kept_at: now,
             batch: None,
+            item: None,
         };
+        let item = (dead.verb == REPLAY_ITEM).then(|| decode::<[ReturnedItem; 1]>(&dead.body).ok()).flatten();
+        if let Some([ReturnedItem { id, priority, item }]) = item {
+            let (body, item) = (text(item), Some(Named { id, priority }));
+            let bytes = body.len() as u64;
+            return (Self { what: What::Item, action: None, from: None, bytes, item, ..kept }, Some(body));
+        }
         match returned {
             Some([Returned { of, lane, count, bytes }]) => {
                 let batch = Some(Lane { of, lane });
@@ -141,12 +182,38 @@ impl Kept {
             died_at: batch.died_at,
             kept_at: now,
             batch: Some(Lane { of: batch.of, lane: batch.lane }),
+            item: None,
         }
+    }
+
+    /// An item that its queue gave up, and what was enqueued.
+    pub(super) fn item(item: Item, from: &Key, now: Timestamp) -> (Self, Bytes) {
+        let body = text(item.item);
+        let kept = Self {
+            what: What::Item,
+            definition: item.definition,
+            space: from.space.to_string(),
+            key: from.key.to_vec(),
+            kind: item.kind,
+            action: None,
+            from: None,
+            reason: clipped(&format!("its processing failed: {}", item.error)),
+            error: encode(&item.error).ok().and_then(|error| error_of(&error)),
+            errors: item.errors,
+            attempts: item.attempts,
+            count: 1,
+            bytes: body.len() as u64,
+            died_at: item.died_at,
+            kept_at: now,
+            batch: None,
+            item: Some(Named { id: item.id, priority: item.priority }),
+        };
+        (kept, body)
     }
 
     /// The last state of an entity, and that state.
     pub(super) fn state(state: State, from: &Key, now: Timestamp) -> (Self, Bytes) {
-        let body = Bytes::from(String::from(Box::<str>::from(state.state)));
+        let body = text(state.state);
         let kept = Self {
             what: What::State,
             definition: state.definition,
@@ -164,6 +231,7 @@ impl Kept {
             died_at: state.died_at.unwrap_or(now),
             kept_at: now,
             batch: None,
+            item: None,
         };
         (kept, body)
     }
@@ -222,12 +290,20 @@ impl Kept {
                 let returned = [Returned { of, lane, count: self.count, bytes: self.bytes }];
                 (Name::new(REPLAY_BATCH), encode(&returned).ok()?)
             }
+            (What::Item, _) => {
+                let (Named { id, priority }, item) = (self.item?, decode(&body).ok()?);
+                (Name::new(REPLAY_ITEM), encode(&[ReturnedItem { id, priority, item }]).ok()?)
+            }
             (What::Batch, None) | (What::State, _) => return None,
         };
         let own = || (Name::from(self.definition), Key { space: self.space.into(), key: self.key.into() });
         let (definition, to) = to.unwrap_or_else(own);
         Some(Message { to, definition, verb, body })
     }
+}
+
+fn text(json: Box<RawValue>) -> Bytes {
+    Bytes::from(String::from(Box::<str>::from(json)))
 }
 
 /// An error as JSON; one that is no JSON is text.

@@ -27,7 +27,7 @@ pub struct DeadLetter {
     /// The last error, as JSON: an action's own, or a [`Failure`](crate::Failure) of a hook. One of more than 16 KiB is
     /// left out.
     pub error: Option<Value>,
-    /// What the attempts of a batch failed with, the oldest first; of many the last ones.
+    /// What the attempts of a batch or an item failed with, the oldest first; of many the last ones.
     #[serde(default)]
     pub errors: Vec<PastError>,
     /// How often it was tried.
@@ -46,6 +46,8 @@ pub enum What {
     Message,
     /// A batch that could not be flushed.
     Batch,
+    /// An item that could not be processed.
+    Item,
     /// The last state of an entity that gave up. There is nowhere to replay it to.
     State,
 }
@@ -105,6 +107,8 @@ pub enum Payload {
     Message(Value),
     /// The first items: see [`DeadLetters::items`](super::DeadLetters::items) for the others.
     Batch(Items),
+    /// What was enqueued.
+    Item(Value),
     /// The author's struct.
     State(Value),
 }

@@ -38,11 +38,17 @@ const KEY: &[u8] = b"dead-letters";
 /// What a batch that could not be flushed is sent with; its body is [`kept::Batch`].
 const BATCH: &str = "batch";
 
+/// What an item that could not be processed is sent with; its body is [`kept::Item`].
+const ITEM: &str = "item";
+
 /// What a state that was given up is sent with; its body is [`kept::State`].
 const STATE: &str = "entity";
 
 /// What a buffer is sent with a batch of its own, to flush it again.
 const REPLAY_BATCH: &str = "replay_batch";
+
+/// What a queue is sent with an item of its own, to process it again.
+const REPLAY_ITEM: &str = "replay_item";
 
 /// How much is kept, and how long.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -96,7 +96,7 @@ where
 fn begin<R>(open: &mut Open<'_, R>) {
     let now = open.turn.now;
     open.ending = Some(Ending::begin(now));
-    open.applying = None;
+    open.applying.clear();
     open.turn.commit.evict = true;
     open.turn.set_status(Status::live("ending"));
     open.turn.set_alarm(Some(now));

@@ -12,9 +12,9 @@ pub(super) struct Head<R> {
     /// It is being destroyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ending: Option<Ending>,
-    /// A hook returned a value that is to be applied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) applying: Option<Applying>,
+    /// Values that hooks returned and that are to be applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) applying: Vec<Applying>,
 }
 
 /// An entity on its way out: its `#[destroy]` runs until it succeeds, or is given up.

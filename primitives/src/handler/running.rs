@@ -248,6 +248,10 @@ async fn given<D, A>(work: &Work, env: &Env<D, A>) -> Result<Given, String> {
 }
 
 async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crate::Error> {
+    if let Some(key) = &items.row {
+        let row = context.rows(items.page(Some(key.clone().into()), 1)).await?;
+        return Ok(row.into_iter().filter(|row| row.key == *key).map(|row| row.body).collect());
+    }
     let (mut rows, mut from) = (Vec::new(), None);
     loop {
         let page = context.rows(items.page(from, ITEMS_PAGE)).await?;

@@ -48,7 +48,7 @@ impl From<Stop> for Halt {
 pub(super) struct Open<'a, R> {
     pub(super) turn: Turn<'a, R>,
     pub(super) ending: Option<Ending>,
-    pub(super) applying: Option<Applying>,
+    pub(super) applying: Vec<Applying>,
     /// The state, if this turn sets it.
     pub(super) state: Option<Bytes>,
 }
@@ -109,7 +109,7 @@ where
         }
         let mut open = self.open(memory, seen)?;
         if open.ending.is_none() {
-            self.kind.changed(&mut open.turn);
+            self.kind.changed(&mut open.turn)?;
         }
         self.close(memory, open, None, None)
     }
@@ -194,7 +194,7 @@ where
         let mut open = self.open(memory, seen)?;
         match piece {
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
-            Piecework::Apply(_) => self.applied(&mut open, outcome)?,
+            Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
             Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_) => {}
         }
@@ -210,7 +210,7 @@ where
         let applies = T::CODE.hooks.iter().any(|code| code.name == hook && code.applies);
         if let (Outcome::Ok(produced), true) = (outcome, applies) {
             let value = decode(&produced.value).map_err(Stop::Malformed)?;
-            open.applying = Some(Applying { hook: hook.to_owned(), number, attempt, value });
+            open.applying.push(Applying { hook: hook.to_owned(), number, attempt, value });
             self.say(open, produced);
             return Ok(());
         }
@@ -234,10 +234,11 @@ where
         }
     }
 
-    fn applied(&self, open: &mut Open<'_, Record<T>>, outcome: &Outcome) -> Result<(), Stop> {
-        let Some(applying) = open.applying.take() else { return Ok(()) };
+    fn applied(&self, open: &mut Open<'_, Record<T>>, number: u64, outcome: &Outcome) -> Result<(), Stop> {
+        let Some(index) = open.applying.iter().position(|applying| applying.number == number) else { return Ok(()) };
+        let applying = open.applying.remove(index);
         if Bug::AppliedTwice.planted() && applying.attempt < 9 {
-            open.applying = Some(Applying { attempt: 9, ..applying.clone() });
+            open.applying.push(Applying { attempt: 9, ..applying.clone() });
         }
         if let Outcome::Ok(produced) = outcome {
             open.state = produced.state.clone();
@@ -253,15 +254,14 @@ where
             let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
         }
-        if let Some(applying) = &head.applying {
-            return vec![running::apply(applying)];
-        }
         let pieces = self.kind.work(&shown(&head.record, entity, now)).into_iter();
         let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
-        pieces
-            .filter(is_written)
-            .map(|piece| Work { borrow: hook_borrow::<T>(piece.hook), ..piece.into_work() })
-            .collect()
+        // What has ended and is to be applied is still the kind's to list: it hears of the end when that is done.
+        let is_ended = |piece: &Piece| head.applying.iter().any(|applying| applying.number == piece.number);
+        let running = pieces
+            .filter(|piece| is_written(piece) && !is_ended(piece))
+            .map(|piece| Work { borrow: hook_borrow::<T>(piece.hook), ..piece.into_work() });
+        head.applying.iter().map(running::apply).chain(running).collect()
     }
 
     pub(super) fn check_state(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Result<(), Halt> {
@@ -271,7 +271,7 @@ where
     pub(super) fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
         let mut turn = self.turn_of(Record::<T>::default(), &seen);
         self.kind.born(&mut turn);
-        Open { turn, ending: None, applying: None, state: Some(state) }
+        Open { turn, ending: None, applying: Vec::new(), state: Some(state) }
     }
 
     pub(super) fn open<'a>(

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Rows, Status, To, Version,
+    Change, Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Range, Row, Rows, Status, To,
+    Version,
 };
 
 use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn, turn::Fold};
@@ -45,6 +46,7 @@ const NO_CODE: Code = Code {
     hooks: &[
         HookCode { name: "tick", writes: true, applies: false },
         HookCode { name: "flush", writes: true, applies: false },
+        HookCode { name: "process", writes: false, applies: false },
         HookCode { name: "alarm", writes: true, applies: false },
     ],
     creates: &[],
@@ -138,12 +140,17 @@ impl<K: Kind> World<K> {
         self.turn(Kind::alarm).unwrap();
     }
 
-    /// The piece that runs ends.
+    /// The piece that runs ends; of several the first.
     pub(crate) fn end(&mut self, ended: Ended) {
-        let piece = self.running.pop().expect("something runs");
+        self.end_at(0, ended);
+    }
+
+    /// One of the pieces that run ends.
+    pub(crate) fn end_at(&mut self, index: usize, ended: Ended) {
+        let piece = self.running.remove(index);
         assert!(self.ended.insert((piece.name(), piece.attempt)), "{} ends twice", piece.name());
         let done = Done { hook: piece.hook.to_owned(), number: piece.number, attempt: piece.attempt };
-        self.turn(|kind, turn| kind.done(turn, &done, ended)).unwrap();
+        self.turn(|kind, turn| kind.done(turn, &done, ended.clone())).unwrap();
         self.pass(0);
     }
 
@@ -174,11 +181,7 @@ impl<K: Kind> World<K> {
         self.kind = kind;
         if self.entity.is_some() {
             self.running.clear();
-            self.turn(|kind, turn| {
-                kind.changed(turn);
-                Ok(())
-            })
-            .unwrap();
+            self.turn(|kind, turn| kind.changed(turn)).unwrap();
             self.pass(0);
         }
     }
@@ -208,7 +211,10 @@ impl<K: Kind> World<K> {
             };
             found.unwrap_or(&empty)
         });
-        Given { body: piece.told.clone(), rows: rows.values().cloned().collect() }
+        let only = piece.items.as_ref().and_then(|items| items.row.as_ref());
+        let is_given = |key: &Bytes| only.is_none_or(|only| key == only);
+        let rows = rows.iter().filter(|(key, _)| is_given(key)).map(|(_, row)| row.clone());
+        Given { body: piece.told.clone(), rows: rows.collect() }
     }
 
     /// All rows of the entity itself.
@@ -262,17 +268,36 @@ impl<K: Kind> World<K> {
         Ok(value)
     }
 
-    fn turn<V>(&mut self, take: impl FnOnce(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
-        let (entity, key, rows) = (self.entity.clone(), self.key.clone(), Rows::default());
+    fn turn<V>(&mut self, take: impl Fn(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
+        let (entity, key, mut rows) = (self.entity.clone(), self.key.clone(), Rows::default());
         let entity = entity.expect("it is bound");
-        let mut turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
-        let value = take(&self.kind, &mut turn)?;
-        if turn.commit.destroy {
-            self.kind.ends(&mut turn);
+        loop {
+            let mut turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
+            let value = match take(&self.kind, &mut turn) {
+                Err(Stop::Read(ranges)) => {
+                    // What is read is what was committed, as in the kernel; then the turn is asked again.
+                    let read = ranges.into_iter().map(|range| (self.read(&range), range)).collect::<Vec<_>>();
+                    read.into_iter().for_each(|(found, range)| rows.insert(range, found));
+                    continue;
+                }
+                value => value?,
+            };
+            if turn.commit.destroy {
+                self.kind.ends(&mut turn);
+            }
+            let Turn { record, commit, .. } = turn;
+            self.apply(&record, commit);
+            return Ok(value);
         }
-        let Turn { record, commit, .. } = turn;
-        self.apply(&record, commit);
-        Ok(value)
+    }
+
+    fn read(&self, range: &Range) -> Vec<Row> {
+        assert!(range.of.is_none() && !range.backwards, "no kind reads so");
+        let rows = self.lanes.get(&range.lane).into_iter().flatten();
+        let row =
+            |(key, body): (&Bytes, &Bytes)| Row { lane: range.lane.clone(), key: key.clone(), body: body.clone() };
+        let from = range.from.clone().unwrap_or_default();
+        rows.filter(|(key, _)| **key >= from).take(range.limit as usize).map(row).collect()
     }
 
     fn apply(&mut self, record: &K::Record, mut commit: Commit) {
@@ -295,6 +320,10 @@ impl<K: Kind> World<K> {
             if gone.held {
                 self.held.insert((id, gone.lane), rows);
             }
+        }
+        for (lane, key) in commit.remove {
+            let rows = self.lanes.get_mut(&lane).expect("a row that is removed was there");
+            rows.remove(&key).expect("a row that is removed was there");
         }
         for row in commit.put {
             assert!(!self.gone.contains(&row.lane), "{} is used again", row.lane);
@@ -324,17 +353,18 @@ impl<K: Kind> World<K> {
         }
         let record = self.record();
         let listed = self.kind.work(&self.shown(&record));
-        assert!(listed.len() <= 1, "two at once: {listed:?}");
+        let names: BTreeSet<_> = listed.iter().map(Piece::name).collect();
+        assert_eq!(names.len(), listed.len(), "one twice: {listed:?}");
         for running in &self.running {
             let same = |piece: &Piece| (piece.name(), piece.attempt) == (running.name(), running.attempt);
             assert!(listed.iter().any(same), "{} is dropped while it runs; listed: {listed:?}", running.name());
         }
-        if self.running.is_empty()
-            && let Some(piece) = listed.first()
-        {
-            assert!(!self.ended.contains(&(piece.name(), piece.attempt)), "{} has ended", piece.name());
-            self.started.push((piece.number, piece.attempt, self.now));
-            self.running = listed.clone();
+        for piece in &listed {
+            if self.running.iter().all(|running| running.name() != piece.name()) {
+                assert!(!self.ended.contains(&(piece.name(), piece.attempt)), "{} has ended", piece.name());
+                self.started.push((piece.number, piece.attempt, self.now));
+                self.running.push(piece.clone());
+            }
         }
         let entity = self.entity.as_ref().expect("it is bound");
         let is_woken = entity.alarm.is_some() || !listed.is_empty();

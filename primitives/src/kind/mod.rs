@@ -74,7 +74,9 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     fn ends(&self, _turn: &mut Turn<'_, Self::Record>) {}
 
     /// The options differ from those that the entity was last run with (E11).
-    fn changed(&self, _turn: &mut Turn<'_, Self::Record>) {}
+    fn changed(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The hooks that should run now, given what is stored.
     fn work(&self, shown: &Shown<'_, Self::Record>) -> Vec<Piece>;

@@ -26,7 +26,7 @@ pub struct Piece {
     pub silence: Option<Duration>,
 }
 
-/// Rows that a hook is given: a whole lane.
+/// Rows that a hook is given: a whole lane, or one row of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Items {
     /// Another entity's lane, held for us: its id.
@@ -34,6 +34,9 @@ pub struct Items {
     pub of: Option<u64>,
     /// The lane.
     pub lane: String,
+    /// The key of the only row; all rows if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<Vec<u8>>,
 }
 
 impl Piece {

@@ -5,11 +5,13 @@
 //! | state with actions, perhaps an alarm | [`object`] | actions, `#[alarm]` | the actions |
 //! | something done again and again | [`continuous`] | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`] | `#[flush]`, `#[reduce]` | `add`, `flush`, `clear` |
+//! | items handled one by one, each until it succeeds | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
 
 pub mod buffer;
 pub mod continuous;
 mod dead;
 pub mod object;
 mod past;
+pub mod queue;
 
 pub use past::PastError;

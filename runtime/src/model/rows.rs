@@ -68,7 +68,8 @@ impl Rows {
         self.0.iter().find(|(asked, _)| asked == range).map(|(_, rows)| rows.as_slice())
     }
 
-    pub(crate) fn insert(&mut self, range: Range, rows: Vec<Row>) {
+    /// With the rows of one more range.
+    pub fn insert(&mut self, range: Range, rows: Vec<Row>) {
         self.0.push((range, rows));
     }
 }

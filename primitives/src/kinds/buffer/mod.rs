@@ -137,8 +137,9 @@ impl Kind for Options {
         turns::release_held(turn);
     }
 
-    fn changed(&self, turn: &mut Turn<'_, Record>) {
+    fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         self.settle(turn);
+        Ok(())
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {

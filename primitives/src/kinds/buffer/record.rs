@@ -189,14 +189,14 @@ impl Closed {
     /// Where its items are.
     pub(super) fn items(&self) -> Items {
         match &self.held {
-            Some(Held { of, lane }) => Items { of: Some(*of), lane: lane.clone() },
-            None => Items { of: None, lane: lane(self.number) },
+            Some(Held { of, lane }) => Items { of: Some(*of), lane: lane.clone(), row: None },
+            None => Items { of: None, lane: lane(self.number), row: None },
         }
     }
 
     /// The name by which the outside knows it: that of the batch it was at first.
     pub(super) fn id(&self, definition: &str, own: Version) -> String {
-        let Items { of, lane } = self.items();
+        let Items { of, lane, .. } = self.items();
         let number = lane.strip_prefix(LANE).unwrap_or(&lane);
         if Bug::BatchRenamed.planted() {
             return format!("{definition}-{:x}-flush/{number}{}", of.unwrap_or(own.0), self.attempts);

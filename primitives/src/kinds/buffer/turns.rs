@@ -234,7 +234,7 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
         reason: Reason,
         errors: Vec<PastError>,
     }
-    let Items { of, lane } = closed.items();
+    let Items { of, lane, .. } = closed.items();
     let Some(own) = turn.id() else { return };
     let &Closed { count, bytes, reason, attempts, .. } = closed;
     let errors = turn.record.is_over(closed.number);

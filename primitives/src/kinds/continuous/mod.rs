@@ -137,12 +137,13 @@ impl Kind for Options {
     }
 
     /// The time since the last tick counts; an execution that is due, or a retry that waits, stays as it is.
-    fn changed(&self, turn: &mut Turn<'_, Record>) {
+    fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         let record = &turn.record;
         if record.standing == Standing::Running && record.attempts == 0 && !is_due(turn) {
             let next = self.schedule().next(record.base);
             turn.set_alarm(Some(next.into()));
         }
+        Ok(())
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {

@@ -1,0 +1,98 @@
+//! What a `#[process]` is given, and what is stored of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    Failure, Stored, Timestamp,
+    author::{Given, TakenBy},
+    decode,
+    kinds::past::{PastError, remember},
+    stored::decode_part,
+};
+
+/// The hook: `#[process] async fn send(&self, item: Item<Email>, smtp: &Smtp) -> Result<(), E>`.
+#[expect(non_camel_case_types, reason = "the compiler's messages show it as the author writes it")]
+#[derive(Debug)]
+pub enum process {}
+
+/// One item of a queue: what a `#[process]` takes (Q2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item<T> {
+    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    pub id: String,
+    /// Its number in this queue, from 1, as `enqueue` told it.
+    pub number: u64,
+    /// Which execution this is, from 1.
+    pub attempt: u32,
+    /// What it was enqueued with.
+    pub priority: u8,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+    /// What was enqueued.
+    pub value: T,
+}
+
+/// The row of an item. Its number is in the row's key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) at: Timestamp,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) priority: u8,
+    /// The name by which the outside knows it, if it was a dead letter of another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+    /// Executions that have failed.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub(super) failed: u32,
+    /// What the last of them failed with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) errors: Vec<PastError>,
+    pub(super) item: Box<RawValue>,
+}
+
+impl Kept {
+    pub(super) fn new(item: Box<RawValue>, priority: u8, at: Timestamp) -> Self {
+        Self { at, priority, id: None, failed: 0, errors: Vec::new(), item }
+    }
+
+    /// With one more failed execution.
+    pub(super) fn fail(&mut self, attempt: u32, error: &Failure, at: Timestamp) {
+        self.failed = attempt;
+        remember(&mut self.errors, error, at);
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(priority: &u8) -> bool {
+    *priority == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none_yet(failed: &u32) -> bool {
+    *failed == 0
+}
+
+/// What an execution is told of its item.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) id: String,
+    pub(super) number: u64,
+    pub(super) attempt: u32,
+}
+
+impl<T: Stored> TakenBy<process> for Item<T> {
+    fn take(given: Given) -> Result<Self, String> {
+        let Told { id, number, attempt } = decode(&given.body)?;
+        let [row] = given.rows.as_slice() else {
+            return Err(format!("an item is one row, and there are {}", given.rows.len()));
+        };
+        let Kept { at, priority, id: renamed, item, .. } = decode(row)?;
+        let value = decode_part("item", item.get().as_bytes())?;
+        Ok(Self { id: renamed.unwrap_or(id), number, attempt, priority, enqueued_at: at, value })
+    }
+
+    fn check_item(item: &[u8]) -> Result<(), String> {
+        decode::<T>(item).map(drop)
+    }
+}

@@ -1,0 +1,160 @@
+//! Items handled one by one, each until it succeeds: jobs, mails, webhooks.
+//!
+//! ```
+//! use drystone::{Item, Primitives, primitive, testing::World};
+//!
+//! /// Mails that go out.
+//! #[derive(Default, serde::Serialize, serde::Deserialize)]
+//! struct Emails {
+//!     sent: Vec<String>,
+//! }
+//!
+//! #[primitive(queue, max_attempts = 5, backoff = "1s..5m")]
+//! impl Emails {
+//!     #[process]
+//!     async fn send(&mut self, item: Item<String>) -> Result<(), String> {
+//!         if item.attempt == 1 && item.value == "bob" {
+//!             return Err("the mailbox is full".into());
+//!         }
+//!         self.sent.push(item.value);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     emails: Emails,
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! let world = World::memory().start::<App>().await;
+//! let emails = world.client().emails("welcome");
+//! for to in ["anna", "bob", "carl"] {
+//!     emails.enqueue(to.into()).await.unwrap();
+//! }
+//! emails.drain().await.unwrap();
+//! assert_eq!(emails.state().await.unwrap().unwrap().sent, ["anna", "carl", "bob"]);
+//! assert_eq!(emails.stats().await.unwrap().done, 3);
+//! # });
+//! ```
+//!
+//! What it promises, beside what every entity does:
+//!
+//! - `enqueue` answers when the item is durable; it returns the item's number (Q1). Items of a key go in the order in which they
+//!   came, `concurrency` of them at once (Q2). A `#[process]` with `&self` runs beside others of its key; one with `&mut self` has the
+//!   struct to itself. Many keys are many queues, each with an order of its own: *concurrency per key* is a queue per key.
+//! - An item stays stored until the commit that records its success. It is processed at least once, under an id that stays the
+//!   same over retries, restarts and replays (Q2).
+//! - A failing item is tried again, up to `max_attempts` times with `backoff` between; those behind it go on meanwhile, unless
+//!   `strict_order` is set. Items that are due to be tried again and items that wait take turns, so that neither starves. Then it is
+//!   a dead letter, and can be replayed (Q3, D3).
+//! - [`Enqueue`] sets a priority, a delay, or a key under which something is enqueued once within a window (Q4).
+//! - `pause` begins no more items, `resume` goes on, `drain` answers when nothing is left, `stats` counts, `peek` shows (Q4).
+//! - At most `max_depth` items are stored; beyond it `enqueue` answers [`Full`] (Q5). An item has 992 KiB at most. However many
+//!   there are, an operation costs the same, and no memory.
+//! - `timeout` bounds one execution, `heartbeat` the time without a [sign of life](crate::Context::heartbeat).
+
+mod item;
+#[cfg(test)]
+mod model;
+mod moving;
+mod once;
+mod options;
+mod place;
+#[cfg(test)]
+mod property;
+mod record;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod verbs;
+
+use self::{item::Told, moving::item_id, record::Running};
+pub use self::{
+    item::{Item, process},
+    options::Options,
+    record::{Record, Stats},
+    verbs::{Enqueue, Enqueued, EnqueuedMany, Full, Peeked, Verbs},
+};
+use crate::{
+    encode,
+    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+};
+
+impl Kind for Options {
+    const NAME: &'static str = "queue";
+    const VERBS: &'static [&'static str] = &["enqueue", "pause", "resume", "drain", "peek", "replay_item"];
+    const BINDING: &'static [&'static str] = &["enqueue", "pause", "replay_item"];
+
+    type Record = Record;
+    type Status = Stats;
+
+    fn born(&self, turn: &mut Turn<'_, Record>) {
+        turn.set_status(drystone_runtime::Status::resting("empty"));
+    }
+
+    fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, body: &[u8]) -> Result<Answer, Stop> {
+        match verb {
+            "enqueue" => self.enqueue(turn, body),
+            "pause" => self.pause(turn, true),
+            "resume" => self.pause(turn, false),
+            "drain" => Ok(Self::drain(turn)),
+            "peek" => Self::peek(turn, body),
+            "replay_item" => self.replay(turn, body),
+            _ => Err(Stop::Malformed(format!("a queue has no verb `{verb}`"))),
+        }
+    }
+
+    fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        self.settle(turn)
+    }
+
+    fn done(&self, turn: &mut Turn<'_, Record>, piece: &Done, ended: Ended) -> Result<(), Stop> {
+        let is_it = |running: &Running| (running.number, running.attempt) == (piece.number, piece.attempt);
+        let Some(index) = turn.record.running.iter().position(is_it) else { return Ok(()) };
+        match ended {
+            Ended::Ok => moving::succeeded(turn, index),
+            Ended::Failed(error) => self.failed(turn, index, &error.shortened())?,
+            Ended::Exhausted(error) => moving::died(turn, index, &error.shortened())?,
+        }
+        self.settle(turn)
+    }
+
+    fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        self.settle(turn)
+    }
+
+    fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
+        let running = shown.record.running_now(self.concurrency, shown.now);
+        running.map(|running| self.piece(shown, running)).collect()
+    }
+
+    fn run_count(&self, record: &Record) -> u64 {
+        record.done
+    }
+
+    fn status(&self, shown: &Shown<'_, Record>) -> Stats {
+        let record = shown.record;
+        Stats {
+            waiting: record.waiting(),
+            delayed: record.delayed.count,
+            retrying: record.retrying.count,
+            running: record.running.len() as u64,
+            done: record.done,
+            dead: record.dead,
+            paused: record.paused,
+            next_at: record.delayed.at.into_iter().chain(record.retrying.at).min(),
+            errors: record.errors.clone(),
+        }
+    }
+}
+
+impl Options {
+    fn piece(&self, shown: &Shown<'_, Record>, running: &Running) -> Piece {
+        let &Running { number, attempt, .. } = running;
+        let told = Told { id: item_id(shown.definition, shown.id, number), number, attempt };
+        let told = encode(&told).expect("texts and numbers can be written");
+        let (timeout, silence) = (self.attempts.time_limit(), self.silence());
+        Piece { attempt, told, items: Some(running.spot().items()), timeout, silence, ..Piece::new("process", number) }
+    }
+}

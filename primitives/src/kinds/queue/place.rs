@@ -1,0 +1,99 @@
+//! Where the rows of items lie: lanes, and keys whose order is the order in which items go.
+
+use bytes::Bytes;
+use drystone_runtime::{Millis, Range, Row, RowKey};
+use serde::{Deserialize, Serialize};
+
+use crate::kind::{Items, Stop};
+
+/// Items that wait, and those that run and never failed: by priority, then in the order in which they came.
+pub(super) const LINE: &str = "line";
+
+/// Items that were enqueued with a delay: by the time at which they join the line.
+pub(super) const DELAYED: &str = "delayed";
+
+/// Items that have failed and wait to be tried again: by the time of that.
+pub(super) const RETRY: &str = "retry";
+
+/// Items that have failed and are tried again: by number.
+pub(super) const AGAIN: &str = "again";
+
+/// Keys that were enqueued under: see `once.rs`.
+pub(super) const ONCE: &str = "once";
+
+/// When those keys fade.
+pub(super) const FADES: &str = "fades";
+
+/// The place of an item in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    #[serde(rename = "p")]
+    pub(super) priority: u8,
+    /// How many had joined the line when it did.
+    #[serde(rename = "j")]
+    pub(super) joined: u64,
+    #[serde(rename = "n")]
+    pub(super) number: u64,
+}
+
+impl Place {
+    /// Higher priorities come first.
+    pub(super) fn key(self) -> RowKey {
+        let Self { priority, joined, number } = self;
+        [&[u8::MAX - priority][..], &joined.to_be_bytes(), &number.to_be_bytes()].concat().into()
+    }
+
+    pub(super) fn of(row: &Row) -> Result<Self, Stop> {
+        let (first, rest) = row.key.split_first().ok_or_else(|| misplaced(row))?;
+        let (joined, number) = numbers(rest).ok_or_else(|| misplaced(row))?;
+        Ok(Self { priority: u8::MAX - *first, joined, number })
+    }
+
+    /// The first key after this place.
+    pub(super) fn after(self) -> RowKey {
+        let mut key = self.key().to_vec();
+        key.push(0);
+        key.into()
+    }
+}
+
+/// The key of an item that waits for a time.
+pub(super) fn due_key(at: Millis, number: u64) -> RowKey {
+    [at.0.to_be_bytes(), number.to_be_bytes()].concat().into()
+}
+
+/// The time that an item waits for, and its number.
+pub(super) fn due(row: &Row) -> Result<(Millis, u64), Stop> {
+    let (at, number) = numbers(&row.key).ok_or_else(|| misplaced(row))?;
+    Ok((Millis(at.cast_signed()), number))
+}
+
+pub(super) fn number_key(number: u64) -> RowKey {
+    Bytes::copy_from_slice(&number.to_be_bytes())
+}
+
+fn numbers(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (first, second) = bytes.split_at_checked(8)?;
+    Some((u64::from_be_bytes(first.try_into().ok()?), u64::from_be_bytes(second.try_into().ok()?)))
+}
+
+fn misplaced(row: &Row) -> Stop {
+    Stop::Malformed(format!("a row of the lane {} has the key {}", row.lane, row.key.escape_ascii()))
+}
+
+/// Where the row of a running item lies.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    pub(super) lane: &'static str,
+    pub(super) key: RowKey,
+}
+
+impl Spot {
+    pub(super) fn range(&self) -> Range {
+        Range::at(self.lane, self.key.clone())
+    }
+
+    pub(super) fn items(&self) -> Items {
+        Items { of: None, lane: self.lane.to_owned(), row: Some(self.key.to_vec()) }
+    }
+}
