@@ -1,7 +1,7 @@
 //! Items handled one by one, each until it succeeds: jobs, mails, webhooks.
 //!
 //! ```
-//! use drystone::{Item, Primitives, primitive, testing::World};
+//! use drystone::{Item, Primitives, d, primitive, testing::World};
 //!
 //! /// Mails that go out.
 //! #[derive(Default, serde::Serialize, serde::Deserialize)]
@@ -32,7 +32,7 @@
 //! for to in ["anna", "bob", "carl"] {
 //!     emails.enqueue(to.into()).await.unwrap();
 //! }
-//! emails.drain().await.unwrap();
+//! world.advance(d!("1s")).await;
 //! assert_eq!(emails.state().await.unwrap().unwrap().sent, ["anna", "carl", "bob"]);
 //! assert_eq!(emails.stats().await.unwrap().done, 3);
 //! # });
