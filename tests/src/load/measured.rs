@@ -15,6 +15,11 @@ impl Measured {
         Self { ascending: latencies, elapsed }
     }
 
+    /// The same calls, with another end.
+    pub(super) fn over(self, elapsed: Duration) -> Self {
+        Self { elapsed, ..self }
+    }
+
     /// Calls per second.
     pub(super) fn rate(&self) -> f64 {
         self.ascending.len() as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)

@@ -17,6 +17,7 @@ mod measured;
 mod neighbours;
 mod plan;
 mod processor;
+mod queues;
 mod report;
 mod rounds;
 mod sleepers;
@@ -68,6 +69,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     }
     if plan.wants("typed") {
         typed::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("queues") {
+        queues::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;

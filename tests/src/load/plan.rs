@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use super::typed::Calls;
 
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|typed|alarms|sleepers] [--compile]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|alarms|sleepers] [--compile]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
   --only     one part alone
@@ -42,6 +42,8 @@ pub(super) struct Plan {
     /// The alarms are spread evenly over this.
     pub(super) alarms_over: Duration,
     pub(super) sleepers: u32,
+    /// How many items are in a deep queue.
+    pub(super) depth: u64,
 }
 
 impl Plan {
@@ -57,6 +59,7 @@ impl Plan {
             alarms: 100_000,
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
+            depth: 1_000_000,
         }
     }
 
@@ -70,6 +73,7 @@ impl Plan {
             alarms: 20_000,
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,
+            depth: 100_000,
             ..self
         }
     }
@@ -104,8 +108,8 @@ fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
 
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "typed" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
-        _ => bail!("`--only` takes writes, typed, alarms or sleepers\n{USAGE}"),
+        Some("writes" | "typed" | "queues" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
+        _ => bail!("`--only` takes writes, typed, queues, alarms or sleepers\n{USAGE}"),
     }
 }
 

@@ -1,0 +1,205 @@
+//! Queues: items enqueued and processed, against the bare writer; and the same on top of a million others.
+//!
+//! An item is two commits of its queue, of which many items share each: the one that enqueues it, and the one that takes it
+//! away. The bare writer beside it updates one row per call.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use drystone::{Item, Never, Primitives, Runtime, d, primitive};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use super::{
+    adder::Adder,
+    bare::Bare,
+    births::{self, Births},
+    callers::{Callers, Writer},
+    file,
+    goal::{Bound, Goal},
+    measured::Measured,
+    plan::Plan,
+    report::Report,
+    rounds::Rounds,
+    subject::Subject,
+};
+
+const ROWS: u32 = 1_000;
+const PRODUCERS: u64 = 64;
+const ITEM_BYTES: usize = 200;
+/// As many as one call may bring.
+const MANY: u64 = 500;
+/// Items are enqueued and processed so often in a second, as a part of the bare writer's calls.
+const DONE_MIN: f64 = 0.2;
+/// On top of the others it is at least this part of what it is on top of none.
+const DEEP_MIN: f64 = 0.5;
+const CLOSE_MAX: Duration = d!("10s");
+
+/// Jobs that do nothing.
+#[derive(Default, Serialize, Deserialize)]
+struct Jobs;
+
+#[primitive(queue, concurrency = 100, max_depth = 2000000)]
+impl Jobs {
+    #[process]
+    async fn run(&self, item: Item<String>) -> Result<(), Never> {
+        debug_assert_eq!(item.value.len(), ITEM_BYTES);
+        Ok(())
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    jobs: Jobs,
+}
+
+/// One queue and a hundred of them, then a deep one.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let bare = bare(directory).await?;
+    for (queues, goal) in [(1, "queue_done_1"), (100, "queue_done_100")] {
+        let path = directory.join(format!("queues-{queues}.db"));
+        let runtime = Runtime::sqlite(&path).start::<App>().await?;
+        let ours = Subject::new(Queues::new(runtime.client(), queues), &path)?;
+        let callers = Callers { callers: PRODUCERS, rows: u64::from(ROWS), span: plan.span };
+        let round = async || {
+            let bare = bare.round(callers).await?;
+            let enqueued = ours.writer.paused(true).await.map(|()| Callers { rows: u64::from(queues), ..callers })?;
+            let enqueued = ours.round(enqueued).await?;
+            ours.writer.paused(false).await?;
+            ours.writer.drain().await?;
+            Ok([bare, enqueued, ours.writer.run(Callers { rows: u64::from(queues), ..callers }).await?])
+        };
+        let rounds = Rounds::measure(plan.rounds, round).await?;
+        let named = |what: &str| format!("{queues} queue{}: {what}", if queues == 1 { "" } else { "s" });
+        report.line(rounds.line(0, named("bare writer")));
+        report.line(rounds.compared(1, 0, named("enqueue"), Measured::rate));
+        report.line(rounds.compared(2, 0, named("enqueue and process"), Measured::rate));
+        let value = rounds.ratio(2, 0, Measured::rate);
+        report.goal(Goal { name: goal, bound: Bound::AtLeast(DONE_MIN), value });
+        runtime.shutdown(CLOSE_MAX).await?;
+    }
+    deep(plan, directory, report).await
+}
+
+async fn bare(directory: &Path) -> Result<Subject<Bare>> {
+    let (path, definition) = (directory.join("queues-bare.db"), Adder::definition());
+    let births = Births { definition: &definition, count: ROWS, state: Adder::state(), alarm: &|_| None };
+    file::make(&path, &births).await?;
+    Subject::new(Bare::start(&path, Adder::state())?, &path)
+}
+
+/// The same queue with none before and with very many: an operation costs the same (Q5).
+async fn deep(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let (flat, high) =
+        (Deep::make(directory, "flat.db", 0).await?, Deep::make(directory, "deep.db", plan.depth).await?);
+    let callers = Callers { callers: PRODUCERS, rows: 1, span: plan.span };
+    let round = async || Ok([flat.ours.round(callers).await?, high.ours.round(callers).await?]);
+    let rounds = Rounds::measure(plan.rounds, round).await?;
+    report.line(rounds.line(0, "enqueue on top of none".into()));
+    report.line(rounds.compared(1, 0, format!("enqueue on top of {}", plan.depth), Measured::rate));
+    let value = rounds.ratio(1, 0, Measured::rate);
+    report.goal(Goal { name: "queue_deep_enqueue", bound: Bound::AtLeast(DEEP_MIN), value });
+    let rounds = Rounds::measure(1, async || Ok([flat.process().await?, high.process().await?])).await?;
+    report.line(rounds.line(0, "process on top of few".into()));
+    report.line(rounds.compared(1, 0, format!("process on top of {}", plan.depth), Measured::rate));
+    let value = rounds.ratio(1, 0, Measured::rate);
+    report.goal(Goal { name: "queue_deep_process", bound: Bound::AtLeast(DEEP_MIN), value });
+    flat.runtime.shutdown(CLOSE_MAX).await?;
+    Ok(high.runtime.shutdown(CLOSE_MAX).await?)
+}
+
+/// A paused queue with items in it.
+struct Deep {
+    runtime: Runtime<App>,
+    ours: Subject<Queues>,
+}
+
+impl Deep {
+    async fn make(directory: &Path, name: &str, depth: u64) -> Result<Self> {
+        let path = directory.join(name);
+        let runtime = Runtime::sqlite(&path).start::<App>().await?;
+        let ours = Subject::new(Queues::new(runtime.client(), 1), &path)?;
+        ours.writer.paused(true).await?;
+        for _ in 0..depth / MANY {
+            let items = (0..MANY).map(|_| ours.writer.item.clone());
+            ours.writer.client.jobs(&ours.writer.keys[0]).enqueue_many(items).await?;
+        }
+        Ok(Self { runtime, ours })
+    }
+
+    /// Lets it run for a while: how many items that were.
+    async fn process(&self) -> Result<Measured> {
+        let queue = self.ours.writer.client.jobs(&self.ours.writer.keys[0]);
+        let before = queue.stats().await?.done;
+        let start = Instant::now();
+        queue.resume().await?;
+        tokio::time::sleep(d!("2s")).await;
+        queue.pause().await?;
+        let elapsed = start.elapsed();
+        let stats = queue.stats().await?;
+        ensure!(stats.waiting > 0, "too few items were enqueued to be processed for so long");
+        Ok(Measured::new(vec![Duration::ZERO; (stats.done - before) as usize], elapsed))
+    }
+}
+
+type Client = <App as Primitives>::Client;
+
+/// The queues of an app, as something that takes items.
+struct Queues {
+    client: Client,
+    keys: Vec<Bytes>,
+    item: String,
+}
+
+impl Writer for Queues {
+    async fn write(&self, row: usize) -> Result<()> {
+        self.client.jobs(&self.keys[row]).enqueue(self.item.clone()).await?;
+        Ok(())
+    }
+}
+
+impl Queues {
+    fn new(client: Client, count: u32) -> Self {
+        Self { client, keys: (0..count).map(births::key).collect(), item: "i".repeat(ITEM_BYTES) }
+    }
+
+    /// Items for a while, and how long it takes until all of them are processed.
+    async fn run(self: &Arc<Self>, callers: Callers) -> Result<Measured> {
+        let start = Instant::now();
+        let enqueued = callers.drive(self).await?;
+        self.drain().await?;
+        Ok(enqueued.over(start.elapsed()))
+    }
+
+    async fn drain(self: &Arc<Self>) -> Result<()> {
+        self.each(|queue| async move { Ok(queue.drain().deadline(d!("5m")).await?) }).await
+    }
+
+    async fn paused(self: &Arc<Self>, paused: bool) -> Result<()> {
+        self.each(move |queue| async move {
+            if paused {
+                queue.pause().await?
+            } else {
+                queue.resume().await?
+            };
+            Ok(())
+        })
+        .await
+    }
+
+    async fn each<F>(self: &Arc<Self>, ask: impl Fn(JobsHandle) -> F) -> Result<()>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let mut asked = JoinSet::new();
+        for key in &self.keys {
+            asked.spawn(ask(self.client.jobs(key)));
+        }
+        asked.join_all().await.into_iter().collect()
+    }
+}
