@@ -20,8 +20,14 @@ use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for};
 pub struct Context {
     cx: Cx,
     is_shared: bool,
-    run_count: u64,
+    past: Option<Past>,
     outbox: Outbox,
+}
+
+/// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
+pub(crate) struct Past {
+    pub(crate) head: Bytes,
+    pub(crate) run_count: fn(&[u8]) -> u64,
 }
 
 /// Where code puts what it says until its commit.
@@ -39,8 +45,8 @@ pub(crate) struct Said {
 }
 
 impl Context {
-    pub(crate) fn new(cx: Cx, is_shared: bool, run_count: u64) -> Self {
-        Self { cx, is_shared, run_count, outbox: Outbox::default() }
+    pub(crate) fn new(cx: Cx, is_shared: bool, past: Option<Past>) -> Self {
+        Self { cx, is_shared, past, outbox: Outbox::default() }
     }
 
     /// The entity's key.
@@ -83,7 +89,7 @@ impl Context {
 
     /// How often the hook of this kind has succeeded before.
     pub fn run_count(&self) -> u64 {
-        self.run_count
+        self.past.as_ref().map_or(0, |past| (past.run_count)(&past.head))
     }
 
     /// A number that grows with every owner and commit of the entity: whoever acts outside can refuse a lower one.

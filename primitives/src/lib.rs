@@ -161,7 +161,9 @@ pub mod author {
             folded, hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
         },
         handler::COMMON_VERBS,
-        primitive::{Action, App, Code, Create, Given, HookCode, Making, Pure, Running, Runs, TakenBy, Thrown},
+        primitive::{
+            Action, App, Code, Create, Given, HookCode, HookRun, Making, Pure, Running, Runs, TakenBy, Thrown,
+        },
         registrar::Registrar,
         services::Same,
         stored::{Codec, decode, encode, stored, stored_error},

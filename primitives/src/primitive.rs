@@ -137,6 +137,19 @@ pub struct Given {
     pub body: Bytes,
     /// Items, in order.
     pub rows: Vec<Bytes>,
+    /// Which run of a hook it is; `None` for other code.
+    pub run: Option<HookRun>,
+}
+
+/// Which run of a hook.
+#[derive(Clone, Debug, Default)]
+pub struct HookRun {
+    /// Its [work id](crate::Context::work_id).
+    pub id: String,
+    /// Its number.
+    pub number: u64,
+    /// Which attempt of it, from 1.
+    pub attempt: u32,
 }
 
 /// Something that a hook takes: `Batch<T>` by `#[flush]`.

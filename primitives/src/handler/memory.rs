@@ -2,21 +2,46 @@
 //! can never be taken for what is stored.
 
 use bytes::Bytes;
-use drystone_runtime::Hot;
+use drystone_runtime::{Borrow, Hot, Work};
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
-use crate::{Primitive, stored::decode_part};
+use crate::{Primitive, kind::Piece, stored::decode_part};
+
+/// Work that was listed before: the same piece and attempt is the same work, and need not be written out again.
+#[derive(Default)]
+pub(super) struct Works(Vec<Work>);
+
+impl Works {
+    /// The work of these pieces. Kinds list what goes on in the order in which it began, so that what is known is met in
+    /// one walk.
+    pub(super) fn of(&mut self, pieces: impl Iterator<Item = Piece>, borrow: impl Fn(&Piece) -> Borrow) -> Vec<Work> {
+        let (known, mut from) = (std::mem::take(&mut self.0), 0);
+        let listed = pieces.map(|piece| {
+            let is_it = |work: &Work| work.attempt == piece.attempt && piece.is_named(work.id.as_str());
+            match known[from..].iter().position(is_it) {
+                Some(index) => {
+                    from += index + 1;
+                    known[from - 1].clone()
+                }
+                None => Work { borrow: borrow(&piece), ..piece.into_work() },
+            }
+        });
+        self.0 = listed.collect();
+        self.0.clone()
+    }
+}
 
 /// The memory of one entity; it may be gone before any turn (E13).
 pub(super) struct Memory<T, R> {
     head: Option<(Bytes, Head<R>)>,
     state: Option<(Bytes, T)>,
+    works: Works,
 }
 
 impl<T, R> Default for Memory<T, R> {
     fn default() -> Self {
-        Self { head: None, state: None }
+        Self { head: None, state: None, works: Works::default() }
     }
 }
 
@@ -35,6 +60,13 @@ impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
             self.head = Some((bytes.clone(), decode_part("head", bytes)?));
         }
         Ok(&self.head.as_ref().expect("it was just put there").1)
+    }
+
+    /// The head in `bytes`, and the work that was listed before.
+    pub(super) fn listing(&mut self, bytes: &Bytes) -> Result<(&Head<R>, &mut Works), String> {
+        self.head(bytes)?;
+        let head = &self.head.as_ref().expect("it was just put there").1;
+        Ok((head, &mut self.works))
     }
 
     pub(super) fn set_head(&mut self, bytes: Bytes, head: Head<R>) {

@@ -5,11 +5,17 @@ use std::{borrow::Cow, fmt, pin::Pin};
 use bytes::Bytes;
 use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Name, Outcome, Produced, Ticket, Work};
 
-use super::{Author, Record, head::Applying, memory::Memory};
+use super::{
+    Author, Record,
+    head::{Applying, Head},
+    memory::Memory,
+};
 use crate::{
-    Context, Env, Primitive, Runs, decode,
+    Context, Env, Primitive, Runs,
+    context::Past,
+    decode,
     kind::{Input, Items, Kind},
-    primitive::{Action, Create, Given, Thrown},
+    primitive::{Action, Create, Given, HookRun, Thrown},
 };
 
 /// Rows read at once for a hook.
@@ -135,8 +141,8 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
-        let run_count = entity.map_or(0, |entity| self.run_count(&mut memory, entity));
-        let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, run_count));
+        let past = entity.map(|entity| Past { head: entity.head.clone(), run_count: run_count::<T> });
+        let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
         let task = task_of(work);
         let lent = match (&task, entity) {
             (Task::Make, _) | (_, None) => Ok(None),
@@ -147,10 +153,11 @@ where
             Err(reason) => Box::pin(std::future::ready(Outcome::Refused(reason))),
         }
     }
+}
 
-    fn run_count(&self, memory: &mut Memory<T, Record<T>>, entity: &Entity) -> u64 {
-        memory.head(&entity.head).map_or(0, |head| self.kind.run_count(&head.record))
-    }
+/// How often the hook has succeeded, as the head of an entity tells it.
+fn run_count<T: Primitive>(head: &[u8]) -> u64 {
+    decode::<Head<Record<T>>>(head).map_or(0, |head| T::kind().run_count(&head.record))
 }
 
 fn task_of(work: &Work) -> Task {
@@ -227,7 +234,9 @@ const UNHEARD: &str = "code with `&self` commits nothing, so what it says would 
 /// A state that nobody handed in: by the `#[create]` that was called, by `#[init]`, or the default.
 async fn make<T: Runs<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Thrown> {
     match (Piecework::parse(work.id.as_str()), T::CODE.init) {
-        (Piecework::Create(name), _) => T::make(name, Given { body: work.input.clone(), rows: Vec::new() }, env).await,
+        (Piecework::Create(name), _) => {
+            T::make(name, Given { body: work.input.clone(), ..Given::default() }, env).await
+        }
         (_, Some(_)) => T::make("#init", Given::default(), env).await,
         (_, None) => T::initial().ok_or(Thrown::Unknown),
     }
@@ -235,16 +244,17 @@ async fn make<T: Runs<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Th
 
 /// What the code is given: an action its parameters, a hook what its kind tells it and its items.
 async fn given<D, A>(work: &Work, env: &Env<D, A>) -> Result<Given, String> {
-    if !matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..)) {
-        return Ok(Given { body: work.input.clone(), rows: Vec::new() });
-    }
+    let Piecework::Hook(_, number) = Piecework::parse(work.id.as_str()) else {
+        return Ok(Given { body: work.input.clone(), ..Given::default() });
+    };
     let input: Input = decode(&work.input)?;
     let body = input.told.map_or_else(Bytes::new, |told| Bytes::copy_from_slice(told.get().as_bytes()));
     let rows = match input.items {
         Some(items) => read_items(&items, env.context()).await.map_err(|error| error.to_string())?,
         None => Vec::new(),
     };
-    Ok(Given { body, rows })
+    let run = Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
+    Ok(Given { body, rows, run })
 }
 
 async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crate::Error> {

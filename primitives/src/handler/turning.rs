@@ -8,7 +8,7 @@ use drystone_runtime::{
 use super::{
     Author, Record,
     head::{Applying, Ending, Head},
-    memory::Memory,
+    memory::{Memory, Works},
     running::{self, Asker, Piecework},
 };
 use crate::{
@@ -249,7 +249,7 @@ where
         Ok(())
     }
 
-    pub(super) fn listed(&self, head: &Head<Record<T>>, entity: &Entity, now: Millis) -> Vec<Work> {
+    pub(super) fn listed(&self, head: &Head<Record<T>>, works: &mut Works, entity: &Entity, now: Millis) -> Vec<Work> {
         if let Some(ending) = &head.ending {
             let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
@@ -258,9 +258,8 @@ where
         let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
         // What has ended and is to be applied is still the kind's to list: it hears of the end when that is done.
         let is_ended = |piece: &Piece| head.applying.iter().any(|applying| applying.number == piece.number);
-        let running = pieces
-            .filter(|piece| is_written(piece) && !is_ended(piece))
-            .map(|piece| Work { borrow: hook_borrow::<T>(piece.hook), ..piece.into_work() });
+        let pieces = pieces.filter(|piece| is_written(piece) && !is_ended(piece));
+        let running = works.of(pieces, |piece| hook_borrow::<T>(piece.hook));
         head.applying.iter().map(running::apply).chain(running).collect()
     }
 

@@ -13,7 +13,7 @@ use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn
 use crate::{
     author::Given,
     decode, encode,
-    primitive::{Code, HookCode},
+    primitive::{Code, HookCode, HookRun},
 };
 
 /// The entity, and what has been seen of it.
@@ -214,7 +214,9 @@ impl<K: Kind> World<K> {
         let only = piece.items.as_ref().and_then(|items| items.row.as_ref());
         let is_given = |key: &Bytes| only.is_none_or(|only| key == only);
         let rows = rows.iter().filter(|(key, _)| is_given(key)).map(|(_, row)| row.clone());
-        Given { body: piece.told.clone(), rows: rows.collect() }
+        let id = format!("thing-7-{}", piece.name());
+        let run = Some(HookRun { id, number: piece.number, attempt: piece.attempt });
+        Given { body: piece.told.clone(), rows: rows.collect(), run }
     }
 
     /// All rows of the entity itself.

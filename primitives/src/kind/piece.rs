@@ -49,6 +49,12 @@ impl Piece {
         format!("{}/{}", self.hook, self.number)
     }
 
+    /// Whether this is its name.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let number = name.strip_prefix(self.hook).and_then(|rest| rest.strip_prefix('/'));
+        number.is_some_and(|number| number.parse() == Ok(self.number))
+    }
+
     pub(crate) fn into_work(self) -> Work {
         let told = String::from_utf8(self.told.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
         let input = Input { told, items: self.items.clone() };

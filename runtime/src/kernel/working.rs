@@ -1,6 +1,7 @@
 //! Work: started after its commit is durable, dropped when no longer listed, ended once.
 
 use std::{
+    collections::BTreeSet,
     pin::Pin,
     sync::{
         Arc,
@@ -146,11 +147,7 @@ impl Body {
 
     /// Starts what is listed and not running, drops what runs and is not listed.
     pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
-        let listed = &self.listed;
-        self.running.retain(|running| {
-            !matches!(running.origin, Origin::Listed)
-                || listed.iter().any(|work| work.id == running.work.id && work.attempt == running.work.attempt)
-        });
+        self.drop_unlisted();
         if self.listed.is_empty() || !self.may_start_work(at) {
             return;
         }
@@ -159,11 +156,25 @@ impl Body {
             return;
         };
         let definition = definition.clone();
-        for work in self.listed.clone() {
-            if !self.is_under_way(&work) && self.may_borrow(&work) && self.is_named(&work, at) {
+        for work in self.to_start() {
+            if self.may_borrow(&work) && self.is_named(&work, at) {
                 self.start(work, Origin::Listed, &definition, at, out);
             }
         }
+    }
+
+    fn drop_unlisted(&mut self) {
+        // Sets: an entity may list a thousand pieces, and is tended after every batch.
+        let listed: BTreeSet<_> = self.listed.iter().map(|work| (&work.id, work.attempt)).collect();
+        let is_listed = |work: &Work| listed.contains(&(&work.id, work.attempt));
+        self.running.retain(|running| !matches!(running.origin, Origin::Listed) || is_listed(&running.work));
+    }
+
+    /// What is listed, does not run, and has not ended.
+    fn to_start(&self) -> Vec<Work> {
+        let under_way: BTreeSet<_> = self.under_way().map(|work| (&work.id, work.attempt)).collect();
+        let is_new = |work: &&Work| !under_way.contains(&(&work.id, work.attempt));
+        self.listed.iter().filter(is_new).cloned().collect()
     }
 
     fn may_start_work(&self, at: &Shared) -> bool {
@@ -177,14 +188,21 @@ impl Body {
 
     /// Running, or ended and its end not settled yet: (work, attempt) ends once.
     pub(crate) fn is_under_way(&self, work: &Work) -> bool {
-        let same = |other: &Work| other.id == work.id && other.attempt == work.attempt;
-        let ended =
-            |source: &Source| matches!(source, Source::End(End { work, origin: Origin::Listed, .. }) if same(work));
-        self.running.iter().any(|running| matches!(running.origin, Origin::Listed) && same(&running.work))
-            || self.ends.iter().any(|end| matches!(end.origin, Origin::Listed) && same(&end.work))
-            || self.later.iter().any(|(_, source)| ended(source))
-            || self.chain.links.iter().any(|link| ended(&link.source))
-            || self.flying.iter().flat_map(|(flying, _)| &flying.links).any(|link| ended(&link.source))
+        self.under_way().any(|other| other.id == work.id && other.attempt == work.attempt)
+    }
+
+    fn under_way(&self) -> impl Iterator<Item = &Work> {
+        let running = self.running.iter().map(|running| (&running.origin, &running.work));
+        let ends = self.ends.iter().map(|end| (&end.origin, &end.work));
+        let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
+        let links = self.chain.links.iter().chain(flying).map(|link| &link.source);
+        let sources = self.later.iter().map(|(_, source)| source).chain(links);
+        let ended = sources.filter_map(|source| match source {
+            Source::End(End { work, origin, .. }) => Some((origin, work)),
+            _ => None,
+        });
+        let all = running.chain(ends).chain(ended);
+        all.filter(|(origin, _)| matches!(origin, Origin::Listed)).map(|(_, work)| work)
     }
 
     /// The struct goes to listed work and to calls by turns, so that neither starves the other (E3).

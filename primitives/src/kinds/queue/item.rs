@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Failure, Stored, Timestamp,
-    author::{Given, TakenBy},
+    author::{Given, HookRun, TakenBy},
     decode,
     kinds::past::{PastError, remember},
     stored::decode_part,
@@ -73,17 +73,9 @@ fn is_none_yet(failed: &u32) -> bool {
     *failed == 0
 }
 
-/// What an execution is told of its item.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
-    pub(super) id: String,
-    pub(super) number: u64,
-    pub(super) attempt: u32,
-}
-
 impl<T: Stored> TakenBy<process> for Item<T> {
     fn take(given: Given) -> Result<Self, String> {
-        let Told { id, number, attempt } = decode(&given.body)?;
+        let HookRun { id, number, attempt } = given.run.unwrap_or_default();
         let [row] = given.rows.as_slice() else {
             return Err(format!("an item is one row, and there are {}", given.rows.len()));
         };

@@ -69,17 +69,14 @@ mod tests;
 mod turns;
 mod verbs;
 
-use self::{item::Told, moving::item_id, record::Running};
+use self::record::Running;
 pub use self::{
     item::{Item, process},
     options::Options,
     record::{Record, Stats},
     verbs::{Enqueue, Enqueued, EnqueuedMany, Full, Peeked, Verbs},
 };
-use crate::{
-    encode,
-    kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
-};
+use crate::kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn};
 
 impl Kind for Options {
     const NAME: &'static str = "queue";
@@ -110,7 +107,7 @@ impl Kind for Options {
     }
 
     fn done(&self, turn: &mut Turn<'_, Record>, piece: &Done, ended: Ended) -> Result<(), Stop> {
-        let is_it = |running: &Running| (running.number, running.attempt) == (piece.number, piece.attempt);
+        let is_it = |running: &Running| (running.number(), running.attempt()) == (piece.number, piece.attempt);
         let Some(index) = turn.record.running.iter().position(is_it) else { return Ok(()) };
         match ended {
             Ended::Ok => moving::succeeded(turn, index),
@@ -126,7 +123,7 @@ impl Kind for Options {
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let running = shown.record.running_now(self.concurrency, shown.now);
-        running.map(|running| self.piece(shown, running)).collect()
+        running.map(|running| self.piece(running)).collect()
     }
 
     fn run_count(&self, record: &Record) -> u64 {
@@ -150,11 +147,9 @@ impl Kind for Options {
 }
 
 impl Options {
-    fn piece(&self, shown: &Shown<'_, Record>, running: &Running) -> Piece {
-        let &Running { number, attempt, .. } = running;
-        let told = Told { id: item_id(shown.definition, shown.id, number), number, attempt };
-        let told = encode(&told).expect("texts and numbers can be written");
+    fn piece(&self, running: &Running) -> Piece {
+        let (number, attempt) = (running.number(), running.attempt());
         let (timeout, silence) = (self.attempts.time_limit(), self.silence());
-        Piece { attempt, told, items: Some(running.spot().items()), timeout, silence, ..Piece::new("process", number) }
+        Piece { attempt, items: Some(running.spot().items()), timeout, silence, ..Piece::new("process", number) }
     }
 }

@@ -36,7 +36,7 @@ impl Options {
             // No row is left that a key could meet.
             record.line.clear();
         }
-        let held_up = record.running.iter().filter_map(|running| running.not_before).filter(|at| *at > now).min();
+        let held_up = record.running.iter().filter_map(Running::not_before).filter(|at| *at > now).min();
         // Those that are due and find no place are begun by the end of one that runs.
         let retry = record.retrying.at.filter(|at| *at > now && !record.paused);
         let times = [record.delayed.at, retry, held_up, record.fade_at, is_more.then_some(now)];
@@ -89,7 +89,7 @@ impl Options {
     /// An execution failed: it is tried again later, or given up.
     pub(super) fn failed(&self, turn: &mut Turn<'_, Record>, index: usize, error: &Failure) -> Result<(), Stop> {
         let running = turn.record.running[index];
-        let Running { number, attempt, .. } = running;
+        let (number, attempt) = (running.number(), running.attempt());
         let Some(pause) = self.attempts.pause_after(attempt, number) else { return died(turn, index, error) };
         let mut kept = row_of(turn, &running)?;
         // Later than now, however short the pause: this turn cannot read what it writes.
@@ -100,8 +100,8 @@ impl Options {
         take_away(turn, &running);
         if self.strict_order && !Bug::QueueOrderForgotten.planted() {
             turn.put(AGAIN, number_key(number), row);
-            turn.record.running[index] =
-                Running { number, attempt: attempt + 1, place: None, not_before: Some(at.into()) };
+            let not_before = Some(at.into());
+            turn.record.running[index] = Running::Again { number, attempt: attempt + 1, not_before };
         } else {
             turn.put(RETRY, due_key(at, number), row);
             turn.record.running.remove(index);
@@ -163,7 +163,7 @@ fn begin_again(turn: &mut Turn<'_, Record>, row: &Row) -> Result<(), Stop> {
     let attempt = kept.failed + u32::from(!Bug::AttemptsForgotten.planted());
     turn.remove(RETRY, row.key.clone());
     turn.put(AGAIN, number_key(number), row.body.clone());
-    turn.record.running.push(Running { number, attempt, place: None, not_before: None });
+    turn.record.running.push(Running::Again { number, attempt, not_before: None });
     Ok(())
 }
 
@@ -178,8 +178,7 @@ fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
         class.beyond = class.beyond.saturating_sub(class.ahead.len() as u64);
     }
     let Some(place) = turn.record.next_class().and_then(|class| class.begin()) else { return Ok(false) };
-    let number = place.number;
-    turn.record.running.push(Running { number, attempt: 1, place: Some(place), not_before: None });
+    turn.record.running.push(Running::First(place));
     Ok(true)
 }
 
@@ -197,17 +196,17 @@ pub(super) fn succeeded(turn: &mut Turn<'_, Record>, index: usize) {
 pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) -> Result<(), Stop> {
     let running = turn.record.running[index];
     let mut kept = row_of(turn, &running)?;
-    kept.fail(running.attempt, error, turn.now.into());
+    kept.fail(running.attempt(), error, turn.now.into());
     remember(&mut turn.record.errors, error, turn.now.into());
     turn.record.running.remove(index);
     turn.record.dead += 1;
     take_away(turn, &running);
-    let number = running.number;
+    let number = running.number();
     if !Bug::ItemBuried.planted() {
         bury(turn, &running, kept, error);
     }
     is_over(turn);
-    turn.emit("queue.dead", &json!({ "number": number, "attempts": running.attempt, "error": error }));
+    turn.emit("queue.dead", &json!({ "number": number, "attempts": running.attempt(), "error": error }));
     Ok(())
 }
 
@@ -223,15 +222,15 @@ fn bury(turn: &mut Turn<'_, Record>, running: &Running, kept: Kept, error: &Fail
     }
     let (Some(definition), Some(own)) = (turn.definition(), turn.id()) else { return };
     let Kept { priority, id, errors, item, .. } = kept;
-    let id = id.unwrap_or_else(|| item_id(definition, own, running.number));
-    let item = Dead { id, number: running.number, priority, errors, item };
-    if let Some(message) = dead::message(turn, ("queue", "item"), (running.attempt, error), item) {
+    let id = id.unwrap_or_else(|| item_id(definition, own, running.number()));
+    let item = Dead { id, number: running.number(), priority, errors, item };
+    if let Some(message) = dead::message(turn, ("queue", "item"), (running.attempt(), error), item) {
         turn.send(message);
     }
 }
 
-/// The name by which the outside knows an item.
-pub(super) fn item_id(definition: &str, own: Version, number: u64) -> String {
+/// The name by which the outside knows an item: the work id of its execution.
+fn item_id(definition: &str, own: Version, number: u64) -> String {
     format!("{definition}-{:x}-process/{number}", own.0)
 }
 
@@ -245,7 +244,7 @@ fn is_over(turn: &mut Turn<'_, Record>) {
 fn row_of(turn: &Turn<'_, Record>, running: &Running) -> Result<Kept, Stop> {
     let spot = running.spot();
     let row = turn.rows(spot.range())?.first().filter(|row| row.key == spot.key);
-    let row = row.ok_or_else(|| Stop::Malformed(format!("the row of item {} is not there", running.number)))?;
+    let row = row.ok_or_else(|| Stop::Malformed(format!("the row of item {} is not there", running.number())))?;
     decode(&row.body).map_err(Stop::Malformed)
 }
 

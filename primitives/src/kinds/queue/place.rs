@@ -26,14 +26,25 @@ pub(super) const FADES: &str = "fades";
 
 /// The place of an item in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u8, u64, u64)", into = "(u8, u64, u64)")]
 pub(super) struct Place {
-    #[serde(rename = "p")]
     pub(super) priority: u8,
     /// How many had joined the line when it did.
-    #[serde(rename = "j")]
     pub(super) joined: u64,
-    #[serde(rename = "n")]
     pub(super) number: u64,
+}
+
+/// Written as an array: the record has many of them, and is written with every turn.
+impl From<(u8, u64, u64)> for Place {
+    fn from((priority, joined, number): (u8, u64, u64)) -> Self {
+        Self { priority, joined, number }
+    }
+}
+
+impl From<Place> for (u8, u64, u64) {
+    fn from(Place { priority, joined, number }: Place) -> Self {
+        (priority, joined, number)
+    }
 }
 
 impl Place {

@@ -6,7 +6,7 @@ use super::{
     model::{Model, PLANS, Plan, Thing},
     *,
 };
-use crate::{author::TakenBy, decode, kind::harness::World};
+use crate::{author::TakenBy, decode, encode, kind::harness::World};
 
 #[derive(Clone, Copy, Debug)]
 enum Op {

@@ -119,29 +119,54 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
 
 /// An item that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Running {
-    pub(super) number: u64,
-    /// Which execution of it.
-    pub(super) attempt: u32,
-    /// Its place in the line; `None` if it has failed before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) place: Option<Place>,
-    /// Not before this time: it holds up those behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) not_before: Option<Timestamp>,
+#[serde(untagged)]
+pub(super) enum Running {
+    /// For the first time, where it lies in the line.
+    First(Place),
+    /// Once more.
+    Again {
+        number: u64,
+        /// Which execution of it.
+        attempt: u32,
+        /// Not before this time: it holds up those behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
+    },
 }
 
 impl Running {
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Self::First(place) => place.number,
+            Self::Again { number, .. } => *number,
+        }
+    }
+
+    /// Which execution it is, from 1.
+    pub(super) fn attempt(&self) -> u32 {
+        match self {
+            Self::First(_) => 1,
+            Self::Again { attempt, .. } => *attempt,
+        }
+    }
+
+    pub(super) fn not_before(&self) -> Option<Timestamp> {
+        match self {
+            Self::First(_) => None,
+            Self::Again { not_before, .. } => *not_before,
+        }
+    }
+
     /// Where its row lies.
     pub(super) fn spot(&self) -> Spot {
-        match self.place {
-            Some(place) => Spot { lane: LINE, key: place.key() },
-            None => Spot { lane: AGAIN, key: number_key(self.number) },
+        match self {
+            Self::First(place) => Spot { lane: LINE, key: place.key() },
+            Self::Again { number, .. } => Spot { lane: AGAIN, key: number_key(*number) },
         }
     }
 
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        self.not_before.is_none_or(|at| at <= now)
+        self.not_before().is_none_or(|at| at <= now)
     }
 }
 

@@ -3,7 +3,7 @@
 use drystone_runtime::Millis;
 
 use super::*;
-use crate::{author::TakenBy, d, decode, kind::harness::World};
+use crate::{author::TakenBy, d, decode, encode, kind::harness::World};
 
 const SECOND: u64 = 1_000;
 
