@@ -154,8 +154,8 @@ pub struct HookRun {
 
 /// Something that a hook takes: `Batch<T>` by `#[flush]`.
 #[diagnostic::on_unimplemented(
-    message = "`#[{H}]` does not take `{Self}`",
-    label = "not what `#[{H}]` takes",
+    message = "this hook does not take `{Self}`",
+    label = "not what the hook takes",
     note = "see the page of the kind for what its hook is given; services are taken by reference: `&T`"
 )]
 pub trait TakenBy<H>: Sized {

@@ -1,0 +1,77 @@
+//! Mails that go out one by one, each until it is sent: a queue.
+//!
+//! `enqueue` answers when the item is durable. Two are sent at once; the process dies in the middle of it, and the next one
+//! goes on with the same ids. What fails is tried again, and is a dead letter in the end.
+
+use drystone::{Item, Primitives, Runtime, Services, d, dead_letters::Filter, kinds::queue::Enqueue, primitive};
+use drystone_examples::{is_first_life, two_lives};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Email {
+    to: String,
+    text: String,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Emails;
+
+#[primitive(queue, concurrency = 2, max_attempts = 2, backoff = "50ms", max_depth = 10_000)]
+impl Emails {
+    #[process]
+    async fn send(&self, item: Item<Email>, smtp: &Smtp) -> Result<(), String> {
+        // The item's id is the same over retries and restarts: the mail server can tell a repeat.
+        smtp.send(&item.id, &item.value).await
+    }
+}
+
+struct Smtp;
+
+impl Smtp {
+    async fn send(&self, id: &str, email: &Email) -> Result<(), String> {
+        println!("  {id} to {}: {}", email.to, email.text);
+        if email.to == "carl" && is_first_life() {
+            println!("  ... and the process dies here");
+            std::process::abort();
+        }
+        if email.to == "nobody" { Err("550 no such user".into()) } else { Ok(()) }
+    }
+}
+
+#[derive(Services)]
+struct Deps {
+    smtp: Smtp,
+}
+
+#[derive(Primitives)]
+struct App {
+    emails: Emails,
+}
+
+fn main() -> anyhow::Result<()> {
+    two_lives(async |path| {
+        let runtime = Runtime::sqlite(path).services(Deps { smtp: Smtp }).start::<App>().await?;
+        let emails = runtime.client().emails("welcome");
+        if is_first_life() {
+            emails.pause().await?;
+            for to in ["anna", "nobody", "bob", "carl", "dora"] {
+                let text = format!("welcome, {to}");
+                // However often somebody clicks, one welcome a day.
+                let once = Enqueue::new().dedup(to, d!("24h"));
+                emails.enqueue_with(Email { to: to.into(), text: text.clone() }, &once).await?;
+                emails.enqueue_with(Email { to: to.into(), text }, &once).await?;
+            }
+            let urgent = Email { to: "ops".into(), text: "welcomes are going out".into() };
+            emails.enqueue_with(urgent, &Enqueue::new().priority(9)).await?;
+            println!("{} mails are waiting", emails.stats().await?.waiting);
+            emails.resume().await?;
+        }
+        emails.drain().await?;
+        let stats = emails.stats().await?;
+        println!("{} were sent, {} could not be", stats.done, stats.dead);
+        for letter in runtime.dead_letters().list(Filter::default()).await?.letters {
+            println!("dead letter {}: {} after {} attempts", letter.id, letter.reason, letter.attempts);
+        }
+        Ok(runtime.shutdown(d!("5s")).await?)
+    })
+}

@@ -1,0 +1,81 @@
+//! From one primitive to the next, exactly once at every hop: a buffer, a queue, an object.
+//!
+//! Clicks are collected, each of a batch becomes a job, and each job is charged to an account. A message is a part of its
+//! sender's commit and is taken in its receiver's: code may run again after a failure, but what it sent then was never sent.
+
+use drystone::{Batch, Client, Failure, Item, Never, Primitives, Runtime, d, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Click {
+    customer: String,
+    cents: u64,
+}
+
+/// Clicks, on their way to be billed.
+#[derive(Default, Serialize, Deserialize)]
+struct Clicks;
+
+#[primitive(buffer, max_items = 4, max_wait = "50ms")]
+impl Clicks {
+    #[flush]
+    async fn pass_on(&mut self, batch: Batch<Click>, billing: &Client<Billing>) -> Result<(), Never> {
+        billing.send(billing.get("all").enqueue_many(batch.items));
+        Ok(())
+    }
+}
+
+/// Jobs: a click each.
+#[derive(Default, Serialize, Deserialize)]
+struct Billing;
+
+#[primitive(queue, concurrency = 4, backoff = "10ms")]
+impl Billing {
+    #[process]
+    async fn bill(&self, job: Item<Click>, accounts: &Client<Account>) -> Result<(), Failure> {
+        let Click { customer, cents } = job.value;
+        accounts.send(accounts.get(customer).charge(cents));
+        if job.number % 3 == 0 && job.attempt == 1 {
+            return Err("the pricing service hung up".into()); // and nothing was charged
+        }
+        Ok(())
+    }
+}
+
+/// What a customer owes.
+#[derive(Default, Serialize, Deserialize)]
+struct Account {
+    cents: u64,
+}
+
+#[primitive(object)]
+impl Account {
+    async fn charge(&mut self, cents: u64) {
+        self.cents += cents;
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    clicks: Clicks,
+    billing: Billing,
+    account: Account,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let runtime = Runtime::sqlite(folder.path().join("app.db")).start::<App>().await?;
+    let client = runtime.client();
+    for number in 0..10 {
+        let customer = if number % 2 == 0 { "anna" } else { "bob" };
+        client.clicks("eu").add(Click { customer: customer.into(), cents: 10 }).await?;
+    }
+    client.clicks("eu").flush().await?;
+    client.billing("all").drain().await?;
+    for customer in ["anna", "bob"] {
+        let account = client.account(customer).state().await?.unwrap_or_default();
+        println!("{customer} owes {} cents", account.cents);
+    }
+    Ok(runtime.shutdown(d!("5s")).await?)
+}

@@ -1,0 +1,17 @@
+use drystone::{Item, Primitives, primitive};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Mails;
+#[primitive(queue, concurrency = 4)]
+impl Mails {
+    #[process]
+    async fn send(&mut self, item: Item<String>) -> Result<(), String> {
+        Err(item.value)
+    }
+}
+#[derive(Primitives)]
+struct App {
+    mails: Mails,
+}
+fn main() {}
