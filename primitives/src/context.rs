@@ -21,6 +21,7 @@ pub struct Context {
     cx: Cx,
     is_shared: bool,
     run_count: u64,
+    scheduled_for: Option<Timestamp>,
     outbox: Outbox,
 }
 
@@ -39,8 +40,8 @@ pub(crate) struct Said {
 }
 
 impl Context {
-    pub(crate) fn new(cx: Cx, is_shared: bool, run_count: u64) -> Self {
-        Self { cx, is_shared, run_count, outbox: Outbox::default() }
+    pub(crate) fn new(cx: Cx, is_shared: bool, run_count: u64, scheduled_for: Option<Timestamp>) -> Self {
+        Self { cx, is_shared, run_count, scheduled_for, outbox: Outbox::default() }
     }
 
     /// The entity's key.
@@ -61,6 +62,12 @@ impl Context {
     /// When this attempt started.
     pub fn now(&self) -> Timestamp {
         self.cx.now.into()
+    }
+
+    /// The time that a tick stands for: the point of its schedule, however late it runs and however often it is tried; for
+    /// one that was triggered, when that was. For any other code it is [`now`](Self::now).
+    pub fn scheduled_for(&self) -> Timestamp {
+        self.scheduled_for.unwrap_or_else(|| self.now())
     }
 
     /// Which attempt this is, from 1: one more than have failed. One that a crash cut short has not failed, and comes again

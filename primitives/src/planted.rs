@@ -33,6 +33,14 @@ pub enum Bug {
     FailuresKept,
     /// A value is applied again.
     AppliedTwice,
+    /// Of the times that are made up for, every other one is forgotten.
+    #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "of a feature that is off"))]
+    BackfillForgets,
+    /// The times after a retry are counted from it.
+    RetryShifts,
+    /// A tick that is to be skipped because it is late runs.
+    #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "of a feature that is off"))]
+    LateTickRuns,
 }
 
 #[cfg(feature = "planted")]
@@ -47,7 +55,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 13] = [
+        pub const ALL: [Self; 16] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -61,6 +69,9 @@ mod switch {
             Self::GridMoved,
             Self::FailuresKept,
             Self::AppliedTwice,
+            Self::BackfillForgets,
+            Self::RetryShifts,
+            Self::LateTickRuns,
         ];
 
         pub(crate) fn planted(self) -> bool {

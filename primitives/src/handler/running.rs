@@ -5,9 +5,9 @@ use std::{borrow::Cow, fmt, pin::Pin};
 use bytes::Bytes;
 use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Name, Outcome, Produced, Ticket, Work};
 
-use super::{Author, Record, head::Applying, memory::Memory};
+use super::{Author, Record, head::Applying, memory::Memory, turning::shown};
 use crate::{
-    Context, Env, Primitive, Runs, decode,
+    Context, Env, Primitive, Runs, Timestamp, decode,
     kind::{Input, Items, Kind},
     primitive::{Action, Create, Given, Thrown},
 };
@@ -136,7 +136,9 @@ where
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
         let run_count = entity.map_or(0, |entity| self.run_count(&mut memory, entity));
-        let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, run_count));
+        let scheduled_for = entity.and_then(|entity| self.scheduled_for(&mut memory, entity, work, &cx));
+        let context = Context::new(cx, self.is_shared, run_count, scheduled_for);
+        let env = Env::<D, A>::new(self.services.clone(), context);
         let task = task_of(work);
         let lent = match (&task, entity) {
             (Task::Make, _) | (_, None) => Ok(None),
@@ -150,6 +152,19 @@ where
 
     fn run_count(&self, memory: &mut Memory<T, Record<T>>, entity: &Entity) -> u64 {
         memory.head(&entity.head).map_or(0, |head| self.kind.run_count(&head.record))
+    }
+
+    /// What a hook of the kind's stands for.
+    fn scheduled_for(
+        &self,
+        memory: &mut Memory<T, Record<T>>,
+        entity: &Entity,
+        work: &Work,
+        cx: &Cx,
+    ) -> Option<Timestamp> {
+        let is_hook = matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..));
+        let head = memory.head(&entity.head).ok().filter(|_| is_hook)?;
+        self.kind.scheduled_for(&shown(&head.record, entity, cx.now))
     }
 }
 
