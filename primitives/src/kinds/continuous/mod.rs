@@ -114,7 +114,9 @@ impl Kind for Options {
 
     #[cfg(feature = "cron")]
     fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
-        self.admit(turn);
+        if let Some(due) = turn.alarm() {
+            self.admit(turn, due.into());
+        }
         Ok(())
     }
 
@@ -254,6 +256,11 @@ impl Options {
         }
         let next = self.moved(turn, due);
         turn.set_alarm(next.map(Into::into));
+        // It may be due already, and an alarm that rang does not ring again.
+        #[cfg(feature = "cron")]
+        if let Some(next) = next {
+            self.admit(turn, next);
+        }
     }
 
     /// Where the schedule counts from after a tick that was due then, and when the next is due by it.

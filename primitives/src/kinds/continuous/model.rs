@@ -106,7 +106,8 @@ impl Plan {
 
     /// The times by the clock on the wall after one point, up to and with another, by walking.
     fn times(self, after: i64, until: i64) -> Vec<i64> {
-        (after + 1..=until).filter(|time| time % self.interval == 0).collect()
+        let first = after - after.rem_euclid(self.interval) + self.interval;
+        (first..=until).step_by(self.interval as usize).collect()
     }
 
     /// When the next tick is, by a base.
@@ -129,8 +130,9 @@ struct Model {
     /// The execution in flight, since it became due: number, attempt.
     flying: Option<(u64, u32)>,
     due: i64,
-    /// Whether somebody has asked for the next tick, and the time that it stands for.
+    /// Whether somebody has asked for the next tick or the clock on the wall has admitted it; the time that it stands for.
     asked: bool,
+    admitted: bool,
     stands_for: i64,
     again: bool,
     number: u64,
@@ -210,12 +212,17 @@ impl Model {
     fn admit(&mut self, next: i64) -> bool {
         self.stands_for = next;
         let Some(missed) = self.plan.missed() else { return true };
+        if self.standing != Standing::Running {
+            self.admitted = true;
+            return true;
+        }
         let times = self.plan.times(self.base, self.now);
         if missed == "skip" && (times.len() > 1 || self.now - next > 60_000) {
             self.skipped += times.len() as u64;
             (self.base, self.next) = (self.now, Some(self.plan.next(self.now)));
             return false;
         }
+        self.admitted = true;
         match times.as_slice() {
             [] => {}
             [first, ..] if missed == "backfill" => (self.stands_for, self.base) = (*first, *first),
@@ -228,7 +235,8 @@ impl Model {
     }
 
     fn new_tick(&mut self) {
-        (self.number, self.attempt, self.asked) = (self.number + 1, 1, false);
+        (self.number, self.attempt) = (self.number + 1, 1);
+        (self.asked, self.admitted) = (false, false);
     }
 
     fn ok(&mut self) {
@@ -287,8 +295,8 @@ impl Model {
     }
 
     fn change(&mut self, plan: Plan) {
-        let before = std::mem::replace(&mut self.plan, plan);
-        if plan.missed().is_some() && before.missed().is_none() && self.attempt == 1 && !self.asked {
+        self.plan = plan;
+        if plan.missed().is_some() && self.attempt == 1 && !self.asked && !self.admitted {
             // The clock on the wall decides before a tick runs; nobody has for this one.
             self.next = self.flying.take().map(|_| self.due).or(self.next);
         }
@@ -313,6 +321,7 @@ fn begin(plan: Plan) -> (World<Options>, Model) {
         flying: None,
         due: 0,
         asked: false,
+        admitted: false,
         stands_for: 0,
         again: false,
         number: 1,

@@ -1,8 +1,8 @@
 //! By the clock on the wall: the options of `cron`, and what becomes of times that passed.
 //!
-//! With a cron schedule the alarm asks first: the turn that it rings decides which time the next tick stands for, and that is
-//! stored before the tick runs. So what was missed is judged once, by the time at which it could have run, however often
-//! the process dies afterwards; a tick by the clock on the wall is two commits.
+//! With a cron schedule a turn comes first: that of the alarm, or of the end of the tick before, decides which time the next
+//! tick stands for, and that is stored before the tick runs. So what was missed is judged once, by the time at which it
+//! could have run, however often the process dies afterwards; a tick by the clock on the wall is two commits.
 
 use std::time::Duration;
 
@@ -95,13 +95,17 @@ impl Options {
         self.wall.missed.unwrap_or(Missed::Once) == what
     }
 
-    /// The alarm rings: which time the next tick stands for, and which have none.
-    pub(super) fn admit(&self, turn: &mut Turn<'_, Record>) {
-        let schedule = self.schedule();
-        let (Some(cron), Some(due)) = (schedule.as_cron(), turn.alarm()) else { return };
-        let (now, due): (Timestamp, Timestamp) = (turn.now.into(), due.into());
+    /// A tick is due: which time it stands for, and which have none.
+    pub(super) fn admit(&self, turn: &mut Turn<'_, Record>, due: Timestamp) {
+        let (schedule, now) = (self.schedule(), turn.now.into());
+        let Some(cron) = schedule.as_cron() else { return };
         let record = &mut turn.record;
-        if record.standing != Standing::Running || record.stands_for.is_some() || due > now {
+        if record.stands_for.is_some() || due > now {
+            return;
+        }
+        if record.standing != Standing::Running {
+            // It was in flight by another schedule when it was stopped: it ends (C3).
+            record.stands_for = Some(due);
             return;
         }
         let points = cron.count(record.base, now);
