@@ -38,9 +38,6 @@ pub enum Bug {
     BackfillForgets,
     /// The times after a retry are counted from it.
     RetryShifts,
-    /// A tick that is to be skipped because it is late runs.
-    #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "of a feature that is off"))]
-    LateTickRuns,
 }
 
 #[cfg(feature = "planted")]
@@ -55,7 +52,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 16] = [
+        pub const ALL: [Self; 15] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -71,7 +68,6 @@ mod switch {
             Self::AppliedTwice,
             Self::BackfillForgets,
             Self::RetryShifts,
-            Self::LateTickRuns,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -1,4 +1,4 @@
-//! Something done again and again: a tick, at a fixed rate or with a fixed delay.
+//! Something done again and again: a tick, at a fixed rate, with a fixed delay, or by the clock on the wall.
 //!
 //! ```
 //! use drystone::{Never, Primitives, d, primitive, testing::World};
@@ -41,6 +41,28 @@
 //!   (C5).
 //! - `stop` and `trigger` never wait for a tick (C3).
 //! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
+//! - A tick can ask which time it stands for, [`scheduled_for`](crate::Context::scheduled_for): the same over retries and
+//!   restarts.
+//!
+//! # By the clock on the wall
+//!
+//! With the feature `cron`: `#[primitive(continuous, cron = "0 3 * * *", zone = "Europe/Berlin", missed = "once")]` is at
+//! three every night in Berlin. The zone is UTC unless said; both are checked while the program is compiled. What an
+//! expression is, and what happens on the nights when clocks are changed, is said at `Cron`; `cron = NIGHTLY` takes a
+//! constant of that type.
+//!
+//! `missed` says what becomes of times that passed while nothing ran, or while a tick did (A4):
+//!
+//! | `missed =` | |
+//! |---|---|
+//! | `"once"` (unless said) | one tick at once for all of them; it stands for the last, and the others are counted as skipped |
+//! | `"skip"` | none: the next tick is at the next time. One that would begin more than a minute late, or after the next was due, is skipped, too; one that began and was cut short by a crash runs again |
+//! | `"backfill"` | a tick for each, the oldest first, one after the other; the last 1,000 at most, older ones are skipped |
+//!
+//! A retry stands for the time of its tick and moves nothing. Times that passed while the entity was stopped, or before an
+//! expression was in the code, were not missed; what is due when the code changes is judged by the new expression. The time
+//! zones are those of the binary: it brings the tz database along, and a stored schedule follows the one that runs it. A
+//! tick by the clock on the wall is one commit more, in which it is decided what it stands for.
 
 #[cfg(test)]
 mod model;
