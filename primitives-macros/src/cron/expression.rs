@@ -9,6 +9,8 @@
 //! wrong where it stands, and the library for constants, and a crate of macros cannot give functions to others. A test
 //! compares the two.
 
+#![expect(clippy::result_large_err, reason = "there is no heap while the program is compiled")]
+
 use super::words::Words;
 
 /// What an expression asks for: one bit per value of each field.

@@ -19,8 +19,8 @@ fn at(minute: i64) -> Timestamp {
 
 /// The tick that runs stands for this minute.
 fn stands_for(world: &World<Options>) -> Option<i64> {
-    let is_running = !world.running.is_empty();
-    is_running.then(|| world.scheduled_for().unwrap().as_millis() / 60_000)
+    let stands_for = world.scheduled_for().filter(|_| !world.running.is_empty());
+    stands_for.map(|time| time.as_millis() / 60_000)
 }
 
 fn skipped(world: &World<Options>) -> u64 {
