@@ -28,6 +28,10 @@ pub(crate) enum Value {
     Duration,
     /// `"1m"`, `"1s..1m"`.
     Pause,
+    /// `"0 3 * * *"`.
+    Cron,
+    /// `"Europe/Berlin"`.
+    Zone,
     /// One of these texts.
     Word(&'static [&'static str]),
     /// Nothing: its name is enough.
@@ -48,13 +52,16 @@ const KINDS: &[Known] = &[
         options: &[
             ("every", Value::Duration),
             ("after", Value::Duration),
+            ("cron", Value::Cron),
+            ("zone", Value::Zone),
+            ("missed", Value::Word(&["skip", "once", "backfill"])),
             ("first", Value::Word(&["now"])),
             ("max_attempts", Value::Count),
             ("retry", Value::Pause),
             ("on_exhausted", Value::Word(&["stop", "continue", "destroy"])),
             ("timeout", Value::Duration),
         ],
-        one_of: &["every", "after"],
+        one_of: &["every", "after", "cron"],
         hook: "tick",
         needs_hook: Some("#[tick] async fn tick(&mut self) -> Result<(), E>"),
         verbs: &["stop", "trigger"],

@@ -30,13 +30,13 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | kind | options, with their defaults |
 /// |---|---|
 /// | `object` | `max_attempts = 3`, `retry = "1m"`, `timeout = "30s"` (none): of its `#[alarm]` |
-/// | `continuous` | `every = "59m"` (fixed rate) or `after = "59m"` (fixed delay); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
+/// | `continuous` | `every = "59m"` (fixed rate), `after = "59m"` (fixed delay) or, with the feature `cron`, `cron = "0 3 * * *"` with `zone = "UTC"`, `missed = "once"` (or `"skip"`, `"backfill"`); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
 /// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
 /// | `queue` | `concurrency = 1`; `max_attempts = 5`, `backoff = "1s..5m"`, `strict_order`, `timeout = "30s"` (none), `heartbeat = "10s"` (none); `max_depth = 1000000` |
 ///
 /// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
 ///
-/// A constant is written by its path: `max_items = MAX`, a `u64`; `every = INTERVAL`, a `Duration`; `retry = SLOWLY`, a
+/// A constant is written by its path: `max_items = MAX`, a `u64`; `every = INTERVAL`, a `Duration`; `cron = NIGHTLY`, a `Cron`; `retry = SLOWLY`, a
 /// `Retry` with pauses of any form. `max_attempts` holds beside the attempts of such a `Retry`: the smaller one counts.
 ///
 /// Every `async fn` with `&self` or `&mut self` is an **action**, and a method of the handle that callers hold. Owned

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Change, Cx, Lifecycle, Message, Millis, Name};
+use drystone_runtime::{Change, Cx, Entity, Lifecycle, Message, Millis, Name};
 use serde::Serialize;
 
 use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for};
@@ -26,8 +26,9 @@ pub struct Context {
 
 /// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
 pub(crate) struct Past {
-    pub(crate) head: Bytes,
-    pub(crate) run_count: fn(&[u8]) -> u64,
+    pub(crate) entity: Entity,
+    pub(crate) run_count: fn(&Entity) -> u64,
+    pub(crate) scheduled_for: fn(&Entity, Millis) -> Option<Timestamp>,
 }
 
 /// Where code puts what it says until its commit.
@@ -69,6 +70,13 @@ impl Context {
         self.cx.now.into()
     }
 
+    /// The time that a tick stands for: the point of its schedule, however late it runs and however often it is tried; for
+    /// one that was triggered, when that was. For any other code it is [`now`](Self::now).
+    pub fn scheduled_for(&self) -> Timestamp {
+        let told = self.past.as_ref().and_then(|past| (past.scheduled_for)(&past.entity, self.cx.now));
+        told.unwrap_or_else(|| self.now())
+    }
+
     /// Which attempt this is, from 1: one more than have failed. One that a crash cut short has not failed, and comes again
     /// under the same number.
     pub fn attempt(&self) -> u32 {
@@ -89,7 +97,7 @@ impl Context {
 
     /// How often the hook of this kind has succeeded before.
     pub fn run_count(&self) -> u64 {
-        self.past.as_ref().map_or(0, |past| (past.run_count)(&past.head))
+        self.past.as_ref().map_or(0, |past| (past.run_count)(&past.entity))
     }
 
     /// A number that grows with every owner and commit of the entity: whoever acts outside can refuse a lower one.

@@ -88,6 +88,8 @@ mod app;
 mod args;
 mod call;
 mod context;
+#[cfg(feature = "cron")]
+mod cron;
 pub mod dead_letters;
 mod definitions;
 pub mod entities;
@@ -118,6 +120,8 @@ pub use drystone_runtime::{self as runtime, Error};
 pub use app::{Builder, Runtime, Start};
 pub use call::{Call, Calling};
 pub use context::Context;
+#[cfg(feature = "cron")]
+pub use cron::Cron;
 pub use dead_letters::DeadLetters;
 pub use entities::Entities;
 pub use env::Client;

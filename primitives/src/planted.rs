@@ -45,6 +45,11 @@ pub enum Bug {
     DepthForgotten,
     /// A dedup key enqueues again within its window.
     WindowForgotten,
+    /// Of the times that are made up for, every other one is forgotten.
+    #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "of a feature that is off"))]
+    BackfillForgets,
+    /// The times after a retry are counted from it.
+    RetryShifts,
 }
 
 #[cfg(feature = "planted")]
@@ -59,7 +64,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 19] = [
+        pub const ALL: [Self; 21] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -79,6 +84,8 @@ mod switch {
             Self::AttemptsForgotten,
             Self::DepthForgotten,
             Self::WindowForgotten,
+            Self::BackfillForgets,
+            Self::RetryShifts,
         ];
 
         pub(crate) fn planted(self) -> bool {

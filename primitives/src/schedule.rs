@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Timestamp, literal};
 
-/// A plan of runs: at a fixed rate, or with a fixed delay between them.
+/// A plan of runs: at a fixed rate, with a fixed delay between them, or by the clock on the wall.
 ///
-/// Both are counted from a base: of a fixed rate the last point of its grid that was used, of a fixed delay the end of the
+/// All are counted from a base: of a fixed rate the last point of its grid that was used, of a fixed delay the end of the
 /// last run; before the first run it is the start.
 ///
 /// ```
@@ -29,6 +29,8 @@ pub struct Schedule(Form);
 enum Form {
     EveryMs(u64),
     AfterMs(u64),
+    #[cfg(feature = "cron")]
+    Cron(crate::Cron),
 }
 
 impl Schedule {
@@ -56,20 +58,49 @@ impl Schedule {
         Self::after(literal::some_duration(text))
     }
 
+    /// By the clock on the wall.
+    #[cfg(feature = "cron")]
+    pub const fn cron(cron: crate::Cron) -> Self {
+        Self(Form::Cron(cron))
+    }
+
+    #[cfg(feature = "cron")]
+    pub(crate) const fn as_cron(&self) -> Option<&crate::Cron> {
+        match &self.0 {
+            Form::Cron(cron) => Some(cron),
+            Form::EveryMs(_) | Form::AfterMs(_) => None,
+        }
+    }
+
     /// When the run after `base` is due.
     pub fn next(&self, base: Timestamp) -> Timestamp {
-        let (Form::EveryMs(millis) | Form::AfterMs(millis)) = self.0;
-        base.after(Duration::from_millis(millis))
+        match &self.0 {
+            Form::EveryMs(millis) | Form::AfterMs(millis) => base.after(Duration::from_millis(*millis)),
+            #[cfg(feature = "cron")]
+            Form::Cron(cron) => cron.next(base).unwrap_or(Timestamp::from_millis(i64::MAX)),
+        }
+    }
+
+    /// The first `count` runs after `time`, of a grid that `base` is a point of. With a fixed delay nobody knows them: the
+    /// next depends on how long the one before takes.
+    pub fn upcoming(&self, base: Timestamp, time: Timestamp, count: usize) -> Vec<Timestamp> {
+        if matches!(self.0, Form::AfterMs(_)) {
+            return Vec::new();
+        }
+        let first = self.next(self.ended(base, time).0);
+        std::iter::successors(Some(first), |time| Some(self.next(*time))).take(count).collect()
     }
 
     /// A run ended now: the new base, and how many points of the grid lie between the old one and now.
     pub fn ended(&self, base: Timestamp, now: Timestamp) -> (Timestamp, u64) {
-        match self.0 {
+        match &self.0 {
             Form::EveryMs(millis) => {
-                let points = now.since(base).as_millis() as u64 / millis;
-                (base.after(Duration::from_millis(points * millis)), points)
+                let points = now.since(base).as_millis() as u64 / *millis;
+                (base.after(Duration::from_millis(points * *millis)), points)
             }
             Form::AfterMs(_) => (now, 0),
+            #[cfg(feature = "cron")]
+            Form::Cron(cron) => (base.max(now), cron.count(base, now)),
         }
     }
 }
@@ -102,6 +133,26 @@ mod tests {
     fn far_away_is_the_end_of_time() {
         let far = Schedule::after(Duration::MAX);
         assert_eq!(far.next(Timestamp::from_millis(5)), Timestamp::from_millis(i64::MAX));
+    }
+
+    /// C4
+    #[test]
+    fn what_comes_next_is_on_the_grid_and_unknown_with_a_fixed_delay() {
+        let (at, ten) = (Timestamp::from_millis, Duration::from_millis(10));
+        assert_eq!(Schedule::every(ten).upcoming(at(103), at(125), 3), [at(133), at(143), at(153)]);
+        assert_eq!(Schedule::every(ten).upcoming(at(103), at(90), 1), [at(113)]);
+        assert_eq!(Schedule::after(ten).upcoming(at(103), at(125), 3), []);
+    }
+
+    /// C1
+    #[cfg(feature = "cron")]
+    #[test]
+    fn times_on_the_clock_on_the_wall_do_not_depend_on_the_base() {
+        let minutes = Schedule::cron(crate::Cron::new("*/5 * * * *"));
+        let at = |minutes: i64| Timestamp::from_millis(minutes * 60_000);
+        assert_eq!((minutes.next(at(3)), minutes.ended(at(3), at(16))), (at(5), (at(16), 3)));
+        assert_eq!(minutes.upcoming(at(3), at(16), 2), [at(20), at(25)]);
+        assert_eq!(crate::decode::<Schedule>(&crate::encode(&minutes).unwrap()).unwrap(), minutes);
     }
 
     #[test]

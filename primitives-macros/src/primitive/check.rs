@@ -8,7 +8,11 @@ use super::{
     model::{Apply, Model, Reduce},
     options,
 };
-use crate::{known::Known, mistakes::Mistakes, suggest, types};
+use crate::{
+    known::{Known, Value},
+    mistakes::Mistakes,
+    suggest, types,
+};
 
 pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mistakes) {
     if let Kind::Ours(known, written) = &model.kind {
@@ -42,13 +46,28 @@ fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut M
         .collect();
     match chosen.as_slice() {
         [] if !known.one_of.is_empty() => {
-            let either = known.one_of.iter().map(|name| format!("`{name} = \"59m\"`")).collect::<Vec<_>>().join(" or ");
+            let example =
+                |name: &&str| known.option(name).map(|value| format!("`{name} = {}`", options::example(value)));
+            let either = known.one_of.iter().filter_map(example).collect::<Vec<_>>().join(" or ");
             mistakes.at(written, format!("`{}` needs to know when: write {either}", known.name));
         }
         [first, second, ..] if first != second => {
             mistakes.at(second, format!("`{first}` and `{second}` exclude each other: write one of them"));
         }
         _ => {}
+    }
+    check_beside_cron(model, known, mistakes);
+}
+
+/// Options that say nothing of any other schedule.
+fn check_beside_cron(model: &Model, known: &Known, mistakes: &mut Mistakes) {
+    let has_cron = model.options.iter().any(|setting| setting.name == "cron");
+    if has_cron || known.option("cron").is_none() {
+        return;
+    }
+    for name in model.options.iter().map(|setting| &setting.name).filter(|name| *name == "zone" || *name == "missed") {
+        let example = options::example(Value::Cron);
+        mistakes.at(name, format!("`{name}` is an option of `cron`: write it beside `cron = {example}`"));
     }
 }
 

@@ -40,6 +40,7 @@ fn said(name: &Ident, value: &Given, wrong: &str) -> String {
 fn given(expected: Value, value: &Given) -> Result<(), String> {
     match (expected, value) {
         (expected, Given::Literal(value)) => literal(expected, value),
+        (Value::Cron, Given::Constant(_)) => cron_is_on(),
         (Value::Count | Value::Duration | Value::Pause, Given::Constant(_)) => Ok(()),
         (expected, Given::Constant(_)) => Err(is_not(expected)),
     }
@@ -58,6 +59,10 @@ fn literal(expected: Value, value: &Lit) -> Result<(), String> {
             _ => Ok(()),
         },
         (Value::Pause, Lit::Str(text)) => pause(&text.value()),
+        // Read by the kind, in a constant: its words are shown at the literal, too.
+        (Value::Cron, Lit::Str(_)) => cron_is_on(),
+        // Without the feature that is told at its `cron`.
+        (Value::Zone, Lit::Str(_)) => Ok(()),
         (Value::Word(words), Lit::Str(text)) if words.contains(&text.value().as_str()) => Ok(()),
         (expected, _) => Err(is_not(expected)),
     }
@@ -76,21 +81,34 @@ fn pause(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Cron schedules bring the tz database along: they are a feature.
+fn cron_is_on() -> Result<(), String> {
+    if cfg!(feature = "cron") {
+        return Ok(());
+    }
+    Err("schedules by cron are the feature `cron`: write `drystone = { .., features = [\"cron\"] }` in Cargo.toml"
+        .to_owned())
+}
+
 fn noun(value: Value) -> String {
     match value {
         Value::Count => "a number".to_owned(),
         Value::Duration => "a duration".to_owned(),
         Value::Pause => "a pause".to_owned(),
+        Value::Cron => "a cron expression".to_owned(),
+        Value::Zone => "a time zone".to_owned(),
         Value::Word(words) => format!("one of {}", quoted(words).join(", ")),
         Value::Flag => "a flag".to_owned(),
     }
 }
 
-fn example(value: Value) -> String {
+pub(crate) fn example(value: Value) -> String {
     match value {
         Value::Count => "3".to_owned(),
         Value::Duration => "\"59m\"".to_owned(),
         Value::Pause => "\"1s..1m\"".to_owned(),
+        Value::Cron => "\"0 3 * * *\"".to_owned(),
+        Value::Zone => "\"Europe/Berlin\"".to_owned(),
         Value::Word(words) => quoted(words).swap_remove(0),
         Value::Flag => String::new(),
     }

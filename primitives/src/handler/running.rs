@@ -3,15 +3,16 @@
 use std::{borrow::Cow, fmt, pin::Pin};
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Name, Outcome, Produced, Ticket, Work};
+use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Millis, Name, Outcome, Produced, Ticket, Work};
 
 use super::{
     Author, Record,
     head::{Applying, Head},
     memory::Memory,
+    turning::shown,
 };
 use crate::{
-    Context, Env, Primitive, Runs,
+    Context, Env, Primitive, Runs, Timestamp,
     context::Past,
     decode,
     kind::{Input, Items, Kind},
@@ -141,7 +142,12 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
-        let past = entity.map(|entity| Past { head: entity.head.clone(), run_count: run_count::<T> });
+        let is_hook = matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..));
+        let past = entity.map(|entity| Past {
+            entity: entity.clone(),
+            run_count: run_count::<T>,
+            scheduled_for: if is_hook { scheduled_for::<T> } else { |_, _| None },
+        });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
         let task = task_of(work);
         let lent = match (&task, entity) {
@@ -155,9 +161,19 @@ where
     }
 }
 
-/// How often the hook has succeeded, as the head of an entity tells it.
-fn run_count<T: Primitive>(head: &[u8]) -> u64 {
-    decode::<Head<Record<T>>>(head).map_or(0, |head| T::kind().run_count(&head.record))
+/// How often the hook has succeeded.
+fn run_count<T: Primitive>(entity: &Entity) -> u64 {
+    head_of::<T>(entity).map_or(0, |head| T::kind().run_count(&head.record))
+}
+
+/// What a hook of the kind's stands for.
+fn scheduled_for<T: Primitive>(entity: &Entity, now: Millis) -> Option<Timestamp> {
+    let head = head_of::<T>(entity)?;
+    T::kind().scheduled_for(&shown(&head.record, entity, now))
+}
+
+fn head_of<T: Primitive>(entity: &Entity) -> Option<Head<Record<T>>> {
+    decode(&entity.head).ok()
 }
 
 fn task_of(work: &Work) -> Task {

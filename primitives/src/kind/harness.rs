@@ -181,6 +181,8 @@ impl<K: Kind> World<K> {
         self.kind = kind;
         if self.entity.is_some() {
             self.running.clear();
+            // Other code is another process, which rings anew what is due.
+            self.rung = None;
             self.turn(|kind, turn| kind.changed(turn)).unwrap();
             self.pass(0);
         }
@@ -198,6 +200,12 @@ impl<K: Kind> World<K> {
         let record = self.record();
         let status = self.kind.status(&self.shown(&record));
         decode(&encode(&status).unwrap()).unwrap()
+    }
+
+    /// What a piece that runs stands for.
+    pub(crate) fn scheduled_for(&self) -> Option<crate::Timestamp> {
+        let record = self.record();
+        self.kind.scheduled_for(&self.shown(&record))
     }
 
     /// What the code of a piece is given.

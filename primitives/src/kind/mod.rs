@@ -89,6 +89,11 @@ pub trait Kind: Serialize + Send + Sync + 'static {
         0
     }
 
+    /// The time that the hook which runs stands for, for the author's code to ask; `None` for the time at which it runs.
+    fn scheduled_for(&self, _shown: &Shown<'_, Self::Record>) -> Option<crate::Timestamp> {
+        None
+    }
+
     /// What `status` shows.
     fn status(&self, shown: &Shown<'_, Self::Record>) -> Self::Status;
 }

@@ -38,6 +38,8 @@ pub enum Role {
     Pulse,
     /// A continuous primitive with a fixed delay, and an `#[apply]`.
     Drip,
+    /// A continuous primitive by the clock on the wall.
+    Chime,
     /// A buffer.
     Basket,
     /// A buffer in strict order.
@@ -64,6 +66,7 @@ impl Role {
             Self::Letters => "letters",
             Self::Pulse => "pulse",
             Self::Drip => "drip",
+            Self::Chime => "chime",
             Self::Basket => "basket",
             Self::Strict => "strict",
             Self::Heap => "heap",
@@ -74,7 +77,7 @@ impl Role {
 
     /// Whether it is a continuous primitive.
     pub fn is_continuous(self) -> bool {
-        matches!(self, Self::Pulse | Self::Drip)
+        matches!(self, Self::Pulse | Self::Drip | Self::Chime)
     }
 
     /// Whether it is a buffer.
@@ -118,6 +121,7 @@ impl Cast {
             (Role::Nobody, usize::from(traffic.poison && traffic.relays > 0)),
             (Role::Pulse, traffic.pulses),
             (Role::Drip, traffic.drips),
+            (Role::Chime, traffic.chimes),
             (Role::Basket, traffic.baskets),
             (Role::Strict, traffic.stricts),
             (Role::Heap, traffic.heaps),

@@ -43,6 +43,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "an idempotency key was used for something else",
     "a message was there before its sender's answer",
     "a tick was tried again",
+    "a missed second was made up for",
     "a tick was given up",
     "a tick was stopped in flight",
     "a tick was asked for during another",
@@ -52,7 +53,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a buffer was cleared during a flush",
 ];
 
-const PATH_COUNT: usize = 48;
+const PATH_COUNT: usize = 49;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

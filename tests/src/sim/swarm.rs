@@ -80,6 +80,8 @@ pub struct Traffic {
     pub pulses: usize,
     /// Drips.
     pub drips: usize,
+    /// Chimes.
+    pub chimes: usize,
     /// Baskets.
     pub baskets: usize,
     /// Strict baskets.
@@ -239,6 +241,7 @@ impl Traffic {
             callers: some(chance, 3),
             pulses: few(chance),
             drips: few(chance),
+            chimes: few(chance),
             baskets: few(chance),
             stricts: few(chance),
             heaps: few(chance),

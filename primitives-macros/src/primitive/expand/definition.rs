@@ -129,7 +129,7 @@ fn setter(model: &Model, setting: &Setting) -> Ident {
     let name = &setting.name;
     let known = model.kind.ours().and_then(|known| known.option(&name.to_string()));
     match (&setting.value, known) {
-        (Some(Given::Constant(_)), Some(Value::Duration | Value::Pause)) => {
+        (Some(Given::Constant(_)), Some(Value::Duration | Value::Pause | Value::Cron)) => {
             format_ident!("{}_with", name, span = name.span())
         }
         _ => name.clone(),

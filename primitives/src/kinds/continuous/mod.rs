@@ -1,4 +1,4 @@
-//! Something done again and again: a tick, at a fixed rate or with a fixed delay.
+//! Something done again and again: a tick, at a fixed rate, with a fixed delay, or by the clock on the wall.
 //!
 //! ```
 //! use drystone::{Never, Primitives, d, primitive, testing::World};
@@ -41,6 +41,28 @@
 //!   (C5).
 //! - `stop` and `trigger` never wait for a tick (C3).
 //! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
+//! - A tick can ask which time it stands for, [`scheduled_for`](crate::Context::scheduled_for): the same over retries and
+//!   restarts.
+//!
+//! # By the clock on the wall
+//!
+//! With the feature `cron`: `#[primitive(continuous, cron = "0 3 * * *", zone = "Europe/Berlin", missed = "once")]` is at
+//! three every night in Berlin. The zone is UTC unless said; both are checked while the program is compiled. What an
+//! expression is, and what happens on the nights when clocks are changed, is said at `Cron`; `cron = NIGHTLY` takes a
+//! constant of that type.
+//!
+//! `missed` says what becomes of times that passed while nothing ran, or while a tick did (A4):
+//!
+//! | `missed =` | |
+//! |---|---|
+//! | `"once"` (unless said) | one tick at once for all of them; it stands for the last, and the others are counted as skipped |
+//! | `"skip"` | none: the next tick is at the next time. One that would begin more than a minute late, or after the next was due, is skipped, too; one that began and was cut short by a crash runs again |
+//! | `"backfill"` | a tick for each, the oldest first, one after the other; the last 1,000 at most, older ones are skipped |
+//!
+//! A retry stands for the time of its tick and moves nothing. Times that passed while the entity was stopped, or before an
+//! expression was in the code, were not missed; what is due when the code changes is judged by the new expression. The time
+//! zones are those of the binary: it brings the tz database along, and a stored schedule follows the one that runs it. A
+//! tick by the clock on the wall is one commit more, in which it is decided what it stands for.
 
 #[cfg(test)]
 mod model;
@@ -49,6 +71,10 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod verbs;
+#[cfg(feature = "cron")]
+mod wall;
+#[cfg(all(test, feature = "cron"))]
+mod wall_tests;
 
 use bytes::Bytes;
 use drystone_runtime::{Millis, Status as Phase};
@@ -63,7 +89,7 @@ pub use self::{
 };
 use super::dead;
 use crate::{
-    Failure, Started,
+    Failure, Started, Timestamp,
     author::{Given, TakenBy},
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
     planted::Bug,
@@ -102,10 +128,18 @@ impl Kind for Options {
 
     fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, _: &[u8]) -> Result<Answer, Stop> {
         match verb {
-            "stop" => Answer::value(&stop(turn)),
-            "trigger" => Answer::value(&trigger(turn)),
+            "stop" => Answer::value(&self.stop(turn)),
+            "trigger" => Answer::value(&self.trigger(turn)),
             _ => Err(Stop::Malformed(format!("a continuous entity has no verb `{verb}`"))),
         }
+    }
+
+    #[cfg(feature = "cron")]
+    fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        if let Some(due) = turn.alarm() {
+            self.admit(turn, due.into());
+        }
+        Ok(())
     }
 
     fn done(&self, turn: &mut Turn<'_, Record>, piece: &Done, ended: Ended) -> Result<(), Stop> {
@@ -138,8 +172,13 @@ impl Kind for Options {
 
     /// The time since the last tick counts; an execution that is due, or a retry that waits, stays as it is.
     fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        #[cfg(feature = "cron")]
+        if self.schedule().as_cron().is_some() {
+            self.changed_on_the_wall(turn);
+            return Ok(());
+        }
         let record = &turn.record;
-        if record.standing == Standing::Running && record.attempts == 0 && !is_due(turn) {
+        if record.standing == Standing::Running && record.attempts == 0 && !self.is_in_flight(turn) {
             let next = self.schedule().next(record.base);
             turn.set_alarm(Some(next.into()));
         }
@@ -148,7 +187,7 @@ impl Kind for Options {
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let Record { ticks, attempts, .. } = shown.record;
-        let is_due = shown.alarm.is_some_and(|alarm| alarm <= shown.now);
+        let is_due = self.is_listed(shown.record, shown.alarm, shown.now);
         let tick =
             || Piece { attempt: attempts + 1, timeout: self.attempts.time_limit(), ..Piece::new("tick", ticks + 1) };
         is_due.then(tick).into_iter().collect()
@@ -158,12 +197,17 @@ impl Kind for Options {
         record.runs
     }
 
+    fn scheduled_for(&self, shown: &Shown<'_, Record>) -> Option<Timestamp> {
+        shown.record.stands_for.or(shown.alarm)
+    }
+
     fn status(&self, shown: &Shown<'_, Record>) -> Status {
         let record = shown.record.clone();
         Status {
             status: record.standing,
             last_run_at: record.last_run_at,
             next_run_at: shown.alarm,
+            next_runs: self.next_runs(shown),
             run_count: record.runs,
             skipped: record.skipped,
             consecutive_failures: record.failures,
@@ -178,10 +222,14 @@ impl Options {
         turn.record.standing = Standing::Running;
         turn.record.base = turn.now.into();
         turn.set_status(Phase::live("running"));
-        if !is_due(turn) {
-            let first = if self.first_now { turn.now } else { self.schedule().next(turn.record.base).into() };
-            turn.set_alarm(Some(first));
+        if self.is_in_flight(turn) {
+            return;
         }
+        if self.first_now {
+            return ask(turn);
+        }
+        let first = self.schedule().next(turn.record.base);
+        turn.set_alarm(Some(first.into()));
     }
 
     /// An execution failed: it is tried again, unless that was the last one, or it was a single run.
@@ -190,6 +238,10 @@ impl Options {
         match pause {
             Some(pause) if turn.record.standing == Standing::Running => {
                 turn.record.attempts = attempt;
+                turn.record.stands_for = turn.record.stands_for.or(turn.alarm().map(Into::into));
+                if Bug::RetryShifts.planted() {
+                    turn.record.base = turn.now.into();
+                }
                 // Somebody has asked for one more: it need not wait.
                 let at = if turn.record.again { turn.now } else { turn.now.after(pause) };
                 turn.record.again = false;
@@ -220,58 +272,99 @@ impl Options {
 
     /// The tick has ended: when the next is, if there is one.
     fn next_tick(&self, turn: &mut Turn<'_, Record>) {
-        let now = turn.now.into();
-        let due: Option<crate::Timestamp> = turn.alarm().map(Into::into);
-        let record = &mut turn.record;
-        record.end_tick();
-        let regular = self.schedule().next(record.base);
-        let (base, points) = self.schedule().ended(record.base, now);
-        let base = if Bug::GridMoved.planted() { now } else { base };
-        if record.standing == Standing::Running {
-            // A tick that was due at a point of the grid is that point's own; one that was triggered earlier is not.
-            let own = u64::from(due.is_some_and(|due| due >= regular));
-            record.skipped += points.saturating_sub(own);
-            record.base = base;
+        let due = turn.record.stands_for.or(turn.alarm().map(Into::into));
+        turn.record.end_tick();
+        if std::mem::take(&mut turn.record.again) {
+            self.moved(turn, due);
+            return ask(turn);
         }
-        let next = match record.standing {
-            Standing::Running => Some(self.schedule().next(base).into()),
-            Standing::Stopped | Standing::Error => None,
-        };
-        let next = if std::mem::take(&mut record.again) { Some(turn.now) } else { next };
-        turn.set_alarm(next);
-    }
-}
-
-/// Whether an execution is in flight or about to start.
-fn is_due(turn: &Turn<'_, Record>) -> bool {
-    turn.alarm().is_some_and(|alarm| alarm <= turn.now)
-}
-
-fn stop(turn: &mut Turn<'_, Record>) -> bool {
-    if turn.record.standing != Standing::Running {
-        return false;
-    }
-    turn.record.standing = Standing::Stopped;
-    turn.record.again = false;
-    turn.set_status(Phase::resting("stopped"));
-    // The alarm of a tick in flight stands until it ends: without it the tick would be dropped.
-    if !is_due(turn) || Bug::TickForgotten.planted() {
-        turn.set_alarm(None);
-        if turn.record.attempts > 0 {
-            turn.record.end_tick();
+        let next = self.moved(turn, due);
+        turn.set_alarm(next.map(Into::into));
+        // It may be due already, and an alarm that rang does not ring again.
+        #[cfg(feature = "cron")]
+        if let Some(next) = next {
+            self.admit(turn, next);
         }
     }
-    true
+
+    /// Where the schedule counts from after a tick that was due then, and when the next is due by it.
+    fn moved(&self, turn: &mut Turn<'_, Record>, due: Option<Timestamp>) -> Option<Timestamp> {
+        let (now, schedule, record) = (turn.now.into(), self.schedule(), &mut turn.record);
+        if record.standing != Standing::Running {
+            return None;
+        }
+        #[cfg(feature = "cron")]
+        if let Some(cron) = schedule.as_cron() {
+            self.moved_on(cron, record, now);
+            return Some(schedule.next(record.base));
+        }
+        // A tick that was due at a point of the grid is that point's own; one that was triggered earlier is not.
+        let own = u64::from(due.is_some_and(|due| due >= schedule.next(record.base)));
+        let (base, points) = schedule.ended(record.base, now);
+        record.skipped += points.saturating_sub(own);
+        record.base = if Bug::GridMoved.planted() { now } else { base };
+        Some(schedule.next(record.base))
+    }
+
+    fn stop(&self, turn: &mut Turn<'_, Record>) -> bool {
+        if turn.record.standing != Standing::Running {
+            return false;
+        }
+        turn.record.standing = Standing::Stopped;
+        turn.record.again = false;
+        turn.set_status(Phase::resting("stopped"));
+        // The alarm of a tick in flight stands until it ends: without it the tick would be dropped.
+        if !self.is_in_flight(turn) || Bug::TickForgotten.planted() {
+            turn.set_alarm(None);
+            if turn.record.attempts > 0 {
+                turn.record.end_tick();
+            }
+        }
+        true
+    }
+
+    fn trigger(&self, turn: &mut Turn<'_, Record>) -> Triggered {
+        if self.is_in_flight(turn) {
+            turn.record.again = !Bug::TriggerLost.planted();
+            return Triggered::Next;
+        }
+        ask(turn);
+        Triggered::Now
+    }
+
+    /// Whether an execution is in flight or about to start.
+    fn is_in_flight(&self, turn: &Turn<'_, Record>) -> bool {
+        self.is_listed(&turn.record, turn.alarm().map(Into::into), turn.now.into())
+    }
+
+    fn is_listed(&self, record: &Record, alarm: Option<Timestamp>, now: Timestamp) -> bool {
+        let is_admitted = record.stands_for.is_some() || !self.is_admitted_first();
+        is_admitted && alarm.is_some_and(|alarm| alarm <= now)
+    }
+
+    /// The next execution, and what follows it on the schedule.
+    fn next_runs(&self, shown: &Shown<'_, Record>) -> Vec<Timestamp> {
+        let mut runs: Vec<Timestamp> = shown.alarm.into_iter().collect();
+        if let (Standing::Running, Some(alarm)) = (shown.record.standing, shown.alarm) {
+            #[cfg(feature = "cron")]
+            let from = self.shows_from(shown.record, shown.now);
+            #[cfg(not(feature = "cron"))]
+            let from = shown.now;
+            runs.extend(self.schedule().upcoming(shown.record.base, alarm.max(from), RUNS_SHOWN - 1));
+        }
+        runs
+    }
 }
 
-fn trigger(turn: &mut Turn<'_, Record>) -> Triggered {
-    if is_due(turn) {
-        turn.record.again = !Bug::TriggerLost.planted();
-        return Triggered::Next;
-    }
+/// How many executions are shown ahead.
+const RUNS_SHOWN: usize = 5;
+
+/// One is to run at once, whatever the schedule says.
+fn ask(turn: &mut Turn<'_, Record>) {
     let now: Millis = turn.now;
+    // A retry that waits is asked for earlier, and stands for what it stood for.
+    turn.record.stands_for.get_or_insert(now.into());
     turn.set_alarm(Some(now));
-    Triggered::Now
 }
 
 fn stopped_by_error(turn: &mut Turn<'_, Record>) {

@@ -36,28 +36,86 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 /// What the model knows of the options.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
+    when: When,
     interval: i64,
-    is_rate: bool,
     first_now: bool,
     max_attempts: u32,
     pause: i64,
     goes_on: bool,
+    /// How long time is: a cron schedule knows no less than a second.
+    scale: i64,
 }
 
-const PLANS: [Plan; 4] = [
-    Plan { interval: 10, is_rate: true, first_now: false, max_attempts: 3, pause: 4, goes_on: false },
-    Plan { interval: 7, is_rate: true, first_now: true, max_attempts: 1, pause: 4, goes_on: true },
-    Plan { interval: 5, is_rate: false, first_now: false, max_attempts: 2, pause: 15, goes_on: false },
-    Plan { interval: 3, is_rate: false, first_now: true, max_attempts: 2, pause: 0, goes_on: true },
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    Rate,
+    Delay,
+    #[cfg(feature = "cron")]
+    Wall(&'static str),
+}
+
+const RATE: Plan =
+    Plan { when: When::Rate, interval: 10, first_now: false, max_attempts: 3, pause: 4, goes_on: false, scale: 1 };
+
+#[cfg(not(feature = "cron"))]
+const PLANS: [Plan; 4] = FIXED;
+
+#[cfg(feature = "cron")]
+const PLANS: [Plan; 8] = [
+    FIXED[0],
+    FIXED[1],
+    FIXED[2],
+    FIXED[3],
+    Plan { when: When::Wall("once"), ..WALL },
+    Plan { when: When::Wall("skip"), max_attempts: 1, goes_on: true, ..WALL },
+    Plan { when: When::Wall("backfill"), ..WALL },
+    Plan { when: When::Wall("backfill"), interval: 3_000, first_now: true, pause: 3_500, goes_on: true, ..WALL },
+];
+
+#[cfg(feature = "cron")]
+const WALL: Plan = Plan { interval: 2_000, max_attempts: 2, pause: 700, scale: 100, ..RATE };
+
+const FIXED: [Plan; 4] = [
+    RATE,
+    Plan { interval: 7, first_now: true, max_attempts: 1, goes_on: true, ..RATE },
+    Plan { when: When::Delay, interval: 5, max_attempts: 2, pause: 15, ..RATE },
+    Plan { when: When::Delay, interval: 3, first_now: true, max_attempts: 2, pause: 0, goes_on: true, ..RATE },
 ];
 
 impl Plan {
     fn options(self) -> Options {
         let options = Options::NEW.max_attempts(self.max_attempts.into()).retry(&format!("{}ms", self.pause));
         let interval = format!("{}ms", self.interval);
-        let options = if self.is_rate { options.every(&interval) } else { options.after(&interval) };
+        let options = match self.when {
+            When::Rate => options.every(&interval),
+            When::Delay => options.after(&interval),
+            #[cfg(feature = "cron")]
+            When::Wall(missed) => options.cron(&format!("*/{} * * * * *", self.interval / 1_000)).missed(missed),
+        };
         let options = if self.first_now { options.first("now") } else { options };
         options.on_exhausted(if self.goes_on { "continue" } else { "stop" }).checked()
+    }
+
+    fn missed(self) -> Option<&'static str> {
+        match self.when {
+            When::Rate | When::Delay => None,
+            #[cfg(feature = "cron")]
+            When::Wall(missed) => Some(missed),
+        }
+    }
+
+    /// The times by the clock on the wall after one point, up to and with another, by walking.
+    fn times(self, after: i64, until: i64) -> Vec<i64> {
+        let first = after - after.rem_euclid(self.interval) + self.interval;
+        (first..=until).step_by(self.interval as usize).collect()
+    }
+
+    /// When the next tick is, by a base.
+    fn next(self, base: i64) -> i64 {
+        match self.missed() {
+            None => base + self.interval,
+            Some(_) => self.times(base, base + self.interval)[0],
+        }
     }
 }
 
@@ -69,9 +127,13 @@ struct Model {
     standing: Standing,
     /// When the next execution is due, if none is in flight.
     next: Option<i64>,
-    /// The execution in flight, since it became due: number, attempt, and whether a point of the grid is its own.
+    /// The execution in flight, since it became due: number, attempt.
     flying: Option<(u64, u32)>,
     due: i64,
+    /// Whether somebody has asked for the next tick or the clock on the wall has admitted it; the time that it stands for.
+    asked: bool,
+    admitted: bool,
+    stands_for: i64,
     again: bool,
     number: u64,
     attempt: u32,
@@ -89,8 +151,10 @@ impl Model {
         self.standing = Standing::Running;
         self.failures = 0;
         self.base = self.now;
-        if self.flying.is_none() {
-            self.next = Some(if self.plan.first_now { self.now } else { self.now + self.plan.interval });
+        if self.flying.is_none() && self.plan.first_now {
+            self.ask();
+        } else if self.flying.is_none() {
+            self.next = Some(self.plan.next(self.now));
         }
         self.fly();
         Started::Resumed
@@ -113,9 +177,16 @@ impl Model {
             self.again = true;
             return Triggered::Next;
         }
-        self.next = Some(self.now);
+        self.ask();
         self.fly();
         Triggered::Now
+    }
+
+    fn ask(&mut self) {
+        if self.attempt == 1 {
+            (self.asked, self.stands_for) = (true, self.now);
+        }
+        self.next = Some(self.now);
     }
 
     fn pass(&mut self, millis: i64) {
@@ -130,12 +201,42 @@ impl Model {
     /// What is due is in flight.
     fn fly(&mut self) {
         if let Some(next) = self.next.filter(|next| *next <= self.now) {
+            if self.attempt == 1 && !self.asked && !self.admit(next) {
+                return;
+            }
             (self.flying, self.due, self.next) = (Some((self.number, self.attempt)), next, None);
         }
     }
 
+    /// What a tick of the schedule stands for; whether it may run.
+    fn admit(&mut self, next: i64) -> bool {
+        self.stands_for = next;
+        let Some(missed) = self.plan.missed() else { return true };
+        if self.standing != Standing::Running {
+            self.admitted = true;
+            return true;
+        }
+        let times = self.plan.times(self.base, self.now);
+        if missed == "skip" && (times.len() > 1 || self.now - next > 60_000) {
+            self.skipped += times.len() as u64;
+            (self.base, self.next) = (self.now, Some(self.plan.next(self.now)));
+            return false;
+        }
+        self.admitted = true;
+        match times.as_slice() {
+            [] => {}
+            [first, ..] if missed == "backfill" => (self.stands_for, self.base) = (*first, *first),
+            [others @ .., last] => {
+                self.skipped += others.len() as u64;
+                (self.stands_for, self.base) = (*last, self.now);
+            }
+        }
+        true
+    }
+
     fn new_tick(&mut self) {
         (self.number, self.attempt) = (self.number + 1, 1);
+        (self.asked, self.admitted) = (false, false);
     }
 
     fn ok(&mut self) {
@@ -167,18 +268,25 @@ impl Model {
             self.next = Some(self.schedule());
         }
         if std::mem::take(&mut self.again) {
-            self.next = Some(self.now);
+            self.ask();
         }
         self.fly();
     }
 
     /// The next point after now, found by walking.
     fn schedule(&mut self) -> i64 {
-        if !self.plan.is_rate {
+        if self.plan.when == When::Delay {
             self.base = self.now;
             return self.now + self.plan.interval;
         }
-        let mut own = self.due >= self.base + self.plan.interval;
+        if let Some(missed) = self.plan.missed() {
+            if missed == "skip" {
+                self.skipped += self.plan.times(self.base, self.now).len() as u64;
+                self.base = self.now;
+            }
+            return self.plan.next(self.base);
+        }
+        let mut own = self.stands_for >= self.base + self.plan.interval;
         while self.base + self.plan.interval <= self.now {
             self.base += self.plan.interval;
             self.skipped += u64::from(!std::mem::take(&mut own));
@@ -188,8 +296,14 @@ impl Model {
 
     fn change(&mut self, plan: Plan) {
         self.plan = plan;
-        if self.standing == Standing::Running && self.flying.is_none() && self.attempt == 1 {
-            self.next = Some(self.base + plan.interval);
+        if plan.missed().is_some() && self.attempt == 1 && !self.asked && !self.admitted {
+            // The clock on the wall decides before a tick runs; nobody has for this one.
+            self.next = self.flying.take().map(|_| self.due).or(self.next);
+        }
+        let is_waiting = self.flying.is_none() && self.next.is_none_or(|next| next > self.now);
+        if self.standing == Standing::Running && is_waiting && self.attempt == 1 {
+            self.base = if plan.missed().is_some() { self.now } else { self.base };
+            self.next = Some(plan.next(self.base));
         }
         self.fly();
     }
@@ -206,6 +320,9 @@ fn begin(plan: Plan) -> (World<Options>, Model) {
         next: None,
         flying: None,
         due: 0,
+        asked: false,
+        admitted: false,
+        stands_for: 0,
         again: false,
         number: 1,
         attempt: 1,
@@ -219,17 +336,18 @@ fn begin(plan: Plan) -> (World<Options>, Model) {
 }
 
 fn step(world: &mut World<Options>, model: &mut Model, op: Op) {
+    let scale = model.plan.scale as u64;
     match op {
         Op::Start => assert_eq!(world.start(), model.start()),
         Op::Stop => assert_eq!(world.ask::<bool>("stop", "[]"), model.stop()),
         Op::Trigger => assert_eq!(world.ask::<Triggered>("trigger", "[]"), model.trigger()),
         Op::Pass(millis) => {
-            world.pass(millis);
-            model.pass(millis as i64);
+            world.pass(millis * scale);
+            model.pass((millis * scale) as i64);
         }
         Op::Crash(millis) => {
-            world.crash(millis);
-            model.now += millis as i64;
+            world.crash(millis * scale * 3);
+            model.now += (millis * scale * 3) as i64;
             model.fly();
         }
         Op::Ok if model.flying.is_some() => {
@@ -261,6 +379,11 @@ fn compare(world: &World<Options>, model: &Model) {
         (model.standing, model.runs, model.skipped, model.failures)
     );
     assert!(status.errors.len() <= 5);
+    if model.flying.is_some() {
+        assert_eq!(world.scheduled_for(), Some(time(model.stands_for)));
+    }
+    assert_eq!(status.next_runs.first().copied(), status.next_run_at);
+    assert!(status.next_runs.windows(2).all(|pair| pair[0] < pair[1]), "{status:?}");
 }
 
 proptest! {

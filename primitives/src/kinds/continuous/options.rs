@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+#[cfg(feature = "cron")]
+use super::wall::Wall;
 use crate::{
     Retry, Schedule,
     kind::{Attempts, attempts},
@@ -12,7 +14,10 @@ use crate::{
 /// The options of `#[primitive(continuous, ..)]`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
-    schedule: Option<Schedule>,
+    pub(super) schedule: Option<Schedule>,
+    #[cfg(feature = "cron")]
+    #[serde(flatten)]
+    pub(super) wall: Wall,
     pub(super) first_now: bool,
     pub(super) attempts: Attempts,
     pub(super) on_exhausted: OnExhausted,
@@ -29,9 +34,11 @@ pub(super) enum OnExhausted {
 
 impl Options {
     /// The defaults: a tick is executed up to 3 times, a minute apart, for as long as it takes; then the entity stops. One
-    /// of [`every`](Self::every) and [`after`](Self::after) must be said.
+    /// of [`every`](Self::every), [`after`](Self::after) and `cron` must be said.
     pub const NEW: Self = Self {
         schedule: None,
+        #[cfg(feature = "cron")]
+        wall: Wall::NEW,
         first_now: false,
         attempts: Attempts::new(3, Retry::parse("1m")),
         on_exhausted: OnExhausted::Stop,
@@ -65,8 +72,8 @@ impl Options {
     }
 
     #[track_caller]
-    const fn scheduled(mut self, schedule: Schedule) -> Self {
-        assert!(self.schedule.is_none(), "write `every` or `after` once, not both");
+    pub(super) const fn scheduled(mut self, schedule: Schedule) -> Self {
+        assert!(self.schedule.is_none(), "write one of `every`, `after` and `cron`, once");
         self.schedule = Some(schedule);
         self
     }
@@ -100,10 +107,22 @@ impl Options {
             self.schedule.is_some(),
             "it is not said when to run; write for example `every = \"59m\"` or `after = \"5m\"`"
         );
-        self
+        #[cfg(feature = "cron")]
+        let checked = self.on_the_wall();
+        #[cfg(not(feature = "cron"))]
+        let checked = self;
+        checked
     }
 
     pub(super) fn schedule(&self) -> Schedule {
         self.schedule.expect("options are checked while the program is compiled")
+    }
+
+    /// Whether a tick is admitted by the turn of its alarm before it runs.
+    pub(super) fn is_admitted_first(&self) -> bool {
+        #[cfg(feature = "cron")]
+        return self.schedule().as_cron().is_some();
+        #[cfg(not(feature = "cron"))]
+        false
     }
 }

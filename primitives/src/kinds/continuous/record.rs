@@ -29,9 +29,13 @@ pub struct Status {
     pub last_run_at: Option<Timestamp>,
     /// When the next execution is due: a tick, or the retry of one. One that has passed is in flight, or about to start.
     pub next_run_at: Option<Timestamp>,
+    /// That one, and the times on the schedule that follow: five in all. With a fixed delay only the first is known.
+    #[serde(default)]
+    pub next_runs: Vec<Timestamp>,
     /// Ticks that succeeded.
     pub run_count: u64,
-    /// Points of a fixed rate that had no tick of their own, because one was still running or nothing ran.
+    /// Points of a fixed rate, and times of a cron schedule, that had no tick of their own, because one was still running or
+    /// nothing ran.
     pub skipped: u64,
     /// Executions that failed since the last that succeeded.
     pub consecutive_failures: u32,
@@ -48,6 +52,10 @@ pub struct Record {
     pub(super) standing: Standing,
     /// Where the schedule counts from.
     pub(super) base: Timestamp,
+    /// The time that the tick in hand stands for, if that is not the alarm: it was asked for, or it has failed, or it was
+    /// admitted by the clock on the wall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stands_for: Option<Timestamp>,
     /// Ticks that ended: succeeded, given up or abandoned. The next has the number after it.
     pub(super) ticks: u64,
     /// Executions of the next tick that have failed.
@@ -73,6 +81,7 @@ impl Record {
     pub(super) fn end_tick(&mut self) {
         self.ticks += 1;
         self.attempts = 0;
+        self.stands_for = None;
     }
 
     pub(super) fn failed(&mut self, error: &Failure, at: Timestamp) {

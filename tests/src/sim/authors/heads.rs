@@ -18,6 +18,8 @@ struct Head<R> {
 pub struct Ticking {
     pub standing: Standing,
     pub base: Timestamp,
+    #[serde(default)]
+    pub stands_for: Option<Timestamp>,
     pub ticks: u64,
     pub attempts: u32,
     pub again: bool,

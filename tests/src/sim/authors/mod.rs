@@ -5,6 +5,7 @@
 
 mod basket;
 mod bell;
+mod chime;
 mod drip;
 pub mod heads;
 mod heap;
@@ -42,6 +43,7 @@ struct Deps {
 struct Authored {
     pulse: pulse::Pulse,
     drip: drip::Drip,
+    chime: chime::Chime,
     basket: basket::Basket,
     strict: strict::Strict,
     heap: heap::Heap,

@@ -29,7 +29,7 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Worker => inspection.worker(),
         Role::Letters => inspection.letters(),
         Role::Line => inspection.line(),
-        Role::Pulse | Role::Drip => inspection.ticked(),
+        Role::Pulse | Role::Drip | Role::Chime => inspection.ticked(),
         Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
         Role::Bell => inspection.bell(),
         Role::Nobody | Role::Box => {}

@@ -101,7 +101,7 @@ impl Turn<'_> {
         }
         let pause = Duration::from_millis(if self.role == Role::Pulse { 40 } else { 30 });
         let expected = if before.again { self.now } else { self.now.after(pause) };
-        let right = after.attempts == attempt && self.alarm() == Some(expected);
+        let right = after.attempts == attempt && self.alarm() == Some(expected) && after.base == before.base;
         self.check(right, Class::Broken, "C5", || {
             format!("is tried again at {:?}, not at {expected}: {after:?}", self.alarm())
         });
@@ -128,11 +128,25 @@ impl Turn<'_> {
                     && next > self.now
                     && after.base <= Timestamp::from(self.now).max(before.base)
             }
+            Role::Chime => self.chimes(),
             _ => alarm == Some(self.now.after(AFTER)),
         };
         self.check(right, Class::Broken, "C1", || {
             format!("ended {work} at {}, was {before:?}, is {after:?}, next due {alarm:?}", self.now)
         });
+    }
+
+    /// A4: the second after the last one that had its tick is next, however long ago; it is admitted at once if it is due.
+    fn chimes(&self) -> bool {
+        let second = self.before.base.as_millis().div_euclid(1_000) * 1_000 + 1_000;
+        let is_due = second <= self.now.0;
+        if is_due {
+            self.stage.world.chronicle.sometimes("a missed second was made up for");
+        }
+        let admitted = is_due.then_some(Timestamp::from_millis(second));
+        // After a jump of the clock only the last thousand are made up for.
+        let is_far = self.now.0 - second >= 1_000_000;
+        is_far || self.alarm() == Some(Millis(second)) && self.after.stands_for == admitted
     }
 
     /// A tick in flight goes on after a stop; any other is forgotten (C3).
@@ -152,7 +166,9 @@ impl Turn<'_> {
     }
 
     fn triggered(&self) {
-        let was_due = self.entity.alarm.is_some_and(|at| at <= self.now);
+        // By the clock on the wall a tick is about to start once it is admitted.
+        let is_admitted = self.role != Role::Chime || self.before.stands_for.is_some();
+        let was_due = is_admitted && self.entity.alarm.is_some_and(|at| at <= self.now);
         if was_due {
             self.stage.world.chronicle.sometimes("a tick was asked for during another");
         }

@@ -13,7 +13,7 @@ use crate::sim::{
 impl Client {
     pub(super) async fn primitive(&mut self, member: Number, role: Role) {
         match role {
-            Role::Pulse | Role::Drip => self.beat(member).await,
+            Role::Pulse | Role::Drip | Role::Chime => self.beat(member).await,
             Role::Bell => self.arm(member).await,
             Role::Box => self.letters(member).await,
             _ => self.gather(member).await,

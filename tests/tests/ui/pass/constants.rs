@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use drystone::{Batch, Failure, Primitives, Retry, d, primitive};
+use drystone::{Batch, Cron, Failure, Primitives, Retry, d, primitive};
 use serde::{Deserialize, Serialize};
 
 mod plans {
@@ -17,6 +17,7 @@ mod plans {
 use plans::SLOWLY;
 
 const INTERVAL: Duration = d!("1h");
+const NIGHTLY: Cron = Cron::new("0 3 * * MON-FRI").zone("Europe/Berlin");
 
 #[derive(Default, Serialize, Deserialize)]
 struct Cart;
@@ -44,6 +45,17 @@ struct After;
 
 #[primitive(continuous, after = INTERVAL)]
 impl After {
+    #[tick]
+    async fn tick(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Nightly;
+
+#[primitive(continuous, missed = "backfill", zone = "UTC", cron = NIGHTLY)]
+impl Nightly {
     #[tick]
     async fn tick(&mut self) -> Result<(), Failure> {
         Ok(())
@@ -82,6 +94,7 @@ struct App {
     cart: Cart,
     every: Every,
     after: After,
+    nightly: Nightly,
     bin: Bin,
 }
 

@@ -1,0 +1,30 @@
+//! A chime: by the clock on the wall, every second, and each one that was missed is made up for. A tick that fails in every
+//! attempt is passed over.
+
+use drystone::{Context, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{Ticked, piece};
+use crate::sim::toys::Stage;
+
+/// The ticks that succeeded.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Chime(Ticked);
+
+#[primitive(
+    continuous,
+    cron = "* * * * * *",
+    missed = "backfill",
+    max_attempts = 2,
+    retry = "30ms",
+    timeout = "300ms",
+    on_exhausted = "continue"
+)]
+impl Chime {
+    #[tick]
+    async fn ring(&mut self, stage: &Stage, cx: &Context) -> Result<(), String> {
+        self.0.ticks.push(piece(cx));
+        stage.act(cx).await
+    }
+}
