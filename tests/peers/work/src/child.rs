@@ -6,11 +6,11 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::{Ask, Measured, Peer, Work, alone, throughput};
 
-/// A run should take about so long.
-const SECONDS: f64 = 5.0;
-/// Enough to say how many that takes.
-const TO_CALIBRATE: u64 = 1_000;
-const ITEMS_MAX: f64 = 300_000.0;
+/// A run of fewer seconds is done again with more items, on a new file.
+const SECONDS_MIN: f64 = 3.0;
+const ITEMS_FIRST: u64 = 1_000;
+/// More items for the next run, at least and at most. Not many more: what costs the square of them must come to an end.
+const GROWTH: (f64, f64) = (1.5, 3.0);
 const ITEMS_ALONE: u64 = 300;
 
 /// What a peer says of itself.
@@ -32,12 +32,11 @@ pub fn child<P: Peer>(
     let ask = Ask::parse(env::args().skip(1))?;
     let runtime = Runtime::new()?;
     let on = runtime.handle();
-    let items = match (ask.items, ask.work) {
-        (Some(items), _) => items,
-        (None, Work::Alone) => ITEMS_ALONE,
-        (None, Work::Throughput) => items_for(&on_new_file(&open, on, &ask, "calibrate.db", TO_CALIBRATE)?.0),
+    let (measured, about) = match (ask.items, ask.work) {
+        (Some(items), _) => on_new_file(&open, on, &ask, items)?,
+        (None, Work::Alone) => on_new_file(&open, on, &ask, ITEMS_ALONE)?,
+        (None, Work::Throughput) => long_enough(|items| on_new_file(&open, on, &ask, items))?,
     };
-    let (measured, about) = on_new_file(&open, on, &ask, "peer.db", items)?;
     println!("{}", line(&ask, &measured, &about));
     // Not every peer can be told to stop, and nothing is left that is worth waiting for.
     runtime.shutdown_background();
@@ -48,11 +47,10 @@ fn on_new_file<P: Peer>(
     open: &impl AsyncFn(&Path, usize) -> Result<(P, About), Box<dyn Error>>,
     on: &Handle,
     ask: &Ask,
-    name: &str,
     items: u64,
 ) -> Result<(Measured, About), Box<dyn Error>> {
     fs::create_dir_all(&ask.dir)?;
-    let (peer, about) = on.block_on(open(&ask.dir.join(name), ask.queues))?;
+    let (peer, about) = on.block_on(open(&ask.dir.join(format!("{items}.db")), ask.queues))?;
     // A peer that is dropped may want to spawn.
     let (_inside, peer) = (on.enter(), Arc::new(peer));
     let measured = match ask.work {
@@ -62,8 +60,25 @@ fn on_new_file<P: Peer>(
     Ok((measured, about))
 }
 
-fn items_for(measured: &Measured) -> u64 {
-    (measured.done_per_s * SECONDS).clamp(TO_CALIBRATE as f64, ITEMS_MAX) as u64
+/// The first run that is not too short to be believed.
+fn long_enough(
+    mut run: impl FnMut(u64) -> Result<(Measured, About), Box<dyn Error>>,
+) -> Result<(Measured, About), Box<dyn Error>> {
+    let mut items = ITEMS_FIRST;
+    loop {
+        let (measured, about) = run(items)?;
+        let seconds = items as f64 / measured.done_per_s;
+        if seconds >= SECONDS_MIN {
+            return Ok((measured, about));
+        }
+        items = more(items, seconds);
+    }
+}
+
+/// A little above what would do if it went on as fast.
+fn more(items: u64, seconds: f64) -> u64 {
+    let (least, most) = GROWTH;
+    (items as f64 * (1.2 * SECONDS_MIN / seconds).clamp(least, most)) as u64
 }
 
 fn line(ask: &Ask, measured: &Measured, about: &About) -> String {
@@ -77,4 +92,28 @@ fn line(ask: &Ask, measured: &Measured, about: &About) -> String {
         micros(p50),
         micros(p99)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The items of all runs, if so many take so many seconds.
+    fn runs(seconds: impl Fn(f64) -> f64) -> Vec<u64> {
+        let mut runs = vec![ITEMS_FIRST];
+        while let (items, seconds) = (runs[runs.len() - 1], seconds(runs[runs.len() - 1] as f64))
+            && seconds < SECONDS_MIN
+        {
+            runs.push(more(items, seconds));
+        }
+        runs
+    }
+
+    #[test]
+    fn items_are_added_until_a_run_is_long_enough_and_not_many_more() {
+        assert_eq!(runs(|items| items / 300.0), [1_000]);
+        assert_eq!(runs(|items| items / 1_500.0), [1_000, 3_000, 5_400]);
+        let square = runs(|items| (items / 1_000.0).powi(2));
+        assert!(square.iter().all(|items| *items < 3_100), "{square:?}");
+    }
 }
