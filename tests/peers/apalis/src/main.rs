@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use crate::recorded::Recorded;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    child(open)
+    child(&open)
 }
 
 struct Apalis {

@@ -16,3 +16,8 @@ pub fn read(path: &Path) -> rusqlite::Result<String> {
     let synchronous = ["OFF", "NORMAL", "FULL", "EXTRA"].get(usize::from(synchronous)).unwrap_or(&"?");
     Ok(format!("{journal}/{synchronous}"))
 }
+
+/// Puts the file into WAL mode, where it stays for everybody who opens it.
+pub fn make_wal(path: &Path) -> rusqlite::Result<()> {
+    Connection::open(path)?.pragma_update(None, "journal_mode", "wal")
+}

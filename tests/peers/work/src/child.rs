@@ -27,15 +27,15 @@ pub struct About {
 
 /// Does what the command line asks for on peers that `open` makes, each on a new file and for so many queues.
 pub fn child<P: Peer>(
-    open: impl AsyncFn(&Path, usize) -> Result<(P, About), Box<dyn Error>>,
+    open: &impl AsyncFn(&Path, usize) -> Result<(P, About), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let ask = Ask::parse(env::args().skip(1))?;
     let runtime = Runtime::new()?;
     let on = runtime.handle();
     let (measured, about) = match (ask.items, ask.work) {
-        (Some(items), _) => on_new_file(&open, on, &ask, items)?,
-        (None, Work::Alone) => on_new_file(&open, on, &ask, ITEMS_ALONE)?,
-        (None, Work::Throughput) => long_enough(|items| on_new_file(&open, on, &ask, items))?,
+        (Some(items), _) => on_new_file(open, on, &ask, items)?,
+        (None, Work::Alone) => on_new_file(open, on, &ask, ITEMS_ALONE)?,
+        (None, Work::Throughput) => long_enough(|items| on_new_file(open, on, &ask, items))?,
     };
     println!("{}", line(&ask, &measured, &about));
     // Not every peer can be told to stop, and nothing is left that is worth waiting for.

@@ -17,6 +17,8 @@ pub(super) struct Peer {
     pub(super) name: &'static str,
     /// Ours is to finish so many times as many items per second.
     pub(super) least: f64,
+    /// Whether its file is put into WAL mode for it.
+    pub(super) wal: bool,
 }
 
 impl Peer {
@@ -32,10 +34,13 @@ impl Peer {
 
     /// One measurement, in a process that did nothing before.
     pub(super) fn run(self, target: &Path, ask: &Ask) -> Result<Said> {
-        eprintln!("{}: {}, {} queue(s)", self.name, ask.work, ask.queues);
+        eprintln!("{}{}: {}, {} queue(s)", self.name, if self.wal { " in WAL" } else { "" }, ask.work, ask.queues);
         let program = directory(target).join("release").join(format!("{}-peer", self.name));
-        let output = Command::new(program).args(ask.arguments()).stderr(Stdio::inherit()).output()?;
-        ensure!(output.status.success(), "the peer {} failed", self.name);
+        let mut command = Command::new(program);
+        command.args(ask.arguments()).envs(self.wal.then_some(("PEER_WAL", "1")));
+        let output = command.output()?;
+        // Said only then: effectum's writer thread may panic when all is done and it is closed.
+        ensure!(output.status.success(), "{} failed: {}", self.name, String::from_utf8_lossy(&output.stderr));
         // Its file is as large as its work was long.
         fs::remove_dir_all(&ask.dir)?;
         Said::read(&output.stdout).with_context(|| format!("the peer {} said what nobody understands", self.name))
