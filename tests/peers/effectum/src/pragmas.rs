@@ -19,5 +19,5 @@ pub fn read(path: &Path) -> rusqlite::Result<String> {
 
 /// Puts the file into WAL mode, where it stays for everybody who opens it.
 pub fn make_wal(path: &Path) -> rusqlite::Result<()> {
-    Connection::open(path)?.pragma_update(None, "journal_mode", "wal")
+    Connection::open(path)?.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
 }
