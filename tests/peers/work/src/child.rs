@@ -78,7 +78,7 @@ fn long_enough(
 /// A little above what would do if it went on as fast.
 fn more(items: u64, seconds: f64) -> u64 {
     let (least, most) = GROWTH;
-    (items as f64 * (1.2 * SECONDS_MIN / seconds).clamp(least, most)) as u64
+    (items as f64 * (1.2 * SECONDS_MIN / seconds).clamp(least, most)).round() as u64
 }
 
 fn line(ask: &Ask, measured: &Measured, about: &About) -> String {
