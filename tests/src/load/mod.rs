@@ -15,6 +15,7 @@ mod goal;
 mod kernels;
 mod measured;
 mod neighbours;
+mod peers;
 mod plan;
 mod processor;
 mod queues;
@@ -56,7 +57,11 @@ async fn measure(plan: &Plan) -> Result<ExitCode> {
     std::fs::create_dir_all(&target)?;
     // Beside the build: a temporary directory is often memory, where a sync costs nothing.
     let directory = tempfile::tempdir_in(&target)?;
-    let report = if plan.compile { built(&target, directory.path())? } else { parts(plan, directory.path()).await? };
+    let report = match plan {
+        Plan { compile: true, .. } => built(&target, directory.path())?,
+        Plan { peers: true, .. } => compared(&target, directory.path(), plan.quick).await?,
+        _ => parts(plan, directory.path()).await?,
+    };
     print!("{}", report.table());
     report.save(&target, plan.quick)?;
     Ok(if plan.strict && !report.all_met() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -85,6 +90,12 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
 fn built(target: &Path, directory: &Path) -> Result<Report> {
     let mut report = Report::default();
     compile::measure(target, directory, &mut report)?;
+    Ok(report)
+}
+
+async fn compared(target: &Path, directory: &Path, quick: bool) -> Result<Report> {
+    let mut report = Report::default();
+    peers::measure(target, directory, quick, &mut report).await?;
     Ok(report)
 }
 

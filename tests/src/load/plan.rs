@@ -7,11 +7,12 @@ use anyhow::{Result, bail};
 use super::typed::Calls;
 
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|alarms|sleepers] [--compile]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|alarms|sleepers] [--compile] [--peers]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
   --only     one part alone
-  --compile  instead of all that: what the macros cost a build";
+  --compile  instead of all that: what the macros cost a build
+  --peers    instead of all that: our queue beside other embedded ones (builds them, minutes the first time)";
 
 /// What a process of this program is to do.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Plan {
     pub(super) only: Option<String>,
     /// Whether builds are measured, and nothing else.
     pub(super) compile: bool,
+    /// Whether queues are compared with others', and nothing else.
+    pub(super) peers: bool,
     /// How often the bare writer and the kernel are measured in turn.
     pub(super) rounds: usize,
     /// How long each of them is, each time.
@@ -53,6 +56,7 @@ impl Plan {
             strict: false,
             only: None,
             compile: false,
+            peers: false,
             rounds: 15,
             span: Duration::from_millis(600),
             calls: 200_000,
@@ -93,6 +97,7 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--strict", plan) => plan.strict = true,
             ("--only", plan) => plan.only = Some(part(arguments.next())?),
             ("--compile", plan) => plan.compile = true,
+            ("--peers", plan) => plan.peers = true,
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
             ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),

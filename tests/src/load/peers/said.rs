@@ -1,0 +1,38 @@
+//! The line of JSON that a peer's program prints for a measurement.
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::contest::Figures;
+
+/// What a peer says of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Said {
+    pub(super) peer: String,
+    pub(super) version: String,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    /// `journal_mode/synchronous`, as read back.
+    pub(super) pragmas: String,
+    pub(super) settings: String,
+}
+
+impl Said {
+    pub(super) fn read(stdout: &[u8]) -> Result<Self> {
+        Ok(serde_json::from_slice(stdout)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read() {
+        let line = r#"{"peer":"effectum","version":"0.7.0","what":"alone","queues":1,"items":300,"enqueue_per_s":34.1,
+            "done_per_s":34.1,"p50_us":22581.1,"p99_us":79023.6,"pragmas":"delete/NORMAL","settings":"none"}"#;
+        let said = Said::read(line.as_bytes()).unwrap();
+        assert_eq!((said.figures.p50_us, said.pragmas.as_str()), (22581.1, "delete/NORMAL"));
+        assert!(Said::read(b"panicked").is_err());
+    }
+}
