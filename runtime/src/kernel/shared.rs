@@ -114,7 +114,9 @@ impl Shared {
 
     pub(crate) fn let_go(&self, released: Released) {
         for (pending, reply) in released.answers {
-            pending.answer(reply);
+            if let Some((key, ticket)) = pending.answer(reply) {
+                self.post(&key, Mail::Unheard(ticket));
+            }
         }
         for event in released.events {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
