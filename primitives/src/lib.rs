@@ -126,6 +126,7 @@ pub use failure::{Failure, Never};
 pub use handle::Handle;
 pub use kind::Started;
 pub use kinds::buffer::{Batch, Folded};
+pub use kinds::semaphore::{AcquireError, Permit};
 #[cfg(feature = "planted")]
 pub use planted::{Bug, plant};
 pub use primitive::{PartOf, Primitive, Primitives};
@@ -160,6 +161,6 @@ pub mod author {
         primitive::{Action, App, Code, Create, Given, HookCode, Making, Pure, Running, Runs, TakenBy, Thrown},
         registrar::Registrar,
         services::Same,
-        stored::{Codec, decode, encode, stored, stored_error},
+        stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
     };
 }

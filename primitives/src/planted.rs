@@ -33,6 +33,16 @@ pub enum Bug {
     FailuresKept,
     /// A value is applied again.
     AppliedTwice,
+    /// A permit that has ended is not taken back.
+    ExpiredKept,
+    /// A permit is given if one of weight 1 would fit.
+    WeightForgotten,
+    /// Who asks without waiting overtakes those who wait.
+    Barging,
+    /// A release of a permit that has ended frees another's.
+    LateRelease,
+    /// Who left keeps its place, and what it was given.
+    GoneIgnored,
 }
 
 #[cfg(feature = "planted")]
@@ -47,7 +57,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 13] = [
+        pub const ALL: [Self; 18] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -61,6 +71,11 @@ mod switch {
             Self::GridMoved,
             Self::FailuresKept,
             Self::AppliedTwice,
+            Self::ExpiredKept,
+            Self::WeightForgotten,
+            Self::Barging,
+            Self::LateRelease,
+            Self::GoneIgnored,
         ];
 
         pub(crate) fn planted(self) -> bool {
