@@ -46,7 +46,7 @@
 //!   [`try_acquire`](Verbs::try_acquire). Who leaves, by a timeout or by being dropped, leaves the line; a permit that was on its way to
 //!   somebody who left comes back at once (S1).
 //! - A [`Permit`] is a guard: renewed while it is held in a live process, released when it is dropped. Held across a crash, it
-//!   comes back when its lease ends (S4). Its [`token`](Permit::token) is higher than that of every permit before. One that may have ended says so:
+//!   comes back when its lease ends (S4). Its [`token`](Permit::token) is higher than that of every permit before, also over a `destroy` that is a millisecond ago. One that may have ended says so:
 //!   [`lost`](Permit::lost). Released late, it frees nobody else's (S2).
 //! - With `window` a permit comes back when so much time has passed since it was given, and not when it is dropped (S3).
 //! - Other options in the code hold from the next start of the program on. With fewer permits nothing is given until it fits; with
@@ -80,8 +80,6 @@ impl Kind for Options {
     type Status = Status;
 
     fn born(&self, turn: &mut Turn<'_, Record>) {
-        // Above the tokens of one that was destroyed in this very millisecond.
-        turn.record.token = record::micros(turn.now) + 1_000;
         turn.set_status(Phase::resting("idle"));
     }
 

@@ -119,10 +119,11 @@ impl From<Waits> for Waiter {
 }
 
 impl Record {
-    /// The next fencing token: higher than any before, also than those before a `destroy`, because it is not below the
-    /// time, in microseconds. It stays below 2⁵³, so that JSON of any language can hold it, until the year 2255.
+    /// The next fencing token: higher than any before. It is not below the time in microseconds, so it is also higher than
+    /// those before a `destroy`, if that is a millisecond ago. It stays below 2⁵³, so that JSON of any language can hold it,
+    /// until the year 2255.
     pub(super) fn next_token(&mut self, now: Millis) -> u64 {
-        self.token = (self.token + 1).max(micros(now));
+        self.token = (self.token + 1).max(u64::try_from(now.0).unwrap_or(0) * 1_000);
         self.token
     }
 
@@ -137,11 +138,6 @@ impl Record {
     pub(super) fn line(&self) -> String {
         format!("line/{}", self.epoch)
     }
-}
-
-/// The time in microseconds, as tokens count it.
-pub(super) fn micros(now: Millis) -> u64 {
-    u64::try_from(now.0).unwrap_or(0) * 1_000
 }
 
 /// The key of a ticket's row.
