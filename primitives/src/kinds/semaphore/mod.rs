@@ -55,9 +55,15 @@
 //! At most 1,024 wait per key; beyond it [`AcquireError::Crowded`] says so. [`stats`](Verbs::stats) tells of 32 holders and 32 who wait.
 //! After a restart all who waited have got an error and left.
 
+#[cfg(test)]
+mod model;
 mod options;
 mod permit;
+#[cfg(test)]
+mod property;
 mod record;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod verbs;
 

@@ -71,7 +71,8 @@ impl Options {
             Some(held) if !self.is_rate() => held,
             _ => return Answer::value(&None::<Timestamp>),
         };
-        let until = Timestamp::from(turn.now).after(self.span());
+        // Never earlier than it was, should the lease be shorter now.
+        let until = Timestamp::from(turn.now).after(self.span()).max(held.until);
         turn.remove(UNTIL, end_of(held.until, ticket));
         put_held(turn, ticket, Held { until, ..held })?;
         turn.record.last = turn.record.last.max(until);
