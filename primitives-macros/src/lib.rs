@@ -24,7 +24,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// }
 /// ```
 ///
-/// The first word is the kind: `object`, `continuous` or `buffer`, or the path of a module anywhere else. Its options
+/// The first word is the kind: `object`, `continuous`, `buffer` or `semaphore`, or the path of a module anywhere else. Its options
 /// follow, as literals or constants:
 ///
 /// | kind | options, with their defaults |
@@ -32,6 +32,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | `object` | `max_attempts = 3`, `retry = "1m"`, `timeout = "30s"` (none): of its `#[alarm]` |
 /// | `continuous` | `every = "59m"` (fixed rate) or `after = "59m"` (fixed delay); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
 /// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
+/// | `semaphore` | `permits = 10`, always; `lease = "30s"` (a guard that is renewed) or `window = "1s"` (a rate limit). On a struct without fields, or on an `impl` |
 ///
 /// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
 ///

@@ -53,6 +53,7 @@
 //! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
 //! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
+//! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
 //! | something else | [your own](kind) | its hooks | its verbs |
 //!
 //! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),

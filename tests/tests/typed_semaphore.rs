@@ -384,6 +384,38 @@ async fn a_crash_at_any_commit_leaves_no_more_out_than_there_are() {
     }
 }
 
+/// What a deed costs: commits, entity writes, rows and read calls, as ARCHITECTURE.md says.
+async fn cost(world: &World<App>, deed: impl Future<Output = ()>) -> (u64, u64, u64, u64) {
+    let before = world.counts();
+    deed.await;
+    let spent = world.counts().since(before);
+    (spent.commits, spent.entities, spent.rows, spent.read_calls)
+}
+
+/// S1
+#[tokio::test]
+async fn every_deed_changes_a_few_rows_however_many_hold_and_wait() {
+    each(async |world, _| {
+        let gate = world.client().gate("a");
+        let _held = gate.acquire().weight(2).await.unwrap();
+        let mut permit = None;
+        let acquired = cost(&world, async { permit = gate.try_acquire().await.unwrap() }).await;
+        assert_eq!(acquired, (1, 1, 2, 0));
+        assert_eq!(cost(&world, async { assert!(gate.try_acquire().await.unwrap().is_none()) }).await, (0, 0, 0, 0));
+        let waiting = gate.acquire();
+        let script = async {
+            let waits = cost(&world, world.settle()).await;
+            let renewed = cost(&world, world.advance(d!("10s"))).await;
+            let handed_on = cost(&world, async { drop(permit.unwrap().release().await.unwrap()) }).await;
+            (waits, renewed, handed_on)
+        };
+        let (next, (waits, renewed, handed_on)) = tokio::join!(biased; waiting, script);
+        assert!(next.is_ok());
+        assert_eq!((waits, renewed, handed_on), ((1, 1, 1, 0), (2, 2, 6, 2), (1, 1, 5, 2)));
+    })
+    .await;
+}
+
 mod other_options {
     use super::*;
 

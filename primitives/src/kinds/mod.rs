@@ -5,7 +5,7 @@
 //! | state with actions, perhaps an alarm | [`object`] | actions, `#[alarm]` | the actions |
 //! | something done again and again | [`continuous`] | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`] | `#[flush]`, `#[reduce]` | `add`, `flush`, `clear` |
-//! | so many at once, or per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
+//! | so many at once, or so many per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
 
 pub mod buffer;
 pub mod continuous;

@@ -6,6 +6,7 @@
 mod basket;
 mod bell;
 mod drip;
+mod gate;
 pub mod heads;
 mod heap;
 mod pulse;
@@ -21,6 +22,7 @@ use drystone_runtime::{Definition, Key, Name, Registry, WorkId};
 use serde::{Deserialize, Serialize};
 
 pub use bell::Bell;
+pub use gate::PERMITS;
 pub use heap::Sum;
 pub use recorder::{Execution, Recorder};
 
@@ -46,6 +48,7 @@ struct Authored {
     strict: strict::Strict,
     heap: heap::Heap,
     bell: Bell,
+    gate: gate::Gate,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.
