@@ -135,7 +135,8 @@ impl Ask {
 
     /// Not asked again: what an answer gives that nobody hears is taken back.
     pub(super) fn permit(client: &mut Client, member: Number, verb: &'static str) -> Self {
-        let weight = client.chance.pick(&[1, 1, 1, 2, 3]);
+        // Heavy ones wait while there is something left that a light one could take.
+        let weight = if verb == "acquire" { client.chance.pick(&[1, 2, 2, 3]) } else { 1 };
         let ask = Self::new(client, member, verb, |_| Bytes::from(format!("[{weight}]")));
         Self { once: false, recorded: false, may_be_refused: true, ..ask }
     }

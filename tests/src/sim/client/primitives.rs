@@ -59,15 +59,15 @@ impl Client {
         let ask = match self.chance.below(20) {
             0 if destroys => Ask::verb(self, member, "destroy", Bytes::from_static(b"[]")),
             1 => Ask::verb(self, member, "stats", Bytes::from_static(b"[]")),
-            2..8 => Ask::permit(self, member, "try_acquire"),
+            2..10 => Ask::permit(self, member, "try_acquire"),
             _ => Ask::permit(self, member, "acquire"),
         };
         let Heard::Told(told) = self.ask_and_keep(&ask).await else { return };
         let Ok(Value::Object(granted)) = serde_json::from_slice(&told) else { return };
         let (Some(epoch), Some(number)) = (granted.get("epoch"), granted.get("number")) else { return };
         let ticket = json!([epoch, number]);
-        for _ in 0..self.chance.below(3) {
-            let span = self.chance.pick(&[0, 5, 100, 350, 450]);
+        for _ in 0..=self.chance.below(3) {
+            let span = self.chance.pick(&[0, 100, 350, 450]);
             self.world.executor.sleep(Duration::from_millis(span)).await;
             if self.chance.coin() {
                 self.say(member, "renew", &ticket).await;
