@@ -167,6 +167,7 @@ impl<K: Kind> World<K> {
     }
 
     /// The piece that runs ends.
+    #[expect(clippy::needless_pass_by_value, reason = "an end is handed over")]
     pub(crate) fn end(&mut self, ended: Ended) {
         let piece = self.running.pop().expect("something runs");
         assert!(self.ended.insert((piece.name(), piece.attempt)), "{} ends twice", piece.name());

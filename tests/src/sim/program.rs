@@ -9,7 +9,8 @@ use super::{
     run::{Again, Tally, tell_all},
 };
 
-const USAGE: &str = "usage: cargo sim -- --seeds N [--from S] [--twice] | --seed S [--trace] | --planted [--cap N] [--only BUG]";
+const USAGE: &str =
+    "usage: cargo sim -- --seeds N [--from S] [--twice] | --seed S [--trace] | --planted [--cap N] [--only BUG]";
 
 /// In a run this long, every rare path must have been taken.
 const LONG_RUN: u64 = 2_000;

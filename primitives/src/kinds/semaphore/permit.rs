@@ -86,11 +86,11 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn new(address: Address, granted: Granted, outpost: Outpost) -> Self {
-        let good = Arc::new(Good::new(&granted, outpost.clone()));
+        let good = Arc::new(Good::new(&granted, outpost));
         let lease = granted.lease.map(Duration::from_millis);
         let renewal = lease.and_then(|lease| {
             let (address, good) = (address.clone(), good.clone());
-            outpost.spawn(Box::pin(async move { good.renew(&address, &granted, lease).await }))
+            good.outpost.clone().spawn(Box::pin(async move { good.renew(&address, &granted, lease).await }))
         });
         Self { address, granted, good, renewal: Mutex::new(renewal), is_held: lease.is_some() }
     }

@@ -2,7 +2,7 @@
 //! so at every commit what is out and has not ended fits (S5), and nobody overtakes the first in line.
 
 use bytes::Bytes;
-use drystone_runtime::{Epoch, Range, Row, Status as Phase, Ticket};
+use drystone_runtime::{Epoch, Error, Range, Row, Status as Phase, Ticket};
 
 use super::{
     Options, Record,
@@ -39,7 +39,7 @@ impl Options {
             return Err(Stop::failed(&Refused::TooHeavy { weight, permits: self.permits }));
         }
         let more = self.refresh(turn, None)?;
-        let overtakes = turn.record.waiting > 0 && !(Bug::Barging.planted() && !waits);
+        let overtakes = turn.record.waiting > 0 && (waits || !Bug::Barging.planted());
         let answer = if !overtakes && self.fits(&turn.record, weight) {
             Answer::value(&Some(self.grant(turn, caller, weight)?))?
         } else if waits {
@@ -91,12 +91,14 @@ impl Options {
         }
         let held = held.iter().map(body_of::<Held>).collect::<Result<Vec<_>, _>>()?;
         let line = line.iter().map(body_of::<Waits>).collect::<Result<Vec<_>, _>>()?;
+        // Those in the line of an earlier owner have left.
+        let is_own = turn.caller().is_none_or(|caller| caller.epoch.0 <= turn.record.epoch);
         Answer::value(&Stats {
             permits: self.permits,
             used: turn.record.used - ended,
-            waiting: turn.record.waiting,
+            waiting: if is_own { turn.record.waiting } else { 0 },
             holders: held.into_iter().filter(|held| held.until > now).map(Into::into).collect(),
-            line: line.into_iter().map(Into::into).collect(),
+            line: line.into_iter().filter(|_| is_own).map(Into::into).collect(),
         })
     }
 
@@ -183,6 +185,10 @@ fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
     let caller = turn.caller().ok_or_else(|| {
         Stop::Malformed("a permit is for somebody who waits for it: it cannot be asked for by a message".to_owned())
     })?;
+    if caller.epoch.0 < turn.record.epoch {
+        // A later owner has written this: nothing that is done here will be kept.
+        return Err(Stop::Refuse(Error::Unknown { key: turn.key().clone() }));
+    }
     if caller.epoch.0 > turn.record.epoch {
         if turn.record.waiting > 0 {
             turn.drop_lane(turn.record.line(), false);

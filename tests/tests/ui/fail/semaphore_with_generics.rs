@@ -1,6 +1,6 @@
 use drystone::primitive;
 
 #[primitive(semaphore, permits = 2)]
-struct Gate<T>;
+struct Gate<const N: usize>;
 
 fn main() {}
