@@ -33,7 +33,7 @@ async fn live(path: &Path) -> anyhow::Result<()> {
         std::process::exit(9);
     }
     if let Err(AcquireError::TimedOut) = writer.acquire().timeout(d!("10ms")).await {
-        println!("  the lock is held by the dead: {:?}", writer.stats().await?.holders.len());
+        println!("  the lock is still held by the dead: {:?}", writer.stats().await?.holders);
     }
     let began = Instant::now();
     let permit = writer.acquire().await?;

@@ -207,7 +207,7 @@ async fn tokens_grow_also_over_the_end_of_an_entity_and_a_crash() {
                     assert!(lock.destroy().await.unwrap());
                     world.advance(d!("1ms")).await;
                 }
-                3 => drop(world.restart().await),
+                3 => assert_eq!(world.restart().await.unclean, 1),
                 _ => {}
             }
         }
@@ -406,7 +406,7 @@ async fn every_deed_changes_a_few_rows_however_many_hold_and_wait() {
         let script = async {
             let waits = cost(&world, world.settle()).await;
             let renewed = cost(&world, world.advance(d!("10s"))).await;
-            let handed_on = cost(&world, async { drop(permit.unwrap().release().await.unwrap()) }).await;
+            let handed_on = cost(&world, async { assert!(permit.unwrap().release().await.unwrap()) }).await;
             (waits, renewed, handed_on)
         };
         let (next, (waits, renewed, handed_on)) = tokio::join!(biased; waiting, script);
