@@ -111,7 +111,18 @@ const KINDS: &[Known] = &[
             "replay_item",
         ],
     },
+    Known {
+        name: "semaphore",
+        options: &[("permits", Value::Count), ("lease", Value::Duration), ("window", Value::Duration)],
+        one_of: &[],
+        hook: NO_HOOK,
+        needs_hook: None,
+        verbs: &["acquire", "try_acquire", "release", "renew", "stats"],
+    },
 ];
+
+/// The hook of a kind that has none: no attribute has this name.
+const NO_HOOK: &str = "";
 
 /// The methods of every handle.
 const COMMON_VERBS: &[&str] =
@@ -133,7 +144,7 @@ impl Known {
 
     /// The kind that has a hook of this name.
     pub(crate) fn of_hook(hook: &str) -> Option<&'static Self> {
-        KINDS.iter().find(|kind| kind.hook == hook)
+        KINDS.iter().find(|kind| kind.own_hook() == Some(hook))
     }
 
     /// What an option is set to.
@@ -143,6 +154,26 @@ impl Known {
 
     pub(crate) fn option_names(&self) -> Vec<&'static str> {
         self.options.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Its hook, if it has one.
+    pub(crate) fn own_hook(&self) -> Option<&'static str> {
+        Some(self.hook).filter(|hook| *hook != NO_HOOK)
+    }
+
+    /// An option that cannot be left out, how it is written, and what it tells.
+    pub(crate) fn needs_option(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        (self.name == "semaphore").then_some(("permits", "permits = 10", "how many"))
+    }
+
+    /// Two options that exclude each other, and may both be left out.
+    pub(crate) fn excluding(&self) -> Option<[&'static str; 2]> {
+        (self.name == "semaphore").then_some(["lease", "window"])
+    }
+
+    /// Whether it needs no functions: then it goes on the struct as well.
+    pub(crate) fn goes_on_struct(&self) -> bool {
+        self.name == "semaphore"
     }
 
     /// Whose verb `name` is, if it is one.

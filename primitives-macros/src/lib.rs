@@ -24,7 +24,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// }
 /// ```
 ///
-/// The first word is the kind: `object`, `continuous`, `buffer` or `queue`, or the path of a module anywhere else. Its options
+/// The first word is the kind: `object`, `continuous`, `buffer`, `queue` or `semaphore`, or the path of a module anywhere else. Its options
 /// follow, as literals or constants:
 ///
 /// | kind | options, with their defaults |
@@ -33,6 +33,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | `continuous` | `every = "59m"` (fixed rate), `after = "59m"` (fixed delay) or, with the feature `cron`, `cron = "0 3 * * *"` with `zone = "UTC"`, `missed = "once"` (or `"skip"`, `"backfill"`); `first = "now"`; `max_attempts = 3`, `retry = "1m"`; `on_exhausted = "stop"` (or `"continue"`, `"destroy"`); `timeout = "30s"` (none) |
 /// | `buffer` | `max_items = 100`, `max_wait = "5s"`, `reset_on_add`; `max_attempts = 5`, `backoff = "1s..1m"`, `strict_order`, `timeout = "30s"` (none); `max_stored = 100000`, `max_stored_bytes = 67108864` |
 /// | `queue` | `concurrency = 1`; `max_attempts = 5`, `backoff = "1s..5m"`, `strict_order`, `timeout = "30s"` (none), `heartbeat = "10s"` (none); `max_depth = 1000000` |
+/// | `semaphore` | `permits = 10`, always; `lease = "30s"` (a guard that is renewed) or `window = "1s"` (a rate limit). On a struct without fields, or on an `impl` |
 ///
 /// A pause is `"1m"`, always the same, or `"1s..1m"`, which doubles from the first to the last.
 ///

@@ -3,14 +3,15 @@
 use std::{
     fmt,
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
-use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name};
+use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::Outpost};
 
-use crate::{Args, CallError, Error, Never, Stored, decode, testing::Relay};
+use crate::{Args, CallError, Error, Never, Stored, decode};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -23,9 +24,18 @@ pub struct Desk {
 #[derive(Clone)]
 enum Line {
     Outside(Kernel),
-    /// Outside of a world of the test kit, which polls what is asked of it itself.
-    World(Relay),
+    /// Outside, where somebody else must run what is asked.
+    Through(Arc<dyn Passage>),
     Inside(Cx),
+}
+
+/// The way to a kernel that does not run by itself: that of a test, whose world stands while the test's own code runs.
+pub(crate) trait Passage: Send + Sync {
+    /// The kernel to ask now; an error if there is none.
+    fn kernel(&self) -> Result<Kernel, Error>;
+
+    /// Runs a task where that kernel runs. It ends when the task has ended, or never will.
+    fn carry(&self, task: Task) -> Task;
 }
 
 impl Desk {
@@ -34,9 +44,9 @@ impl Desk {
         Self { line: Line::Outside(kernel), is_shared }
     }
 
-    /// The desk of a test.
-    pub(crate) fn of_world(relay: Relay, is_shared: bool) -> Self {
-        Self { line: Line::World(relay), is_shared }
+    /// The desk of code outside that cannot wait for the kernel by itself.
+    pub(crate) fn through(passage: Arc<dyn Passage>, is_shared: bool) -> Self {
+        Self { line: Line::Through(passage), is_shared }
     }
 
     /// The desk of an entity's code.
@@ -51,9 +61,25 @@ impl Desk {
 
     pub(crate) async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
         match self.line {
-            Line::World(relay) => relay.ask_kernel(|kernel| async move { kernel.call(call).await }).await,
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
+            Line::Through(passage) => carried(&*passage, |kernel| async move { kernel.call(call).await }).await,
+        }
+    }
+
+    /// Makes a call, and `then` something of its answer, in one breath: whoever stops waiting either left the call, or
+    /// drops what was made of it.
+    pub(crate) async fn call_then<T: Send + 'static>(
+        self,
+        call: runtime::Call,
+        then: impl FnOnce(Bytes, Outpost) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match self.line {
+            Line::Inside(cx) => then(cx.call(call).await?, cx.outpost()),
+            Line::Outside(kernel) => then(kernel.call(call).await?, kernel.outpost()),
+            Line::Through(passage) => {
+                carried(&*passage, |kernel| async move { then(kernel.call(call).await?, kernel.outpost()) }).await
+            }
         }
     }
 
@@ -64,7 +90,7 @@ impl Desk {
     {
         match &self.line {
             Line::Outside(kernel) => ask(kernel.clone()).await,
-            Line::World(relay) => relay.ask_kernel(ask).await,
+            Line::Through(passage) => carried(&**passage, ask).await,
             Line::Inside(_) => {
                 let reason = "it can be asked by code outside of entities only".to_owned();
                 Err(Error::Malformed { verb: "explain".to_owned(), reason })
@@ -73,11 +99,28 @@ impl Desk {
     }
 }
 
+/// What comes of asking the kernel at the other end of a passage.
+async fn carried<T: Send + 'static, F>(passage: &dyn Passage, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>> + Send + 'static,
+{
+    let asked = ask(passage.kernel()?);
+    let answer = Arc::new(Mutex::new(None));
+    let into = answer.clone();
+    let carrying = passage.carry(Box::pin(async move {
+        let value = asked.await;
+        *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }));
+    carrying.await;
+    let value = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    value.unwrap_or(Err(Error::Closing))
+}
+
 impl fmt::Debug for Desk {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self.line {
             Line::Outside(_) => "Desk(outside)",
-            Line::World(..) => "Desk(of a test)",
+            Line::Through(_) => "Desk(of a test)",
             Line::Inside(_) => "Desk(in an entity's code)",
         })
     }

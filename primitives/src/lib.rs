@@ -54,6 +54,7 @@
 //! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
 //! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
+//! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
 //! | something else | [your own](kind) | its hooks | its verbs |
 //!
 //! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
@@ -133,6 +134,7 @@ pub use kind::Started;
 pub use kinds::{
     buffer::{Batch, Folded},
     queue::Item,
+    semaphore::{AcquireError, Permit},
 };
 #[cfg(feature = "planted")]
 pub use planted::{Bug, plant};
@@ -170,6 +172,6 @@ pub mod author {
         },
         registrar::Registrar,
         services::Same,
-        stored::{Codec, decode, encode, stored, stored_error},
+        stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
     };
 }

@@ -50,6 +50,16 @@ pub enum Bug {
     BackfillForgets,
     /// The times after a retry are counted from it.
     RetryShifts,
+    /// A permit that has ended is not taken back.
+    ExpiredKept,
+    /// A permit is given if one of weight 1 would fit.
+    WeightForgotten,
+    /// Who asks without waiting overtakes those who wait.
+    Barging,
+    /// A release of a permit that has ended frees another's.
+    LateRelease,
+    /// Who left keeps its place, and what it was given.
+    GoneIgnored,
 }
 
 #[cfg(feature = "planted")]
@@ -64,7 +74,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 21] = [
+        pub const ALL: [Self; 26] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -86,6 +96,11 @@ mod switch {
             Self::WindowForgotten,
             Self::BackfillForgets,
             Self::RetryShifts,
+            Self::ExpiredKept,
+            Self::WeightForgotten,
+            Self::Barging,
+            Self::LateRelease,
+            Self::GoneIgnored,
         ];
 
         pub(crate) fn planted(self) -> bool {

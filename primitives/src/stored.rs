@@ -87,6 +87,22 @@ pub fn stored_error<E: StoredError>() -> Codec<E> {
     Codec { write: encode::<E>, append: append::<E>, read: decode::<E>, read_part: decode_part::<E> }
 }
 
+/// A struct without fields: nothing of it is stored, and it needs no serde.
+pub trait Fieldless {
+    /// The one value of it.
+    fn made() -> Self;
+}
+
+/// How a struct without fields is stored: as `null`, whatever was there before.
+pub fn fieldless<T: Fieldless>() -> Codec<T> {
+    Codec {
+        write: |_| Ok(Bytes::from_static(b"null")),
+        append: |_, text| append(&(), text),
+        read: |_| Ok(T::made()),
+        read_part: |_, _| Ok(T::made()),
+    }
+}
+
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| error.to_string())

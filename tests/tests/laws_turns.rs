@@ -235,6 +235,11 @@ fn waiting_room(log: &Log) -> Toy {
             let ticket = first_in_line(turn);
             Next::Commit(Commit { replies: vec![(To::Ticket(ticket), Ok(turn.body().into()))], ..Commit::default() })
         })
+        .own("serve_and_write", |turn| {
+            let ticket = first_in_line(turn);
+            let head = turn.entity.map(|entity| entity.head.clone());
+            Next::Commit(Commit { head, replies: vec![(To::Ticket(ticket), Ok("you".into()))], ..Commit::default() })
+        })
         .otherwise(move |turn| {
             if let Input::Gone { .. } = turn.input {
                 log.say("one left");
@@ -297,6 +302,43 @@ fn a_held_caller_who_leaves_is_told_to_the_kind_and_nobody_else_is() {
     world.advance(SECOND);
     assert!(matches!(times_out.text(), Err(Error::Deadline { .. })));
     assert_eq!((log.take(), stays.waits()), (vec!["one left".to_owned()], true));
+}
+
+/// S1
+#[test]
+fn an_answer_that_reaches_nobody_comes_back_as_one_who_left() {
+    let log = Log::default();
+    let world = World::of(waiting_room(&log).alone());
+    let leaves = world.ask(call("adder", "a", "ticket", ""));
+    world.store.stall();
+    // Served, and that is on its way to the store when the caller goes.
+    let serving = world.ask(call("adder", "a", "serve_and_write", "you"));
+    world.settle();
+    drop(leaves);
+    world.store.go_on();
+    world.settle();
+    assert!(serving.text().is_ok());
+    assert_eq!(log.take().last().map(String::as_str), Some("one left"));
+    // Nobody waits under that ticket any more: whatever is given to it comes back, too.
+    world.call(call("adder", "a", "serve", "you")).unwrap();
+    assert_eq!((log.take(), world.waits("a")), (vec!["one left".to_owned()], vec![Wait::Rest]));
+}
+
+/// S1
+#[test]
+fn an_answer_that_was_not_fetched_comes_back_and_a_read_or_an_error_does_not() {
+    let log = Log::default();
+    let world = World::of(waiting_room(&log).alone());
+    world.call(add("a", 1)).unwrap();
+    for (verb, told) in [("add", vec!["one left".to_owned()]), ("get", vec![]), ("fail", vec![])] {
+        world.store.stall();
+        let leaves = world.ask(call("adder", "a", verb, "1"));
+        world.settle();
+        drop(leaves);
+        world.store.go_on();
+        world.settle();
+        assert_eq!(log.take(), told, "{verb}");
+    }
 }
 
 /// E13

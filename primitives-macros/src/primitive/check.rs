@@ -18,6 +18,7 @@ pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mi
     if let Kind::Ours(known, written) = &model.kind {
         check_alarm(model, known, sets_alarm, mistakes);
         check_options(model, known, written, mistakes);
+        check_together(model, known, written, mistakes);
         check_hook(model, known, written, mistakes);
         check_names(model, known, mistakes);
         check_reduce(model, known, mistakes);
@@ -38,12 +39,7 @@ fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut M
             }
         }
     }
-    let chosen: Vec<&Ident> = model
-        .options
-        .iter()
-        .map(|setting| &setting.name)
-        .filter(|name| known.one_of.iter().any(|option| *name == option))
-        .collect();
+    let chosen = written_of(model, known.one_of);
     match chosen.as_slice() {
         [] if !known.one_of.is_empty() => {
             let example =
@@ -69,6 +65,27 @@ fn check_beside_cron(model: &Model, known: &Known, mistakes: &mut Mistakes) {
         let example = options::example(Value::Cron);
         mistakes.at(name, format!("`{name}` is an option of `cron`: write it beside `cron = {example}`"));
     }
+}
+
+/// Options that cannot be left out, or not be written together.
+fn check_together(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
+    if let Some((name, form, told)) = known.needs_option()
+        && written_of(model, &[name]).is_empty()
+    {
+        mistakes.at(written, format!("`{}` needs to know {told}: write `{form}`", known.name));
+    }
+    if let Some(excluding) = known.excluding()
+        && let [first, second, ..] = written_of(model, &excluding).as_slice()
+        && first != second
+    {
+        mistakes.at(second, format!("`{first}` and `{second}` exclude each other: write one of them"));
+    }
+}
+
+/// Those of these options that are written.
+fn written_of<'a>(model: &'a Model, names: &[&str]) -> Vec<&'a Ident> {
+    let options = model.options.iter().map(|setting| &setting.name);
+    options.filter(|name| names.iter().any(|option| name == option)).collect()
 }
 
 fn check_hook(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {

@@ -15,11 +15,11 @@ mod role;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Item, ItemImpl, Type};
+use syn::{Item, ItemImpl, ItemStruct, Type};
 
 pub(crate) use self::expand::lenient;
 use self::{attribute::Attribute, model::Model};
-use crate::mistakes::Mistakes;
+use crate::{known::Known, mistakes::Mistakes};
 
 /// The author's item, with what is made of it.
 pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -28,6 +28,9 @@ pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStrea
     let attribute = Attribute::parse(attribute, &mut mistakes);
     match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Impl(block)) => of_block(attribute, block, mistakes),
+        Ok(Item::Struct(item)) if attribute.kind.ours().is_some_and(Known::goes_on_struct) => {
+            of_struct(attribute, &item, mistakes)
+        }
         Ok(Item::Struct(item)) => {
             mistakes.at(
                 item.struct_token,
@@ -67,6 +70,36 @@ fn of_block(attribute: Attribute, mut block: ItemImpl, mut mistakes: Mistakes) -
     let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };
     let made = expand::expand(&model);
     quote!(#block #made #mistakes)
+}
+
+/// A primitive of a kind that needs no functions: a struct without fields.
+fn of_struct(attribute: Attribute, item: &ItemStruct, mut mistakes: Mistakes) -> TokenStream {
+    let kind = attribute.kind.ours().map_or("", |known| known.name);
+    let ident = &item.ident;
+    if !item.fields.is_empty() {
+        mistakes.at(
+            &item.fields,
+            format!(
+                "`#[primitive({kind})]` on a struct keeps nothing in it: write `struct {ident};`, \
+                 or write it on `impl {ident}`"
+            ),
+        );
+    }
+    let generics = &item.generics;
+    if !generics.params.is_empty() {
+        mistakes.at(
+            &generics.params,
+            "a primitive is one type, for it is stored under one name: write a struct without generics",
+        );
+        return quote!(#item #mistakes);
+    }
+    let Some(mut model) = Model::empty(attribute, syn::parse_quote!(#ident)) else { return quote!(#item #mistakes) };
+    // With fields it is refused, and need not be made.
+    model.made = Some(if item.fields.is_empty() { quote!(#ident {}) } else { quote!(::core::unreachable!()) });
+    check::check(&model, None, &mut mistakes);
+    let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };
+    let made = expand::expand(&model);
+    quote!(#item #made #mistakes)
 }
 
 /// An item that has no code of ours: it is still a primitive, so that the app that names it adds no error.

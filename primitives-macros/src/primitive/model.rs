@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) item: Option<TokenStream>,
     /// Whether nothing is missing.
     pub(crate) is_whole: bool,
+    /// How the struct is made, if the macro sees that it has no fields: it needs no serde then.
+    pub(crate) made: Option<TokenStream>,
 }
 
 /// An action of the author's.
@@ -100,6 +102,7 @@ impl Model {
             refused: false,
             item: None,
             is_whole: true,
+            made: None,
         })
     }
 

@@ -70,7 +70,7 @@ fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Ro
     };
     match kind {
         Kind::Ours(known, _) if name != known.hook => {
-            let meant = suggest::among(&name.to_string(), &[known.hook]);
+            let meant = known.own_hook().map(|hook| suggest::among(&name.to_string(), &[hook])).unwrap_or_default();
             mistakes.at(&name, format!("`{}` has no hook `{name}`{meant}", known.name));
             Role::Refused
         }
@@ -85,9 +85,11 @@ fn sugar(word: Ident, kind: &Kind, mistakes: &mut Mistakes) -> Role {
         Kind::Ours(known, _) if word == known.hook => Role::Hook(word),
         Kind::Ours(known, _) => {
             let owner = Known::of_hook(&word.to_string()).map_or("another kind", |owner| owner.name);
-            let message =
-                format!("`#[{word}]` is a hook of `{owner}`; the hook of `{}` is `#[{}]`", known.name, known.hook);
-            mistakes.at(&word, message);
+            let own = match known.own_hook() {
+                Some(hook) => format!("the hook of `{}` is `#[{hook}]`", known.name),
+                None => format!("a `{}` has none", known.name),
+            };
+            mistakes.at(&word, format!("`#[{word}]` is a hook of `{owner}`; {own}"));
             Role::Refused
         }
         Kind::Outside(path) => {

@@ -14,7 +14,8 @@ mod verbs;
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
 use drystone_runtime::{
-    Borrow, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Work,
+    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket,
+    Work,
 };
 
 use self::{
@@ -75,7 +76,7 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let memory = Memory::of(hot);
-        self.take(memory, Seen { key, entity, rows, now }, input)
+        self.take(memory, Seen { key, entity, rows, now, caller: caller(input) }, input)
     }
 
     fn work(&self, hot: &mut Hot, entity: &Entity, _: &Rows, now: Millis) -> Needed<Vec<Work>> {
@@ -112,6 +113,14 @@ impl<T: Primitive, D, A> Author<T, D, A> {
 
     fn turn_of<'a>(&self, record: Record<T>, seen: &Seen<'a>) -> Turn<'a, Record<T>> {
         let author = crate::kind::Author { code: T::CODE, reduce: T::reduce, check_item: T::check_item };
-        Turn::new(record, seen.now, seen.key, seen.entity, seen.rows, author)
+        Turn::new(record, seen.now, seen.key, seen.entity, seen.rows, author).asked_by(seen.caller)
+    }
+}
+
+/// Who waits for what comes of an input.
+fn caller(input: &Input) -> Option<Ticket> {
+    match input {
+        Input::Call { ticket, .. } | Input::Done { cause: Cause::Call(ticket), .. } => Some(*ticket),
+        _ => None,
     }
 }

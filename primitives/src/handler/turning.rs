@@ -25,6 +25,7 @@ pub(super) struct Seen<'a> {
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
     pub(super) now: Millis,
+    pub(super) caller: Option<Ticket>,
 }
 
 /// Why a turn does not come to a commit.
@@ -73,7 +74,7 @@ where
             Input::Done { work, attempt, cause, outcome } => {
                 (work.as_str(), self.done(memory, seen, (work.as_str(), *attempt), cause, outcome))
             }
-            Input::Gone { .. } => ("gone", Ok(Next::nothing())),
+            Input::Gone { ticket } => ("gone", self.gone(memory, seen, *ticket)),
             Input::Changed => ("changed", self.changed(memory, seen)),
         };
         turned.unwrap_or_else(|halt| self.halted(halt, seen.key, name))
@@ -99,6 +100,17 @@ where
         let mut open = self.open(memory, seen)?;
         if open.ending.is_none() {
             self.kind.alarm(&mut open.turn)?;
+        }
+        self.close(memory, open, None, None)
+    }
+
+    fn gone(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>, ticket: Ticket) -> Turned {
+        if seen.entity.is_none() {
+            return Ok(Next::nothing());
+        }
+        let mut open = self.open(memory, seen)?;
+        if open.ending.is_none() {
+            self.kind.gone(&mut open.turn, ticket)?;
         }
         self.close(memory, open, None, None)
     }

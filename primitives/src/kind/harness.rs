@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Commit, Entity, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Range, Row, Rows, Status, To,
-    Version,
+    Change, Commit, Entity, Epoch, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Range, Reply, Row, Rows,
+    Status, Ticket, To, Version,
 };
 
 use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn, turn::Fold};
@@ -35,6 +35,14 @@ pub(crate) struct World<K: Kind> {
     pub(crate) sent: Vec<Message>,
     pub(crate) told: Vec<Lifecycle>,
     pub(crate) answered: Vec<(Name, Bytes)>,
+    /// Who asks, from the next call on.
+    pub(crate) ticket: Ticket,
+    /// Who is held.
+    pub(crate) waiting: BTreeSet<Ticket>,
+    /// What they were told.
+    pub(crate) heard: Vec<(Ticket, Reply)>,
+    /// Answers that nobody was there for.
+    unheard: Vec<Ticket>,
     /// Commits that wrote something.
     pub(crate) commits: usize,
     /// The alarm that has rung and stands.
@@ -76,6 +84,10 @@ impl<K: Kind> World<K> {
             sent: Vec::new(),
             told: Vec::new(),
             answered: Vec::new(),
+            ticket: Ticket { epoch: Epoch(1), number: 0 },
+            waiting: BTreeSet::new(),
+            heard: Vec::new(),
+            unheard: Vec::new(),
             commits: 0,
             rung: None,
         }
@@ -96,11 +108,24 @@ impl<K: Kind> World<K> {
 
     /// A call of a verb, which binds the key if nothing is bound.
     pub(crate) fn call(&mut self, verb: &str, body: &str) -> Result<Answer, Stop> {
-        if self.entity.is_none() {
+        self.ticket.number += 1;
+        let ask = |kind: &K, turn: &mut Turn<'_, K::Record>| kind.verb(turn, verb, body.as_bytes());
+        let answer = if self.entity.is_none() {
             assert!(K::BINDING.contains(&verb), "nothing is bound");
-            return self.bind(|kind, turn| kind.verb(turn, verb, body.as_bytes()));
+            self.bind(ask)
+        } else {
+            self.turn_for(Some(self.ticket), ask)
+        };
+        if matches!(answer, Ok(Answer::Held(_))) {
+            self.waiting.insert(self.ticket);
         }
-        self.turn(|kind, turn| kind.verb(turn, verb, body.as_bytes()))
+        answer
+    }
+
+    /// One who was held leaves, or did not hear its answer.
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
+        self.waiting.remove(&ticket);
+        self.turn(|kind, turn| kind.gone(turn, ticket)).unwrap();
     }
 
     /// A call that is answered at once.
@@ -129,6 +154,8 @@ impl<K: Kind> World<K> {
     /// The process dies; time passes, and it comes back.
     pub(crate) fn crash(&mut self, millis: u64) {
         self.running.clear();
+        self.waiting.clear();
+        self.ticket.epoch.0 += 1;
         self.now = Millis(self.now.0 + millis as i64);
         self.rung = None;
         self.tend();
@@ -146,6 +173,7 @@ impl<K: Kind> World<K> {
     }
 
     /// One of the pieces that run ends.
+    #[expect(clippy::needless_pass_by_value, reason = "an end is handed over")]
     pub(crate) fn end_at(&mut self, index: usize, ended: Ended) {
         let piece = self.running.remove(index);
         assert!(self.ended.insert((piece.name(), piece.attempt)), "{} ends twice", piece.name());
@@ -227,6 +255,11 @@ impl<K: Kind> World<K> {
         Given { body: piece.told.clone(), rows: rows.collect(), run }
     }
 
+    /// The rows of a lane.
+    pub(crate) fn lane(&self, lane: &str) -> impl Iterator<Item = (&Bytes, &Bytes)> {
+        self.lanes.get(&Name::from(lane.to_owned())).into_iter().flatten()
+    }
+
     /// All rows of the entity itself.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Bytes> {
         self.lanes.values().flat_map(BTreeMap::values)
@@ -251,7 +284,8 @@ impl<K: Kind> World<K> {
 
     fn bind<V>(&mut self, then: impl FnOnce(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
         let (rows, key) = (Rows::default(), self.key.clone());
-        let mut turn = Turn::new(K::Record::default(), self.now, &key, None, &rows, self.author);
+        let mut turn =
+            Turn::new(K::Record::default(), self.now, &key, None, &rows, self.author).asked_by(Some(self.ticket));
         self.kind.born(&mut turn);
         let value = then(&self.kind, &mut turn)?;
         let Turn { record, commit, .. } = turn;
@@ -279,15 +313,24 @@ impl<K: Kind> World<K> {
     }
 
     fn turn<V>(&mut self, take: impl Fn(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
-        let (entity, key, mut rows) = (self.entity.clone(), self.key.clone(), Rows::default());
+        self.turn_for(None, take)
+    }
+
+    /// A turn, asked again until it has the rows that it needs.
+    fn turn_for<V>(
+        &mut self,
+        caller: Option<Ticket>,
+        take: impl Fn(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>,
+    ) -> Result<V, Stop> {
+        let (entity, key, mut read) = (self.entity.clone(), self.key.clone(), Vec::new());
         let entity = entity.expect("it is bound");
-        loop {
-            let mut turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
+        let (record, commit, value) = loop {
+            let rows = Rows::of(read.clone());
+            let turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
+            let mut turn = turn.asked_by(caller);
             let value = match take(&self.kind, &mut turn) {
                 Err(Stop::Read(ranges)) => {
-                    // What is read is what was committed, as in the kernel; then the turn is asked again.
-                    let read = ranges.into_iter().map(|range| (self.read(&range), range)).collect::<Vec<_>>();
-                    read.into_iter().for_each(|(found, range)| rows.insert(range, found));
+                    read.extend(ranges.into_iter().map(|range| (range.clone(), self.read(&range))));
                     continue;
                 }
                 value => value?,
@@ -296,18 +339,21 @@ impl<K: Kind> World<K> {
                 self.kind.ends(&mut turn);
             }
             let Turn { record, commit, .. } = turn;
-            self.apply(&record, commit);
-            return Ok(value);
+            break (record, commit, value);
+        };
+        self.apply(&record, commit);
+        while let Some(ticket) = self.unheard.pop() {
+            self.leave(ticket);
         }
+        Ok(value)
     }
 
     fn read(&self, range: &Range) -> Vec<Row> {
-        assert!(range.of.is_none() && !range.backwards, "no kind reads so");
-        let rows = self.lanes.get(&range.lane).into_iter().flatten();
+        let from = range.from.clone().unwrap_or_default();
+        let rows = self.lanes.get(&range.lane).into_iter().flat_map(|rows| rows.range(from.clone()..));
         let row =
             |(key, body): (&Bytes, &Bytes)| Row { lane: range.lane.clone(), key: key.clone(), body: body.clone() };
-        let from = range.from.clone().unwrap_or_default();
-        rows.filter(|(key, _)| **key >= from).take(range.limit as usize).map(row).collect()
+        rows.take(range.limit as usize).map(row).collect()
     }
 
     fn apply(&mut self, record: &K::Record, mut commit: Commit) {
@@ -315,6 +361,8 @@ impl<K: Kind> World<K> {
         let head = encode(record).unwrap();
         commit.head = (head != entity.head).then_some(head);
         self.commits += usize::from(commit.writes());
+        // A commit that leaves the alarm as due as it was rings it again; one that writes nothing does not.
+        self.rung = self.rung.filter(|_| !commit.writes());
         entity.head = commit.head.unwrap_or_else(|| entity.head.clone());
         entity.alarm = commit.alarm.apply(entity.alarm);
         entity.status = commit.status.unwrap_or_else(|| entity.status.clone());
@@ -332,8 +380,8 @@ impl<K: Kind> World<K> {
             }
         }
         for (lane, key) in commit.remove {
-            let rows = self.lanes.get_mut(&lane).expect("a row that is removed was there");
-            rows.remove(&key).expect("a row that is removed was there");
+            let was_there = self.lanes.get_mut(&lane).and_then(|rows| rows.remove(&key)).is_some();
+            assert!(was_there, "{lane} has no {key:?} to remove");
         }
         for row in commit.put {
             assert!(!self.gone.contains(&row.lane), "{} is used again", row.lane);
@@ -345,8 +393,10 @@ impl<K: Kind> World<K> {
         self.sent.extend(commit.send);
         self.told.extend(commit.emit);
         for (to, reply) in commit.replies {
-            if let To::All(name) = to {
-                self.answered.push((name, reply.unwrap()));
+            match to {
+                To::All(name) => self.answered.push((name, reply.unwrap())),
+                To::Ticket(ticket) if self.waiting.remove(&ticket) => self.heard.push((ticket, reply)),
+                To::Ticket(ticket) => self.unheard.push(ticket),
             }
         }
         if commit.destroy {

@@ -20,7 +20,7 @@ mod piece;
 mod turn;
 mod verbs;
 
-use drystone_runtime::{Error, Range};
+use drystone_runtime::{Error, Range, Ticket};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use attempts::Attempts;
@@ -64,6 +64,11 @@ pub trait Kind: Serialize + Send + Sync + 'static {
 
     /// The alarm is due.
     fn alarm(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// One who was held has left; or was answered, and was not there any more to hear it.
+    fn gone(&self, _turn: &mut Turn<'_, Self::Record>, _ticket: Ticket) -> Result<(), Stop> {
         Ok(())
     }
 
@@ -131,7 +136,7 @@ pub enum Started {
 pub enum Answer {
     /// At once, with the commit of this turn.
     Now(Bytes),
-    /// Later: the caller is kept under this name, and a later turn answers all under it.
+    /// Later: the caller is kept under this name, and a later turn answers all under it, or this one by its ticket.
     Held(drystone_runtime::Name),
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Commit, DropLane, Entity, Key, Lane, Lifecycle, Message, Millis, Name, Range, Row, RowKey, Rows, Status,
-    To, Version,
+    Change, Commit, DropLane, Entity, Error, Key, Lane, Lifecycle, Message, Millis, Name, Range, Reply, Row, RowKey,
+    Rows, Status, Ticket, To, Version,
 };
 use serde::Serialize;
 
@@ -22,6 +22,7 @@ pub struct Turn<'a, R> {
     entity: Option<&'a Entity>,
     rows: &'a Rows,
     author: Author,
+    caller: Option<Ticket>,
     pub(crate) commit: Commit,
 }
 
@@ -45,7 +46,19 @@ impl<'a, R> Turn<'a, R> {
         rows: &'a Rows,
         author: Author,
     ) -> Self {
-        Self { record, now, key, entity, rows, author, commit: Commit::default() }
+        Self { record, now, key, entity, rows, author, caller: None, commit: Commit::default() }
+    }
+
+    pub(crate) fn asked_by(mut self, caller: Option<Ticket>) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Who waits for what this turn answers; `None` if it was asked by a message, or by nobody. A kind may store it and
+    /// answer it in a later turn, if it is [held](super::Answer::Held). Whoever was given an answer and had left comes back as
+    /// [`Kind::gone`](super::Kind::gone). A ticket of an older epoch than that of somebody who asks now is gone, too.
+    pub fn caller(&self) -> Option<Ticket> {
+        self.caller
     }
 
     /// The entity's key.
@@ -104,6 +117,15 @@ impl<'a, R> Turn<'a, R> {
         self.rows.get(&range).ok_or(Stop::Read(vec![range]))
     }
 
+    /// The rows of several ranges, read at once.
+    pub fn all_rows<const N: usize>(&self, ranges: [Range; N]) -> Result<[&'a [Row]; N], Stop> {
+        let missing: Vec<Range> = ranges.iter().filter(|range| self.rows.get(range).is_none()).cloned().collect();
+        if !missing.is_empty() {
+            return Err(Stop::Read(missing));
+        }
+        Ok(ranges.map(|range| self.rows.get(&range).unwrap_or_default()))
+    }
+
     /// Puts a row.
     pub fn put(&mut self, lane: impl Into<Lane>, key: impl Into<RowKey>, body: Bytes) {
         self.commit.put.push(Row { lane: lane.into(), key: key.into(), body });
@@ -136,9 +158,17 @@ impl<'a, R> Turn<'a, R> {
 
     /// Answers everyone who was held under a name.
     pub fn answer_all<T: Stored>(&mut self, name: impl Into<Name>, value: &T) {
-        let reply =
-            encode(value).map_err(|reason| drystone_runtime::Error::Malformed { verb: "answer".into(), reason });
-        self.commit.replies.push((To::All(name.into()), reply));
+        self.commit.replies.push((To::All(name.into()), reply(value)));
+    }
+
+    /// Answers one who was held.
+    pub fn answer<T: Stored>(&mut self, ticket: Ticket, value: &T) {
+        self.commit.replies.push((To::Ticket(ticket), reply(value)));
+    }
+
+    /// Refuses one who was held, with the verb's own error.
+    pub fn refuse<E: Stored>(&mut self, ticket: Ticket, error: &E) {
+        self.commit.replies.push((To::Ticket(ticket), reply(error).and_then(|error| Err(Error::Failed(error)))));
     }
 
     /// Tells listeners, once this turn is durable (E15).
@@ -166,4 +196,8 @@ impl<'a, R> Turn<'a, R> {
     pub fn check_item(&self, item: &[u8]) -> Result<(), Stop> {
         (self.author.check_item)(item).map_err(Stop::Malformed)
     }
+}
+
+fn reply<T: Stored>(value: &T) -> Reply {
+    encode(value).map_err(|reason| Error::Malformed { verb: "answer".into(), reason })
 }

@@ -6,6 +6,7 @@
 //! | something done again and again | [`continuous`] | `#[tick]` | `start`, `stop`, `trigger` |
 //! | items collected and handled together | [`buffer`] | `#[flush]`, `#[reduce]` | `add`, `flush`, `clear` |
 //! | items handled one by one, each until it succeeds | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
+//! | so many at once, or so many per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
 
 pub mod buffer;
 pub mod continuous;
@@ -13,5 +14,6 @@ mod dead;
 pub mod object;
 mod past;
 pub mod queue;
+pub mod semaphore;
 
 pub use past::PastError;

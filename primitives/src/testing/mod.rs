@@ -93,7 +93,6 @@ pub use drystone_runtime::driver::block_on;
 pub use executor::{Executor, Process};
 pub use latch::Latch;
 pub use log::Log;
-pub(crate) use relay::Relay;
 pub use setup::{Begin, Setup};
 pub use store::{Fault, Moment};
 pub use world::World;

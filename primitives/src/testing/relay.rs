@@ -22,7 +22,7 @@ use super::{
     patience::Patience,
     running::Running,
 };
-use crate::Error;
+use crate::{Error, call::Passage};
 
 /// Where the outside of a world asks.
 #[derive(Clone, Debug)]
@@ -43,15 +43,6 @@ impl Relay {
 
     pub(super) fn set_kernel(&self, kernel: Option<Kernel>) {
         *self.kernel.lock().unwrap_or_else(PoisonError::into_inner) = kernel;
-    }
-
-    /// What comes of asking the kernel of the process that runs now; an error if it is dead.
-    pub(crate) async fn ask_kernel<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
-    where
-        F: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.ask(ask(kernel.ok_or(Error::Closing)?)).await.unwrap_or(Err(Error::Closing))
     }
 
     /// What comes of `future`, polled in the world; `None` if the world is gone.
@@ -129,6 +120,18 @@ impl Relay {
             }
             stepped_at = Some(polls);
         }
+    }
+}
+
+impl Passage for Relay {
+    /// That of the process that runs now; an error if it is dead.
+    fn kernel(&self) -> Result<Kernel, Error> {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Error::Closing)
+    }
+
+    fn carry(&self, task: Task) -> Task {
+        let relay = self.clone();
+        Box::pin(async move { relay.run_inside(task).await })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A whole app in a test.
 
-use std::{marker::PhantomData, path::PathBuf, time::Duration};
+use std::{marker::PhantomData, path::PathBuf, sync::Arc, time::Duration};
 
 use drystone_runtime::{
     Kernel, Registry,
@@ -59,7 +59,7 @@ impl<A: Primitives> World<A> {
     }
 
     fn desk(&self) -> Desk {
-        Desk::of_world(self.machine.relay.clone(), self.is_shared)
+        Desk::through(Arc::new(self.machine.relay.clone()), self.is_shared)
     }
 
     /// Lets time pass, from one thing that is due to the next; when it returns, `span` is over and nothing is left to

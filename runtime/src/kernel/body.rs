@@ -145,6 +145,7 @@ impl Body {
                 Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, at, out),
                 Mail::Rang(ring) => self.rang(ring, at, out),
                 Mail::Gone(ticket) => self.caller_left(ticket),
+                Mail::Unheard(ticket) => self.gone.push_back(ticket),
                 // One that was asked for before all was forgotten says nothing any more.
                 Mail::Found(read, reads, found) if read == self.reading => self.found(reads, found, at, out),
                 Mail::Found(..) => {}
@@ -253,6 +254,7 @@ impl Body {
         self.inbox_after = None;
     }
 
+    /// One who is not held will be answered yet, and if nobody hears that, it is [`Mail::Unheard`].
     fn caller_left(&mut self, ticket: Ticket) {
         if self.held.iter().any(|(_, pending)| pending.ticket == ticket) {
             self.gone.push_back(ticket);

@@ -61,6 +61,7 @@ impl Call {
 pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
     fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
+    fn outpost(&self) -> super::Outpost;
 }
 
 /// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).

@@ -1,6 +1,12 @@
 //! A call on its way in: checked, admitted, waited for.
 
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
 use bytes::Bytes;
+use tokio::sync::oneshot;
 
 use super::{
     Call,
@@ -12,7 +18,7 @@ use super::{
     turning::borrow_of,
 };
 use crate::{
-    Borrow, Error, Key, Limit, Ticket, key_bytes_max, stable_hash,
+    Borrow, Error, Key, Limit, Reply, Ticket, key_bytes_max, stable_hash,
     store::{Once, StoreErrorKind},
 };
 
@@ -27,13 +33,10 @@ impl Shared {
         self.check(&call, &key)?;
         let deadline = self.driver.monotonic() + call.deadline.unwrap_or(self.options.deadline);
         let (caller, answer) = Caller::new(key.clone());
-        let ticket = self.admit(&key, call, caller)?;
-        let mut leaving = Leaving { shared: self, key: &key, ticket, is_answered: false };
-        match race(answer, self.driver.sleep_until(deadline)).await {
-            First::Left(reply) => {
-                leaving.is_answered = true;
-                reply.unwrap_or_else(|_| Err(Error::Unknown { key: key.clone() }))
-            }
+        let (ticket, borrow) = self.admit(&key, call, caller)?;
+        let mut waiting = Waiting { shared: self, key: &key, ticket, answer: Some(answer), borrow };
+        match race(&mut waiting, self.driver.sleep_until(deadline)).await {
+            First::Left(reply) => reply.unwrap_or_else(|_| Err(Error::Unknown { key: key.clone() })),
             First::Right(()) => Err(match self.trouble() {
                 Some(error) => Error::Store(error),
                 None => Error::Deadline { key: key.clone() },
@@ -61,7 +64,7 @@ impl Shared {
         Ok(())
     }
 
-    fn admit(&self, key: &Key, call: Call, caller: Caller) -> Result<Ticket, Error> {
+    fn admit(&self, key: &Key, call: Call, caller: Caller) -> Result<(Ticket, Borrow), Error> {
         let borrow = match call.verb.as_str() {
             UNPARK => Borrow::None,
             verb => borrow_of(self.registry.get(&call.definition)?, verb),
@@ -76,7 +79,7 @@ impl Shared {
             }
             let ticket = Ticket { epoch, number };
             let pending = pending(call, caller, ticket, borrow);
-            core.admit(key, pending, &self.options).map(|()| ticket)
+            core.admit(key, pending, &self.options).map(|()| (ticket, borrow))
         })
     }
 }
@@ -97,18 +100,39 @@ fn pending(call: Call, caller: Caller, ticket: Ticket, borrow: Borrow) -> Pendin
     }
 }
 
-/// A caller who stops waiting, by its deadline or because it was dropped, says so.
-struct Leaving<'a> {
+/// A caller who waits. If it stops, by its deadline or because it was dropped, it says so; also if the answer was there
+/// and it did not fetch it.
+struct Waiting<'a> {
     shared: &'a Shared,
     key: &'a Key,
     ticket: Ticket,
-    is_answered: bool,
+    borrow: Borrow,
+    /// `None` once it was fetched.
+    answer: Option<oneshot::Receiver<Reply>>,
 }
 
-impl Drop for Leaving<'_> {
+impl Future for Waiting<'_> {
+    type Output = Result<Reply, oneshot::error::RecvError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(answer) = self.answer.as_mut() else { return Poll::Pending };
+        let answered = Pin::new(answer).poll(context);
+        if answered.is_ready() {
+            self.answer = None;
+        }
+        answered
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.is_answered {
-            self.shared.post_resident(self.key, Mail::Gone(self.ticket));
+        let Some(mut answer) = self.answer.take() else { return };
+        // From here on whoever answers sees that nobody is there; what was sent before lies in the channel.
+        answer.close();
+        match answer.try_recv() {
+            Ok(Ok(_)) if self.borrow != Borrow::Shared => self.shared.post(self.key, Mail::Unheard(self.ticket)),
+            Ok(_) => {}
+            Err(_) => self.shared.post_resident(self.key, Mail::Gone(self.ticket)),
         }
     }
 }

@@ -26,8 +26,10 @@ pub(crate) enum Mail {
     Ended { run: u64, work: Work, outcome: Outcome },
     /// A set time has come.
     Rang(Ring),
-    /// A caller left.
+    /// A caller left before it was answered.
     Gone(Ticket),
+    /// An answer reached nobody: its caller left while it was on the way.
+    Unheard(Ticket),
     /// What was read, by the number of the read.
     Found(u64, Vec<Read>, Vec<Found>),
     /// What became of the turns that were with the writer.

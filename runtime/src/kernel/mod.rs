@@ -26,6 +26,7 @@ mod mail;
 mod mutants;
 mod near;
 mod options;
+mod outpost;
 mod pages;
 mod pending;
 mod race;
@@ -58,6 +59,7 @@ pub(crate) use call::Door;
 pub use effects::Event;
 pub use lifecycle::{Listener, Report};
 pub use options::Options;
+pub use outpost::Outpost;
 pub use view::{Explain, View, Wait};
 
 use self::{
@@ -185,6 +187,11 @@ impl Kernel {
     /// What this kernel counted.
     pub fn counts(&self) -> Counts {
         self.shared.lock().counts
+    }
+
+    /// The kernel for what runs beside it and must not keep it alive.
+    pub fn outpost(&self) -> Outpost {
+        self.shared.outpost()
     }
 
     /// Our time: it never goes back (A5).

@@ -41,11 +41,14 @@ impl Pending {
         self.body.len() + 64
     }
 
-    pub(crate) fn answer(self, reply: Reply) {
-        self.caller.answer(reply);
+    /// Answers; whom to take for gone if what was done reached nobody. A read has done nothing, and neither has an error.
+    pub(crate) fn answer(mut self, reply: Reply) -> Option<(Key, Ticket)> {
+        let matters = reply.is_ok() && self.borrow != Borrow::Shared;
+        let is_heard = self.caller.answer(reply);
+        (matters && !is_heard).then(|| (self.caller.key.clone(), self.ticket))
     }
 
-    pub(crate) fn refuse(self, error: Error) {
+    pub(crate) fn refuse(mut self, error: Error) {
         self.caller.answer(Err(error));
     }
 }
@@ -63,11 +66,9 @@ impl Caller {
         (Self { key, sender: Some(sender) }, receiver)
     }
 
-    pub(crate) fn answer(mut self, reply: Reply) {
-        if let Some(sender) = self.sender.take() {
-            // The caller may have left; then nobody wants the answer.
-            let _ = sender.send(reply);
-        }
+    /// Answers; whether anybody was there to be told.
+    pub(crate) fn answer(&mut self, reply: Reply) -> bool {
+        self.sender.take().is_some_and(|sender| sender.send(reply).is_ok())
     }
 
     /// Whether the caller has left.

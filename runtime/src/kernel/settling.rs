@@ -84,6 +84,9 @@ impl Body {
                 to => self.answer_held(&to, &reply, out),
             }
         }
+        if let Source::Gone(ticket) = &link.source {
+            self.forget_held(*ticket);
+        }
         let Some(pending) = link.source.into_pending() else { return };
         match (own, link.hold) {
             (None, Some(name)) => {
@@ -106,10 +109,19 @@ impl Body {
         let (answered, waiting) =
             std::mem::take(&mut self.held).into_iter().partition(|(name, pending)| meant(name, pending.ticket));
         self.held = waiting;
+        // Its caller left, or asked an earlier owner: what the kind gave it comes back (S1).
+        if let (To::Ticket(ticket), Ok(_), true) = (to, reply, answered.is_empty()) {
+            self.gone.push_back(*ticket);
+        }
         for (_, pending) in answered {
             self.answer_repeats(&pending, reply, out);
             out.answers.push((pending, reply.clone()));
         }
+    }
+
+    /// Its kind knows that it left, and will not answer it. One with an idempotency key may come back for its answer.
+    fn forget_held(&mut self, ticket: crate::Ticket) {
+        self.held.retain(|(_, pending)| pending.ticket != ticket || pending.once.is_some());
     }
 
     /// Calls with the same idempotency key that waited for this one (E12).

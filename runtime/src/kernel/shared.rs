@@ -1,17 +1,14 @@
 //! What every loop of one kernel shares: the seams, the memory and the bells.
 
-use std::{
-    pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use tokio::sync::{Notify, Semaphore, broadcast};
 
 use super::{
-    Call, Options,
+    Options, Outpost,
     call::Door,
     core::{Core, Released},
     effects::Event,
@@ -23,9 +20,9 @@ use super::{
     working::{Pulse, Watched},
 };
 use crate::{
-    Driver, Error, Key, Range, Registry, Reply, Row, Store, Version, Work,
+    Driver, Key, Registry, Store, Work,
     driver::Handle,
-    store::{Read, StoreError, Worker},
+    store::{StoreError, Worker},
 };
 
 pub(crate) struct Shared {
@@ -114,7 +111,9 @@ impl Shared {
 
     pub(crate) fn let_go(&self, released: Released) {
         for (pending, reply) in released.answers {
-            pending.answer(reply);
+            if let Some((key, ticket)) = pending.answer(reply) {
+                self.post(&key, Mail::Unheard(ticket));
+            }
         }
         for event in released.events {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
@@ -211,8 +210,12 @@ impl Shared {
         }))
     }
 
+    pub(crate) fn outpost(&self) -> Outpost {
+        Outpost::new(self.itself.clone())
+    }
+
     pub(crate) fn door(&self) -> Arc<dyn Door> {
-        Arc::new(BackDoor(self.itself.clone()))
+        Arc::new(self.outpost())
     }
 
     /// The store answers with errors: said once a minute, however often it happens (fB1).
@@ -237,25 +240,5 @@ impl Shared {
 fn drop_guarded<T>(thrown: T) {
     if let Err(message) = guarded(|| drop(thrown)) {
         tracing::error!(message, "a drop of the author's panicked");
-    }
-}
-
-/// The kernel as code that runs as work sees it. It does not keep the kernel alive.
-struct BackDoor(Weak<Shared>);
-
-impl Door for BackDoor {
-    fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
-        let shared = self.0.upgrade();
-        Box::pin(async move {
-            match shared {
-                Some(shared) => shared.call(call).await,
-                None => Err(Error::Closing),
-            }
-        })
-    }
-
-    fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
-        let shared = self.0.upgrade();
-        Box::pin(async move { shared.ok_or(Error::Closing)?.rows_for_work(Read::Rows { entity, range }).await })
     }
 }

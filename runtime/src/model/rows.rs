@@ -68,8 +68,12 @@ impl Rows {
         self.0.iter().find(|(asked, _)| asked == range).map(|(_, rows)| rows.as_slice())
     }
 
-    /// With the rows of one more range.
-    pub fn insert(&mut self, range: Range, rows: Vec<Row>) {
+    /// Rows that were read in some other way, for a handler that is asked by nobody but a test.
+    pub fn of(read: impl IntoIterator<Item = (Range, Vec<Row>)>) -> Self {
+        Self(read.into_iter().collect())
+    }
+
+    pub(crate) fn insert(&mut self, range: Range, rows: Vec<Row>) {
         self.0.push((range, rows));
     }
 }

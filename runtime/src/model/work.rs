@@ -139,6 +139,11 @@ impl Cx {
         }
     }
 
+    /// The kernel for what goes on after this code has ended: a guard that it leaves behind.
+    pub fn outpost(&self) -> crate::kernel::Outpost {
+        self.door.outpost()
+    }
+
     /// Calls another entity and waits. Refused with [`Error::Cycle`] if that entity waits for us (M3).
     pub async fn call(&self, call: crate::Call) -> Result<Bytes, Error> {
         self.door.call(call.within(self.chain.clone())).await

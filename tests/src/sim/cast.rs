@@ -50,6 +50,8 @@ pub enum Role {
     Bell,
     /// Where the primitives' dead letters go.
     Box,
+    /// A semaphore.
+    Gate,
 }
 
 impl Role {
@@ -72,6 +74,7 @@ impl Role {
             Self::Heap => "heap",
             Self::Bell => "bell",
             Self::Box => "drystone:dead_letters",
+            Self::Gate => "gate",
         })
     }
 
@@ -126,6 +129,7 @@ impl Cast {
             (Role::Strict, traffic.stricts),
             (Role::Heap, traffic.heaps),
             (Role::Bell, traffic.bells),
+            (Role::Gate, traffic.gates),
             (Role::Box, usize::from(traffic.baskets + traffic.stricts + traffic.heaps > 0)),
         ] {
             (0..count).for_each(|index| cast.add(role, index));

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-/// Plants each bug in turn and looks for a seed that shows it.
+/// Plants each bug in turn, or the one of this name, and looks for a seed that shows it.
 #[cfg(feature = "planted")]
-pub fn run(cap: u64) -> ExitCode {
-    let all = Planted::all();
+pub fn run(cap: u64, only: Option<&str>) -> ExitCode {
+    let mut all = Planted::all();
+    all.retain(|bug| only.is_none_or(|only| bug.to_string() == only));
     let found = all.iter().filter(|bug| look_for(**bug, cap)).count();
     println!("planted: {found} of {} found", all.len());
     if found == all.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -69,7 +70,7 @@ fn look_for(bug: Planted, cap: u64) -> bool {
 
 /// Without the feature there is nothing to plant.
 #[cfg(not(feature = "planted"))]
-pub fn run(_: u64) -> ExitCode {
+pub fn run(_: u64, _: Option<&str>) -> ExitCode {
     eprintln!("build with `--features planted` to plant bugs");
     ExitCode::FAILURE
 }

@@ -9,7 +9,8 @@ use super::{
     run::{Again, Tally, tell_all},
 };
 
-const USAGE: &str = "usage: cargo sim -- --seeds N [--from S] [--twice] | --seed S [--trace] | --planted [--cap N]";
+const USAGE: &str =
+    "usage: cargo sim -- --seeds N [--from S] [--twice] | --seed S [--trace] | --planted [--cap N] [--only BUG]";
 
 /// In a run this long, every rare path must have been taken.
 const LONG_RUN: u64 = 2_000;
@@ -23,6 +24,7 @@ struct Asked {
     twice: bool,
     planted: bool,
     cap: Option<u64>,
+    only: Option<String>,
 }
 
 /// Runs the program.
@@ -39,6 +41,10 @@ pub fn main() -> ExitCode {
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
     let mut asked = Asked::default();
     while let Some(argument) = arguments.next() {
+        if argument == "--only" {
+            asked.only = Some(arguments.next().context("`--only` wants the name of a bug")?);
+            continue;
+        }
         let mut number = || -> Result<u64> {
             let value = arguments.next().with_context(|| format!("`{argument}` wants a number"))?;
             value.parse().with_context(|| format!("`{value}` is not a number"))
@@ -63,7 +69,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
 fn run(asked: &Asked) -> ExitCode {
     match asked.seed {
         Some(seed) => run_one(seed, asked.trace),
-        None if asked.planted => super::planted::run(asked.cap.unwrap_or(5_000)),
+        None if asked.planted => super::planted::run(asked.cap.unwrap_or(5_000), asked.only.as_deref()),
         None => run_many(asked),
     }
 }

@@ -51,9 +51,12 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a batch became a dead letter",
     "a dead batch was flushed after all",
     "a buffer was cleared during a flush",
+    "a permit went to one who waited",
+    "a permit ended with its lease",
+    "one who left was forgotten by a semaphore",
 ];
 
-const PATH_COUNT: usize = 49;
+const PATH_COUNT: usize = 52;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

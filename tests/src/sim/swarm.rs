@@ -102,6 +102,8 @@ pub struct Traffic {
     pub guilty: bool,
     /// One message's turn kills its process, always.
     pub doom: bool,
+    /// Semaphores.
+    pub gates: usize,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -252,6 +254,7 @@ impl Traffic {
             failing: chance.coin(),
             guilty: chance.permille(200),
             doom: chance.permille(100),
+            gates: few(chance),
         }
     }
 }

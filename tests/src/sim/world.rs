@@ -11,7 +11,7 @@ use super::{
     authors::Recorder,
     cast::{Cast, Number, Role},
     chance::Chance,
-    check::{Calls, Counters, Takes},
+    check::{Calls, Counters, Left, Takes},
     chronicle::{Chronicle, lock},
     executor::{Executor, Group},
     ledger::Ledger,
@@ -43,6 +43,8 @@ pub struct World {
     pub calls: Calls,
     /// What authors' code was given.
     pub recorder: Recorder,
+    /// Who left a semaphore.
+    pub left: Left,
     /// Calls that were answered.
     pub takes: Takes,
     /// The processes.
@@ -78,6 +80,7 @@ impl World {
             counters: Counters::default(),
             calls: Calls::default(),
             recorder: Recorder::default(),
+            left: Left::default(),
             takes: Takes::default(),
             processes: Processes::default(),
             weather: Weather::default(),

@@ -16,12 +16,14 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let module = model.kind.module(Span::call_site());
     let handle = super::handle::name(model);
-    let (code, kind, codec) = (code(model), kind(model), super::calls::stored(struct_));
+    let (code, kind, codec, initial) = (code(model), kind(model), codec(model), initial(model));
     // What callers hand in must be as visible as the struct; if it is not, that is shown at the type.
     let at = model.item().map_or_else(Span::call_site, |item| types::end_of(&item));
     let of_handle = types::located(quote!(type Handle = #handle;), at);
-    let (reduce, check_item) = (reduce(model), check_item(model));
+    let (reduce, check_item, fieldless) = (reduce(model), check_item(model), fieldless(model));
     quote! {
+        #fieldless
+
         #[automatically_derived]
         #lenient
         impl ::drystone::Primitive for #struct_ {
@@ -39,14 +41,46 @@ pub(super) fn definition(model: &Model) -> TokenStream {
             }
 
             fn initial() -> ::core::option::Option<Self> {
-                use ::drystone::author::Fallback as _;
-                ::drystone::author::Probe::<#struct_>::initial()
+                #initial
             }
 
             #reduce
             #check_item
         }
     }
+}
+
+/// How the struct is stored; one without fields is made anew.
+fn codec(model: &Model) -> TokenStream {
+    let struct_ = &model.struct_;
+    match &model.made {
+        Some(_) => quote!(::drystone::author::fieldless::<#struct_>()),
+        None => super::calls::stored(struct_),
+    }
+}
+
+/// A state to begin with, if there is one.
+fn initial(model: &Model) -> TokenStream {
+    let struct_ = &model.struct_;
+    if model.made.is_some() {
+        return quote!(::core::option::Option::Some(<#struct_ as ::drystone::author::Fieldless>::made()));
+    }
+    quote! {
+        use ::drystone::author::Fallback as _;
+        ::drystone::author::Probe::<#struct_>::initial()
+    }
+}
+
+/// How a struct without fields is made.
+fn fieldless(model: &Model) -> Option<TokenStream> {
+    let (struct_, made, lenient) = (&model.struct_, model.made.as_ref()?, lenient());
+    Some(quote! {
+        #[automatically_derived]
+        #lenient
+        impl ::drystone::author::Fieldless for #struct_ {
+            fn made() -> Self { #made }
+        }
+    })
 }
 
 fn code(model: &Model) -> TokenStream {

@@ -73,6 +73,23 @@ pub struct Count {
     pub items: u64,
 }
 
+/// The record of a semaphore.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Gating {
+    pub used: u64,
+    pub waiting: u64,
+    pub epoch: u32,
+}
+
+/// A permit, as it is stored.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Permit {
+    pub weight: u64,
+    pub until: Timestamp,
+}
+
 /// A dead letter, as it is stored: where its items lie.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as it is stored")]

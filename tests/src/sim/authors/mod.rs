@@ -7,6 +7,7 @@ mod basket;
 mod bell;
 mod chime;
 mod drip;
+mod gate;
 pub mod heads;
 mod heap;
 mod pulse;
@@ -22,6 +23,7 @@ use drystone_runtime::{Definition, Key, Name, Registry, WorkId};
 use serde::{Deserialize, Serialize};
 
 pub use bell::Bell;
+pub use gate::PERMITS;
 pub use heap::Sum;
 pub use recorder::{Execution, Recorder};
 
@@ -48,6 +50,7 @@ struct Authored {
     strict: strict::Strict,
     heap: heap::Heap,
     bell: Bell,
+    gate: gate::Gate,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.

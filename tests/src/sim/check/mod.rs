@@ -5,6 +5,7 @@
 mod buffers;
 mod calls;
 mod counters;
+mod gates;
 mod inspect;
 mod items;
 mod letters;
@@ -17,6 +18,7 @@ mod turned;
 pub use buffers::inspect_buffer;
 pub use calls::{Calls, Span};
 pub use counters::{Answer, Asked, Counters};
+pub use gates::{Left, inspect_gate};
 pub use inspect::inspect;
 pub use letters::readable;
 pub use rest::unfinished;

@@ -5,7 +5,7 @@ use drystone_runtime::Entity;
 use crate::sim::{
     authors::{
         Bell,
-        heads::{self, Buffering},
+        heads::{self, Buffering, Gating},
     },
     cast::{Member, Role},
     chronicle::Class,
@@ -68,6 +68,10 @@ pub(super) fn finish(world: &World) {
                 let record = heads::record::<Buffering>(&entity.head);
                 let left = record.is_none_or(|record| record.open.count > 0 || !record.closed.is_empty());
                 left.then(|| "items are left".to_owned())
+            }
+            Role::Gate => {
+                let record = heads::record::<Gating>(&entity.head).filter(|gate| (gate.used, gate.waiting) != (0, 0));
+                record.map(|record| format!("not everything has come back: {record:?}"))
             }
             Role::Line => {
                 let queue = Queue::decode(&entity.head).unwrap_or_default();

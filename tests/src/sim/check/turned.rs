@@ -28,6 +28,9 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
     if role.is_buffer() {
         return buffer(stage, entity, input, commit);
     }
+    if role == Role::Gate {
+        return super::gates::turned_gate(stage, member, entity, input, now, commit);
+    }
     if commit.destroy || !role.is_continuous() {
         return;
     }

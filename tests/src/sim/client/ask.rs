@@ -124,13 +124,21 @@ impl Ask {
     /// A verb of a primitive that is found in no record.
     pub(super) fn verb(client: &mut Client, member: Number, verb: &'static str, body: Bytes) -> Self {
         let ask = Self::new(client, member, verb, |_| body);
-        let harmless = matches!(verb, "status" | "list" | "get");
+        let harmless = matches!(verb, "status" | "list" | "get" | "stats");
         Self { recorded: false, may_be_refused: true, once: ask.once && !harmless, harmless, ..ask }
     }
 
     pub(super) fn add(client: &mut Client, member: Number) -> Self {
         let ask = Self::new(client, member, "add", |number| Bytes::from(format!("[{number}]")));
         Self { may_be_refused: true, ..ask }
+    }
+
+    /// Not asked again: what an answer gives that nobody hears is taken back.
+    pub(super) fn permit(client: &mut Client, member: Number, verb: &'static str) -> Self {
+        // Heavy ones wait while there is something left that a light one could take.
+        let weight = if verb == "acquire" { client.chance.pick(&[1, 2, 2, 3]) } else { 1 };
+        let ask = Self::new(client, member, verb, |_| Bytes::from(format!("[{weight}]")));
+        Self { once: false, recorded: false, may_be_refused: true, ..ask }
     }
 
     pub(super) fn bell(client: &mut Client, member: Number, after_ms: u64, fails: bool) -> Self {

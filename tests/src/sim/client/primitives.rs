@@ -1,5 +1,7 @@
 //! What callers ask of primitives: their verbs, by name, with the JSON arrays of their parameters.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use drystone::dead_letters::{Filter, Page, What};
 use serde_json::{Value, json};
@@ -15,6 +17,7 @@ impl Client {
         match role {
             Role::Pulse | Role::Drip | Role::Chime => self.beat(member).await,
             Role::Bell => self.arm(member).await,
+            Role::Gate => self.pass(member).await,
             Role::Box => self.letters(member).await,
             _ => self.gather(member).await,
         }
@@ -47,6 +50,31 @@ impl Client {
         for _ in 0..self.chance.between(1, 4) {
             let ask = Ask::add(self, member);
             self.ask_and_keep(&ask).await;
+        }
+    }
+
+    /// Takes a permit, stays a while, and releases it, or does not.
+    async fn pass(&mut self, member: Number) {
+        let destroys = self.world.swarm.traffic.destroys;
+        let ask = match self.chance.below(20) {
+            0 if destroys => Ask::verb(self, member, "destroy", Bytes::from_static(b"[]")),
+            1 => Ask::verb(self, member, "stats", Bytes::from_static(b"[]")),
+            2..10 => Ask::permit(self, member, "try_acquire"),
+            _ => Ask::permit(self, member, "acquire"),
+        };
+        let Heard::Told(told) = self.ask_and_keep(&ask).await else { return };
+        let Ok(Value::Object(granted)) = serde_json::from_slice(&told) else { return };
+        let (Some(epoch), Some(number)) = (granted.get("epoch"), granted.get("number")) else { return };
+        let ticket = json!([epoch, number]);
+        for _ in 0..=self.chance.below(3) {
+            let span = self.chance.pick(&[0, 100, 350, 450]);
+            self.world.executor.sleep(Duration::from_millis(span)).await;
+            if self.chance.coin() {
+                self.say(member, "renew", &ticket).await;
+            }
+        }
+        if self.chance.permille(700) {
+            self.say(member, "release", &ticket).await;
         }
     }
 
@@ -99,7 +127,7 @@ impl Client {
 
     /// A kind's own verbs do not wait for the author's code (E3); only `flush` waits for a batch.
     fn must_be_heard(&self, ask: &Ask) {
-        let may_wait = matches!(ask.verb, "flush" | "arm");
+        let may_wait = matches!(ask.verb, "flush" | "arm" | "acquire");
         self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {
             format!("nothing was wrong, and {ask:x?} was not answered")
         });

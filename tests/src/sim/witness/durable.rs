@@ -11,7 +11,7 @@ use drystone_runtime::{
 };
 
 use crate::sim::{
-    cast::{Cast, Number},
+    cast::{Cast, Number, Role},
     check,
     chronicle::{Chronicle, Class},
     toys::OBITUARY,
@@ -102,6 +102,9 @@ impl Durable {
         let role = self.cast.member(number).role;
         if let Some(entity) = self.story(number).entity.as_ref().filter(|_| role.is_buffer()) {
             check::inspect_buffer(&self.chronicle, role, entity, &self.lanes);
+        }
+        if let Some(entity) = self.story(number).entity.as_ref().filter(|_| role == Role::Gate) {
+            check::inspect_gate(&self.chronicle, entity, &self.lanes, self.story(number).now);
         }
     }
 

@@ -1,0 +1,131 @@
+//! So many at once, or so many per second: permits with a lease, a line that is first come first served, fencing tokens.
+//!
+//! ```
+//! use drystone::{Primitives, d, primitive, testing::World};
+//!
+//! /// At most two calls at a time to one account.
+//! #[primitive(semaphore, permits = 2, lease = "30s")]
+//! struct StripeApi;
+//!
+//! /// At most a hundred requests in any second.
+//! #[primitive(semaphore, permits = 100, window = "1s")]
+//! struct PerSecond;
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     stripe_api: StripeApi,
+//!     per_second: PerSecond,
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! let world = World::memory().start::<App>().await;
+//! let stripe = world.client().stripe_api("acct-1");
+//! let first = stripe.acquire().await.unwrap(); // waits in line, if it must
+//! let second = stripe.acquire().timeout(d!("5s")).await.unwrap();
+//! assert!(second.token() > first.token());
+//! assert!(stripe.try_acquire().await.unwrap().is_none());
+//! drop(first); // released
+//! assert!(stripe.try_acquire().await.unwrap().is_some());
+//!
+//! let limit = world.client().per_second("everybody");
+//! let _ = limit.acquire().weight(100).await.unwrap();
+//! assert!(limit.try_acquire().await.unwrap().is_none()); // released or not: only time brings them back
+//! world.advance(d!("1s")).await;
+//! assert!(limit.try_acquire().await.unwrap().is_some());
+//! # });
+//! ```
+//!
+//! It goes on a struct without fields, and needs no functions. With some of its own it goes on the `impl` of a struct that can be stored, as
+//! any kind does. An entity's code asks for permits as any other code does: `stripe: &Client<StripeApi>`, then
+//! `stripe.get("acct-1").acquire().await`.
+//!
+//! What it promises, beside what every entity does:
+//!
+//! - Permits that are out and have not ended weigh `permits` at most, at every commit, over crashes and restarts (S5).
+//! - Who asks first is served first: nobody overtakes the first in line, not by asking for less and not by
+//!   [`try_acquire`](Verbs::try_acquire). Who leaves, by a timeout or by being dropped, leaves the line; a permit that was on its way to
+//!   somebody who left comes back at once (S1).
+//! - A [`Permit`] is a guard: renewed while it is held in a live process, released when it is dropped. Held across a crash, it
+//!   comes back when its lease ends (S4). Its [`token`](Permit::token) is higher than that of every permit before, also over a `destroy` that is a millisecond ago. One that may have ended says so:
+//!   [`lost`](Permit::lost). Released late, it frees nobody else's (S2).
+//! - With `window` a permit comes back when so much time has passed since it was given, and not when it is dropped (S3).
+//! - Other options in the code hold from the next start of the program on. With fewer permits nothing is given until it fits; with
+//!   more the line moves at once. What is out keeps the end that it has (E11).
+//!
+//! At most 1,024 wait per key; beyond it [`AcquireError::Crowded`] says so. [`stats`](Verbs::stats) tells of 32 holders and 32 who wait.
+//! After a restart all who waited have got an error and left.
+
+#[cfg(test)]
+mod model;
+mod options;
+mod permit;
+#[cfg(test)]
+mod property;
+mod record;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod verbs;
+
+use drystone_runtime::{Status as Phase, Ticket};
+
+pub use self::{
+    options::Options,
+    permit::{AcquireError, Permit},
+    record::{Holder, Record, Stats, Status, Waiter},
+    verbs::{Acquire, Acquiring, TryAcquire, Verbs},
+};
+use crate::kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn};
+
+impl Kind for Options {
+    const NAME: &'static str = "semaphore";
+    const VERBS: &'static [&'static str] = &["acquire", "try_acquire", "release", "renew", "stats"];
+    const BINDING: &'static [&'static str] = &["acquire", "try_acquire"];
+
+    type Record = Record;
+    type Status = Status;
+
+    fn born(&self, turn: &mut Turn<'_, Record>) {
+        turn.set_status(Phase::resting("idle"));
+    }
+
+    fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, body: &[u8]) -> Result<Answer, Stop> {
+        match verb {
+            "acquire" => self.acquire(turn, body, true),
+            "try_acquire" => self.acquire(turn, body, false),
+            "release" => self.release(turn, body),
+            "renew" => self.renew(turn, body),
+            "stats" => self.stats(turn),
+            _ => Err(Stop::Malformed(format!("a semaphore has no verb `{verb}`"))),
+        }
+    }
+
+    fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        let more = self.refresh(turn, None)?;
+        self.settle(turn, more);
+        Ok(())
+    }
+
+    fn gone(&self, turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<(), Stop> {
+        self.left(turn, ticket)
+    }
+
+    fn done(&self, _: &mut Turn<'_, Record>, _: &Done, _: Ended) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// There may be more permits: those who wait are looked at again.
+    fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
+        self.settle(turn, turn.record.waiting > 0);
+        Ok(())
+    }
+
+    fn work(&self, _: &Shown<'_, Record>) -> Vec<Piece> {
+        Vec::new()
+    }
+
+    fn status(&self, shown: &Shown<'_, Record>) -> Status {
+        let Record { used, waiting, token, .. } = *shown.record;
+        Status { permits: self.permits, used, waiting, token }
+    }
+}

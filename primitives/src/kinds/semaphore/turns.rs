@@ -1,0 +1,288 @@
+//! The turns of a semaphore. Each first takes back what has ended, then gives to those who wait, then does what was asked:
+//! so at every commit what is out and has not ended fits (S5), and nobody overtakes the first in line.
+
+use bytes::Bytes;
+use drystone_runtime::{Epoch, Error, Range, Row, Status as Phase, Ticket};
+
+use super::{
+    Options, Record,
+    permit::{Granted, Refused},
+    record::{HELD, Held, Stats, UNTIL, Waits, at, end_of, found, key_of, ticket_in, until_in},
+};
+use crate::{
+    Params, Timestamp, decode, encode,
+    kind::{Answer, Stop, Turn},
+    planted::Bug,
+};
+
+/// How many permits that have ended one turn takes back, and how many of those who wait it serves: together they change
+/// less than 1,000 rows (K3). The rest follow at once, in turns of their own.
+pub(super) const SLICE: u32 = 128;
+
+/// How many may wait: each is somebody who holds memory here.
+pub(super) const WAITING_MAX: u64 = 1_024;
+
+/// How many holders and waiters `stats` tells of.
+const SHOWN_MAX: u32 = 32;
+
+/// What the callers who wait are held under; each is answered by its ticket.
+pub(super) const LINE: &str = "line";
+
+impl Options {
+    pub(super) fn acquire(&self, turn: &mut Turn<'_, Record>, body: &[u8], waits: bool) -> Result<Answer, Stop> {
+        let caller = asked(turn)?;
+        let weight: u64 = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        if weight == 0 {
+            return Err(Stop::Malformed("a permit weighs at least 1".to_owned()));
+        }
+        if weight > self.permits {
+            return Err(Stop::failed(&Refused::TooHeavy { weight, permits: self.permits }));
+        }
+        let more = self.refresh(turn, None)?;
+        let overtakes = turn.record.waiting > 0 && (waits || !Bug::Barging.planted());
+        let answer = if !overtakes && self.fits(&turn.record, weight) {
+            Answer::value(&Some(self.grant(turn, caller, weight)?))?
+        } else if waits {
+            stand_in_line(turn, caller, weight)?
+        } else {
+            Answer::value(&None::<Granted>)?
+        };
+        self.settle(turn, more);
+        Ok(answer)
+    }
+
+    pub(super) fn release(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
+        asked(turn)?;
+        let ticket = ticket_of(body)?;
+        // The permits of a rate limit come back with time alone (S3).
+        let is_released = !self.is_rate() && take_back(turn, ticket)?;
+        if is_released {
+            let more = self.refresh(turn, None)?;
+            self.settle(turn, more);
+        }
+        Answer::value(&is_released)
+    }
+
+    /// The holder lives: its permit lasts a lease from now on. When it ends then; `None` if it has ended.
+    pub(super) fn renew(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
+        asked(turn)?;
+        let ticket = ticket_of(body)?;
+        let held = match live(turn, ticket)? {
+            Some(held) if !self.is_rate() => held,
+            _ => return Answer::value(&None::<Timestamp>),
+        };
+        // Never earlier than it was, should the lease be shorter now.
+        let until = Timestamp::from(turn.now).after(self.span()).max(held.until);
+        turn.remove(UNTIL, end_of(held.until, ticket));
+        put_held(turn, ticket, Held { until, ..held })?;
+        turn.record.last = turn.record.last.max(until);
+        self.settle(turn, false);
+        Answer::value(&Some(until))
+    }
+
+    pub(super) fn stats(&self, turn: &Turn<'_, Record>) -> Result<Answer, Stop> {
+        let line = turn.record.line();
+        let ranges = [Range::first(UNTIL, SLICE), Range::first(HELD, SHOWN_MAX), Range::first(line, SHOWN_MAX)];
+        let [ends, held, line] = turn.all_rows(ranges)?;
+        let now = turn.now.into();
+        let mut ended = 0;
+        for row in ends {
+            ended += if until_in(&row.key)? <= now { body_of::<u64>(row)? } else { 0 };
+        }
+        let held = held.iter().map(body_of::<Held>).collect::<Result<Vec<_>, _>>()?;
+        let line = line.iter().map(body_of::<Waits>).collect::<Result<Vec<_>, _>>()?;
+        // Those in the line of an earlier owner have left.
+        let is_own = turn.caller().is_none_or(|caller| caller.epoch.0 <= turn.record.epoch);
+        Answer::value(&Stats {
+            permits: self.permits,
+            used: turn.record.used - ended,
+            waiting: if is_own { turn.record.waiting } else { 0 },
+            holders: held.into_iter().filter(|held| held.until > now).map(Into::into).collect(),
+            line: line.into_iter().filter(|_| is_own).map(Into::into).collect(),
+        })
+    }
+
+    /// A caller left: its place in the line, or a permit that nobody took, is the next one's.
+    pub(super) fn left(&self, turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<(), Stop> {
+        if Bug::GoneIgnored.planted() {
+            return Ok(());
+        }
+        let stood = leave_line(turn, ticket)?;
+        if stood || take_back(turn, ticket)? {
+            let more = self.refresh(turn, Some(ticket))?;
+            self.settle(turn, more);
+        }
+        Ok(())
+    }
+
+    /// Takes back what has ended and gives it to those who wait; `without` stands in the line as it is stored and not any
+    /// more. Says whether there is more of the same to do.
+    pub(super) fn refresh(&self, turn: &mut Turn<'_, Record>, without: Option<Ticket>) -> Result<bool, Stop> {
+        expire(turn, self.is_rate())?;
+        self.serve(turn, without)
+    }
+
+    /// Gives to those who wait, in order, as long as the first of them fits (S1).
+    fn serve(&self, turn: &mut Turn<'_, Record>, without: Option<Ticket>) -> Result<bool, Stop> {
+        if turn.record.waiting == 0 || turn.record.used >= self.permits {
+            return Ok(false);
+        }
+        let line = turn.record.line();
+        for (index, row) in turn.rows(Range::first(line.clone(), SLICE + 1))?.iter().enumerate() {
+            let (ticket, Waits { weight, .. }) = (ticket_in(&row.key)?, body_of(row)?);
+            if Some(ticket) == without {
+                continue;
+            }
+            if weight > self.permits {
+                // There are fewer permits than there were when it asked.
+                turn.refuse(ticket, &Refused::TooHeavy { weight, permits: self.permits });
+            } else if self.fits(&turn.record, weight) {
+                let granted = self.grant(turn, ticket, weight)?;
+                turn.answer(ticket, &Some(granted));
+            } else {
+                return Ok(false);
+            }
+            turn.remove(line.clone(), row.key.clone());
+            turn.record.waiting -= 1;
+            if index as u32 >= SLICE - 1 {
+                return Ok(turn.record.waiting > 0);
+            }
+        }
+        Ok(false)
+    }
+
+    fn fits(&self, record: &Record, weight: u64) -> bool {
+        let weight = if Bug::WeightForgotten.planted() { 1 } else { weight };
+        record.used + weight <= self.permits
+    }
+
+    fn grant(&self, turn: &mut Turn<'_, Record>, ticket: Ticket, weight: u64) -> Result<Granted, Stop> {
+        let (since, token) = (turn.now.into(), turn.record.next_token(turn.now));
+        let held = Held { token, weight, since, until: since.after(self.span()) };
+        put_held(turn, ticket, held)?;
+        turn.record.is_out(weight, held.until);
+        let lease = (!self.is_rate()).then(|| self.span().as_millis() as u64);
+        Ok(Granted { epoch: ticket.epoch.0, number: ticket.number, token, weight, until: held.until, lease })
+    }
+
+    /// Status and alarm. While somebody waits, the next end of a permit wakes it. Else nobody wants what comes back: it is
+    /// woken at a time at which all that are out now may have ended, and a rate limit need not wake for each.
+    pub(super) fn settle(&self, turn: &mut Turn<'_, Record>, more: bool) {
+        let Record { used, waiting, first, last, .. } = turn.record;
+        let standing = turn.alarm().filter(|at| *at > turn.now);
+        turn.set_alarm(match () {
+            () if more => Some(turn.now),
+            () if used == 0 => None,
+            () if waiting > 0 => Some(first.into()),
+            () => standing.or(Some(last.into())),
+        });
+        turn.set_status(if used > 0 { Phase::live("held") } else { Phase::resting("idle") });
+    }
+}
+
+/// Who asks. The line of an earlier owner is let go: those in it have left.
+fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
+    let caller = turn.caller().ok_or_else(|| {
+        Stop::Malformed("a permit is for somebody who waits for it: it cannot be asked for by a message".to_owned())
+    })?;
+    if caller.epoch.0 < turn.record.epoch {
+        // A later owner has written this: nothing that is done here will be kept.
+        return Err(Stop::Refuse(Error::Unknown { key: turn.key().clone() }));
+    }
+    if caller.epoch.0 > turn.record.epoch {
+        if turn.record.waiting > 0 {
+            turn.drop_lane(turn.record.line(), false);
+        }
+        (turn.record.waiting, turn.record.epoch) = (0, caller.epoch.0);
+    }
+    Ok(caller)
+}
+
+fn stand_in_line(turn: &mut Turn<'_, Record>, caller: Ticket, weight: u64) -> Result<Answer, Stop> {
+    if turn.record.waiting >= WAITING_MAX {
+        return Err(Stop::failed(&Refused::Crowded { waiting: turn.record.waiting }));
+    }
+    let waits = Waits { weight, since: turn.now.into() };
+    turn.put(turn.record.line(), key_of(caller), written(&waits)?);
+    turn.record.waiting += 1;
+    Ok(Answer::Held(LINE.into()))
+}
+
+/// Takes one who left out of the line; whether it stood there.
+fn leave_line(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
+    if turn.record.waiting == 0 || ticket.epoch != Epoch(turn.record.epoch) {
+        return Ok(false);
+    }
+    let line = turn.record.line();
+    let [row] = turn.all_rows([at(line.clone(), ticket)])?;
+    let stood = found::<Waits>(row, ticket)?.is_some();
+    if stood {
+        turn.remove(line, key_of(ticket));
+        turn.record.waiting -= 1;
+    }
+    Ok(stood)
+}
+
+/// Takes a permit back before its end; whether it was out. One that has ended is taken back by its end.
+fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
+    let Some(held) = live(turn, ticket)? else {
+        if Bug::LateRelease.planted() {
+            turn.record.used = turn.record.used.saturating_sub(1);
+        }
+        return Ok(false);
+    };
+    turn.remove(HELD, key_of(ticket));
+    turn.remove(UNTIL, end_of(held.until, ticket));
+    turn.record.used -= held.weight;
+    Ok(true)
+}
+
+/// The permit of a ticket, if it has not ended.
+fn live(turn: &Turn<'_, Record>, ticket: Ticket) -> Result<Option<Held>, Stop> {
+    let now = turn.now.into();
+    let held = found::<Held>(turn.rows(at(HELD, ticket))?, ticket)?;
+    Ok(held.filter(|held| held.until > now))
+}
+
+/// Takes back permits that have ended (S2), the first to end first.
+fn expire(turn: &mut Turn<'_, Record>, is_rate: bool) -> Result<(), Stop> {
+    let now = turn.now.into();
+    if turn.record.used == 0 || turn.record.first > now || Bug::ExpiredKept.planted() {
+        return Ok(());
+    }
+    let (rows, mut back) = (turn.rows(Range::first(UNTIL, SLICE + 1))?, 0);
+    for (index, row) in rows.iter().enumerate() {
+        turn.record.first = until_in(&row.key)?;
+        if turn.record.first > now || index as u32 == SLICE {
+            break;
+        }
+        turn.remove(UNTIL, row.key.clone());
+        turn.remove(HELD, key_of(ticket_in(&row.key)?));
+        back += body_of::<u64>(row)?;
+    }
+    turn.record.used -= back;
+    if back > 0 && !is_rate {
+        turn.emit("semaphore.expired", &serde_json::json!({ "weight": back }));
+    }
+    Ok(())
+}
+
+fn put_held(turn: &mut Turn<'_, Record>, ticket: Ticket, held: Held) -> Result<(), Stop> {
+    turn.put(HELD, key_of(ticket), written(&held)?);
+    turn.put(UNTIL, end_of(held.until, ticket), written(&held.weight)?);
+    Ok(())
+}
+
+fn ticket_of(body: &[u8]) -> Result<Ticket, Stop> {
+    let mut params = Params::read(body, 2).map_err(Stop::Malformed)?;
+    let (epoch, number) = (params.take().map_err(Stop::Malformed)?, params.take().map_err(Stop::Malformed)?);
+    Ok(Ticket { epoch: Epoch(epoch), number })
+}
+
+fn body_of<T: crate::Stored>(row: &Row) -> Result<T, Stop> {
+    decode(&row.body).map_err(Stop::Malformed)
+}
+
+fn written<T: crate::Stored>(value: &T) -> Result<Bytes, Stop> {
+    encode(value).map_err(Stop::Malformed)
+}

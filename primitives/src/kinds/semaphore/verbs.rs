@@ -1,0 +1,170 @@
+//! What callers of a semaphore hold.
+
+use std::{fmt, marker::PhantomData, pin::Pin, time::Duration};
+
+use drystone_runtime as runtime;
+
+use super::{
+    Options, Permit, Stats,
+    permit::{AcquireError, Granted, Refused},
+};
+use crate::{Address, Args, CallError, Error, Never, Primitive, decode};
+
+crate::verbs! {
+    /// The verbs of a semaphore, beside those of every entity.
+    pub struct Verbs;
+}
+
+impl<T: Primitive<Kind = Options>, I> Verbs<T, I> {
+    /// Waits in line for a permit: the first who asked is served first, however much the others want. Await it, or say
+    /// before how much it weighs and how long to wait. Binds the key (E1).
+    pub fn acquire(&self) -> Acquire {
+        Acquire { asking: Asking::new(self.address(), "acquire") }
+    }
+
+    /// A permit if there is one now and nobody waits for it; else `None`, at once. Binds the key (E1).
+    pub fn try_acquire(&self) -> TryAcquire {
+        TryAcquire { asking: Asking::new(self.address(), "try_acquire") }
+    }
+
+    /// Who holds permits and who waits, at this moment.
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        let call = self.address().call::<Stats, Never>("stats", Args::new());
+        match call.await {
+            Err(CallError::Fault(Error::NotBound { .. })) => {
+                Ok(Stats { permits: T::kind().permits, ..Stats::default() })
+            }
+            answer => Ok(answer?),
+        }
+    }
+}
+
+/// A permit that is asked for: await it, or say first how much it weighs and how long to wait.
+#[must_use = "nobody stands in line until it is awaited"]
+#[derive(Debug)]
+pub struct Acquire {
+    asking: Asking,
+}
+
+/// A permit that is asked for, now or not at all: await it, or say first how much it weighs.
+#[must_use = "nothing is asked for until it is awaited"]
+#[derive(Debug)]
+pub struct TryAcquire {
+    asking: Asking,
+}
+
+impl Acquire {
+    /// Counts as so many; 1 unless said. More than there are is refused (S1).
+    pub fn weight(mut self, weight: u64) -> Self {
+        self.asking.weight = weight;
+        self
+    }
+
+    /// Waits at most so long, then leaves the line: 30 seconds unless said.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.asking.timeout = Some(timeout);
+        self
+    }
+}
+
+impl TryAcquire {
+    /// Counts as so many; 1 unless said. More than there are is refused (S1).
+    pub fn weight(mut self, weight: u64) -> Self {
+        self.asking.weight = weight;
+        self
+    }
+}
+
+impl IntoFuture for Acquire {
+    type Output = Result<Permit, AcquireError>;
+    type IntoFuture = Acquiring<Permit>;
+
+    fn into_future(self) -> Acquiring<Permit> {
+        Acquiring::new(async move {
+            let permit = self.asking.ask().await?;
+            permit.ok_or_else(|| AcquireError::Fault(unreadable("it waits, and says that there is none".to_owned())))
+        })
+    }
+}
+
+impl IntoFuture for TryAcquire {
+    type Output = Result<Option<Permit>, AcquireError>;
+    type IntoFuture = Acquiring<Option<Permit>>;
+
+    fn into_future(self) -> Acquiring<Option<Permit>> {
+        Acquiring::new(self.asking.ask())
+    }
+}
+
+/// A permit on its way. Dropping it leaves the line; a permit that was given meanwhile is given back.
+#[must_use = "futures do nothing unless polled"]
+pub struct Acquiring<T> {
+    asked: Pin<Box<dyn Future<Output = Result<T, AcquireError>> + Send>>,
+    given: PhantomData<fn() -> T>,
+}
+
+impl<T> Acquiring<T> {
+    fn new(asked: impl Future<Output = Result<T, AcquireError>> + Send + 'static) -> Self {
+        Self { asked: Box::pin(asked), given: PhantomData }
+    }
+}
+
+impl<T> Future for Acquiring<T> {
+    type Output = Result<T, AcquireError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        self.asked.as_mut().poll(context)
+    }
+}
+
+impl<T> fmt::Debug for Acquiring<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Acquiring")
+    }
+}
+
+/// What both ways of asking have in common.
+#[derive(Debug)]
+struct Asking {
+    address: Address,
+    verb: &'static str,
+    weight: u64,
+    timeout: Option<Duration>,
+}
+
+impl Asking {
+    fn new(address: &Address, verb: &'static str) -> Self {
+        Self { address: address.clone(), verb, weight: 1, timeout: None }
+    }
+
+    async fn ask(self) -> Result<Option<Permit>, AcquireError> {
+        let Self { address, verb, weight, timeout } = self;
+        let body = Args::new().put(&weight).finish().map_err(unreadable)?;
+        let call = runtime::Call::new(address.definition().to_owned(), address.key().to_vec(), verb, body);
+        let call = match timeout {
+            Some(timeout) => call.deadline(timeout),
+            None => call,
+        };
+        let desk = address.desk().clone();
+        let given = desk.call_then(call, move |answer, outpost| {
+            let granted: Option<Granted> = decode(&answer).map_err(unreadable)?;
+            Ok(granted.map(|granted| Permit::new(address, granted, outpost)))
+        });
+        given.await.map_err(refused)
+    }
+}
+
+fn refused(error: Error) -> AcquireError {
+    match error {
+        Error::Deadline { .. } => AcquireError::TimedOut,
+        Error::Failed(bytes) => match decode::<Refused>(&bytes) {
+            Ok(refused) => refused.into(),
+            Err(reason) => AcquireError::Fault(unreadable(reason)),
+        },
+        error => AcquireError::Fault(error),
+    }
+}
+
+fn unreadable(reason: String) -> Error {
+    Error::Malformed { verb: "acquire".to_owned(), reason }
+}
