@@ -119,7 +119,7 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
 
 /// An item that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(from = "Written", into = "Written")]
 pub(super) enum Running {
     /// For the first time, where it lies in the line.
     First(Place),
@@ -129,9 +129,30 @@ pub(super) enum Running {
         /// Which execution of it.
         attempt: u32,
         /// Not before this time: it holds up those behind it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<Timestamp>,
     },
+}
+
+/// As it is written: an array, for there may be many and each is written with every turn. The number, the priority and how
+/// many had joined for the first time; the number, 0, 0, the attempt and the time once more.
+type Written = (u64, u8, u64, u32, Option<Timestamp>);
+
+impl From<Written> for Running {
+    fn from((number, priority, joined, attempt, not_before): Written) -> Self {
+        match joined {
+            0 => Self::Again { number, attempt, not_before },
+            _ => Self::First(Place { priority, joined, number }),
+        }
+    }
+}
+
+impl From<Running> for Written {
+    fn from(running: Running) -> Self {
+        match running {
+            Running::First(Place { priority, joined, number }) => (number, priority, joined, 1, None),
+            Running::Again { number, attempt, not_before } => (number, 0, 0, attempt, not_before),
+        }
+    }
 }
 
 impl Running {
