@@ -1,7 +1,7 @@
 //! Every kind on one SQLite file. The process dies in the middle; a new one opens the file, is asked nothing, and goes on.
 //!
 //! The primitives are in `examples/src/app.rs`: a clock that ticks, a post that carries letters three at a time, a cart that
-//! reminds, and a page of a kind that is not ours.
+//! reminds, mails that take turns on one line, and a page of a kind that is not ours.
 
 use drystone::{Runtime, d};
 use drystone_examples::{
@@ -20,11 +20,15 @@ fn main() -> anyhow::Result<()> {
             cart.put("an apple".into()).await?;
             page.touch().await?;
             tokio::time::sleep(d!("250ms")).await;
+            client.mails("m").pause().await?;
+            client.mails("m").enqueue_many(["anna", "bob", "carl"].map(String::from)).await?;
             for letter in ["one", "two", "three"] {
                 println!("  post: letter {letter} is durable, {} wait", post.add(letter.into()).await?.buffered);
             }
             std::future::pending::<()>().await; // until the flush kills us
         }
+        client.mails("m").resume().await?;
+        client.mails("m").drain().await?;
         while cart.state().await?.is_some_and(|cart| !cart.0.is_empty()) {
             tokio::time::sleep(d!("20ms")).await;
         }

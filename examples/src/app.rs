@@ -1,6 +1,6 @@
 //! An app with a primitive of every kind, for the tour.
 
-use drystone::{Batch, Context, Never, Primitives, primitive};
+use drystone::{Batch, Client, Context, Failure, Item, Never, Primitives, primitive};
 use serde::{Deserialize, Serialize};
 
 use crate::is_first_life;
@@ -68,6 +68,24 @@ impl Page {
     }
 }
 
+/// Mails, sent two at a time as far as the line allows.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Mails;
+
+#[primitive(queue, concurrency = 2)]
+impl Mails {
+    #[process]
+    async fn send(&self, mail: Item<String>, line: &Client<Line>) -> Result<(), Failure> {
+        let permit = line.get("out").acquire().await?;
+        println!("  mails: {} to {}, on the line with token {}", mail.id, mail.value, permit.token());
+        Ok(())
+    }
+}
+
+/// One at a time.
+#[primitive(semaphore, permits = 1, lease = "1s")]
+pub struct Line;
+
 /// All of them.
 #[derive(Primitives)]
 pub struct App {
@@ -75,4 +93,6 @@ pub struct App {
     post: Post,
     cart: Cart,
     page: Page,
+    mails: Mails,
+    line: Line,
 }

@@ -57,6 +57,8 @@
 //! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
 //! | something else | [your own](kind) | its hooks | its verbs |
 //!
+//! Patterns such as debounce, throttle, singleton and concurrency per key are [`recipes`].
+//!
 //! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
 //! [`destroy`](Handle::destroy), [`explain`](Handle::explain) and [`view`](Handle::view).
 //!
@@ -106,6 +108,7 @@ pub mod kinds;
 pub mod literal;
 mod planted;
 mod primitive;
+pub mod recipes;
 mod registrar;
 mod retry;
 mod schedule;
