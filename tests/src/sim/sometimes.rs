@@ -50,9 +50,20 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a batch became a dead letter",
     "a dead batch was flushed after all",
     "a buffer was cleared during a flush",
+    "an item was tried again",
+    "an item became a dead letter",
+    "an item was given up because it kills",
+    "a dead item was processed after all",
+    "an item held up others in strict order",
+    "a delayed item joined the line",
+    "a line was longer than its record names",
+    "a dedup key was met again",
+    "a queue was full",
+    "a queue was paused with items in it",
+    "a queue was drained",
 ];
 
-const PATH_COUNT: usize = 48;
+const PATH_COUNT: usize = 59;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

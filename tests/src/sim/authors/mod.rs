@@ -8,9 +8,14 @@ mod bell;
 mod drip;
 pub mod heads;
 mod heap;
+mod mail;
 mod pulse;
+mod queued;
+pub mod queueing;
 mod recorder;
+mod steps;
 mod strict;
+mod tally;
 mod watched;
 
 use std::sync::Arc;
@@ -22,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bell::Bell;
 pub use heap::Sum;
+pub use queued::{Enqueued, Queued};
 pub use recorder::{Execution, Recorder};
 
 use self::watched::Watched;
@@ -46,6 +52,9 @@ struct Authored {
     strict: strict::Strict,
     heap: heap::Heap,
     bell: Bell,
+    mail: mail::Mail,
+    steps: steps::Steps,
+    tally: tally::Tally,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.
@@ -72,6 +81,13 @@ pub struct Flush {
     /// Whether it was a dead letter before.
     pub is_replayed: bool,
     /// Its items.
+    pub items: Vec<u64>,
+}
+
+/// The items that were processed: the state of every queue here.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Processed {
+    /// Each of them, in order.
     pub items: Vec<u64>,
 }
 
