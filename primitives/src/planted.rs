@@ -45,6 +45,20 @@ pub enum Bug {
     DepthForgotten,
     /// A dedup key enqueues again within its window.
     WindowForgotten,
+    /// An item whose delay is over joins the line, and stays where it was.
+    JoinedTwice,
+    /// The first of those that are read from a long line is passed over.
+    PassedOver,
+    /// An item that failed is tried again before its pause is over.
+    RetriedEarly,
+    /// An item that failed is tried again although its queue is paused.
+    PauseForgotten,
+    /// One item more than its concurrency is processed at once.
+    ConcurrencyForgotten,
+    /// Items that are delayed are not waited for by `drain`.
+    DrainedEarly,
+    /// An item has another id when it is tried again.
+    ItemRenamed,
 }
 
 #[cfg(feature = "planted")]
@@ -59,7 +73,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 19] = [
+        pub const ALL: [Self; 26] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -79,6 +93,13 @@ mod switch {
             Self::AttemptsForgotten,
             Self::DepthForgotten,
             Self::WindowForgotten,
+            Self::JoinedTwice,
+            Self::PassedOver,
+            Self::RetriedEarly,
+            Self::PauseForgotten,
+            Self::ConcurrencyForgotten,
+            Self::DrainedEarly,
+            Self::ItemRenamed,
         ];
 
         pub(crate) fn planted(self) -> bool {

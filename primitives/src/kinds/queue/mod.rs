@@ -79,6 +79,7 @@ pub use self::{
 use crate::{
     encode,
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn},
+    planted::Bug,
 };
 
 impl Kind for Options {
@@ -125,7 +126,7 @@ impl Kind for Options {
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
-        let running = shown.record.running_now(self.concurrency, shown.now);
+        let running = shown.record.running_now(self.places());
         running.map(|running| self.piece(shown, running)).collect()
     }
 
@@ -152,7 +153,8 @@ impl Kind for Options {
 impl Options {
     fn piece(&self, shown: &Shown<'_, Record>, running: &Running) -> Piece {
         let &Running { number, attempt, .. } = running;
-        let told = Told { id: item_id(shown.definition, shown.id, number), number, attempt };
+        let named = if Bug::ItemRenamed.planted() { u64::from(attempt - 1) << 32 | number } else { number };
+        let told = Told { id: item_id(shown.definition, shown.id, named), number, attempt };
         let told = encode(&told).expect("texts and numbers can be written");
         let (timeout, silence) = (self.attempts.time_limit(), self.silence());
         Piece { attempt, told, items: Some(running.spot().items()), timeout, silence, ..Piece::new("process", number) }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{AGAIN, LINE, Place, Spot, number_key};
-use crate::{Timestamp, kinds::PastError};
+use crate::{Timestamp, kinds::PastError, planted::Bug};
 
 /// How many of those that wait the record names, of each priority: the next one is then known without a read, and one read
 /// brings so many.
@@ -126,7 +126,7 @@ pub(super) struct Running {
     /// Its place in the line; `None` if it has failed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) place: Option<Place>,
-    /// Not before this time: it holds up those behind it.
+    /// It failed, and is tried again at this time: until then it holds up those behind it, and is not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) not_before: Option<Timestamp>,
 }
@@ -138,10 +138,6 @@ impl Running {
             Some(place) => Spot { lane: LINE, key: place.key() },
             None => Spot { lane: AGAIN, key: number_key(self.number) },
         }
-    }
-
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        self.not_before.is_none_or(|at| at <= now)
     }
 }
 
@@ -178,6 +174,12 @@ impl Record {
         self.waiting() + self.delayed.count + self.retrying.count + self.running.len() as u64
     }
 
+    /// Whether nothing is left.
+    pub(super) fn is_drained(&self) -> bool {
+        let forgotten = if Bug::DrainedEarly.planted() { self.delayed.count } else { 0 };
+        self.depth() == forgotten
+    }
+
     /// How many go before one that joins the line with this priority.
     pub(super) fn ahead_of(&self, priority: u8) -> u64 {
         self.line.iter().filter(|class| class.priority >= priority).map(Class::len).sum()
@@ -201,8 +203,17 @@ impl Record {
     }
 
     /// Those that should run now; more than `concurrency` were begun if it was more when they were.
-    pub(super) fn running_now(&self, concurrency: u64, now: Timestamp) -> impl Iterator<Item = &Running> {
-        let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
-        self.running.iter().take(concurrency).filter(move |running| running.is_due(now))
+    pub(super) fn running_now(&self, concurrency: usize) -> impl Iterator<Item = &Running> {
+        self.running.iter().take(concurrency).filter(|running| running.not_before.is_none())
+    }
+
+    /// Begins those again that held up others and are due, unless it is paused; when the next one is.
+    pub(super) fn begin_held(&mut self, now: Timestamp) -> Option<Timestamp> {
+        if self.paused {
+            return None;
+        }
+        let is_due = |running: &&mut Running| running.not_before.is_some_and(|at| at <= now);
+        self.running.iter_mut().filter(is_due).for_each(|running| running.not_before = None);
+        self.running.iter().filter_map(|running| running.not_before).min()
     }
 }
