@@ -193,11 +193,8 @@ async fn stop_ticks(world: &Arc<World>) {
     }
 }
 
-/// A queue that is paused never comes to rest by itself, either.
+/// A queue that is paused never comes to rest by itself, either; and somebody may wait for that.
 async fn resume_queues(world: &Arc<World>) {
-    if world.clients_left() > 0 {
-        return;
-    }
     for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_queue()) {
         let record = world.witness.entity(number).and_then(|entity| heads::record::<Queueing>(&entity.head));
         if record.is_none_or(|record| !record.paused) {

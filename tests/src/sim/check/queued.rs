@@ -12,6 +12,7 @@ use crate::sim::{
     authors::{Enqueued, queueing::Rules},
     cast::{Number, Role},
     chronicle::Class,
+    toys::{Pile, codec::Record},
     witness::Fate,
     world::World,
 };
@@ -114,6 +115,11 @@ fn any_parked(world: &World, durable: &crate::sim::witness::Durable) -> bool {
 fn letters(world: &World) -> BTreeMap<u64, usize> {
     let durable = world.witness.durable();
     let mut letters = BTreeMap::new();
+    // Those that found their queue full when they went back.
+    for entity in world.cast.with(Role::Letters).iter().filter_map(|number| durable.story(*number).entity.as_ref()) {
+        let pile = Pile::decode(&entity.state).unwrap_or_default();
+        pile.0.iter().for_each(|number| *letters.entry(*number).or_default() += 1);
+    }
     let Some(number) = world.cast.with(Role::Box).first().copied() else { return letters };
     let Some(entity) = &durable.story(number).entity else { return letters };
     let rows = |lane| durable.lanes().own(&(entity.id, Name::new(lane)));

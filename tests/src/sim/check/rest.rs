@@ -33,8 +33,11 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if entity.parked.is_some() {
         return None;
     }
+    if member.role.is_queue() && queue(entity).depth() > 0 {
+        return Some(format!("{} has items", member.key));
+    }
     // The dead letters expire some day, and so do the keys that a queue remembers.
-    let lingers = member.role == Role::Box || member.role.is_queue() && queue(entity).depth() == 0;
+    let lingers = member.role == Role::Box || member.role.is_queue();
     if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
