@@ -140,7 +140,8 @@ impl Body {
         let ended = |source: &Source| matches!(source, Source::End(end) if exclusive(&end.work));
         self.running.iter().any(|running| exclusive(&running.work))
             || !Bug::EndNotAwaited.planted()
-                && (self.ends.iter().any(|end| exclusive(&end.work)) || self.later.iter().any(|(_, source)| ended(source)))
+                && (self.ends.iter().any(|end| exclusive(&end.work))
+                    || self.later.iter().any(|(_, source)| ended(source)))
     }
 
     /// Whether the author's struct is in the store as it is at the tip.

@@ -75,9 +75,11 @@ impl Ledger {
         if !role.is_queue() || !counts(executor.current()) {
             return;
         }
-        let is_item = |one: &&Running| one.work.contains("process/") && one.process == stage.process && one.key == cx.key;
+        let is_item =
+            |one: &&Running| one.work.contains("process/") && one.process == stage.process && one.key == cx.key;
         let running = lock(&self.running);
-        let items: Vec<_> = running.iter().filter(is_item).filter(|one| counts(one.task)).map(|one| &one.work).collect();
+        let items: Vec<_> =
+            running.iter().filter(is_item).filter(|one| counts(one.task)).map(|one| &one.work).collect();
         stage.world.chronicle.check(items.len() <= Rules::of(role).concurrency, Class::Broken, "Q2", || {
             format!("{items:?} of {} run at once", cx.key)
         });

@@ -102,7 +102,8 @@ impl Model {
 
     pub(super) fn enqueue(&mut self, value: u64, priority: u8, delay: i64) {
         self.last += 1;
-        let thing = Thing { number: self.last, value, priority, failed: 0, at: self.now + delay, joined: 0, held: false };
+        let thing =
+            Thing { number: self.last, value, priority, failed: 0, at: self.now + delay, joined: 0, held: false };
         if delay > 0 {
             self.delayed.push(thing)
         } else {

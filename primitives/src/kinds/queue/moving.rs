@@ -9,7 +9,7 @@ use super::{
     item::Kept,
     once,
     place::{AGAIN, DELAYED, LINE, Place, RETRY, due, due_key, number_key},
-    record::{AHEAD, Running},
+    record::{AHEAD, Class, Running},
     turns::{DRAIN, waiting},
 };
 use crate::{
@@ -72,9 +72,7 @@ impl Options {
             if retries_now {
                 begin_again(turn, retries[retried])?;
                 retried += 1;
-            } else if !waits {
-                break;
-            } else if !begin_next(turn)? {
+            } else if !waits || !begin_next(turn)? {
                 break;
             }
             turn.record.retried_last = retries_now;
@@ -181,7 +179,7 @@ fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
         class.ahead = places.into_iter().filter(|place| place.priority == priority).skip(passed_over).collect();
         class.beyond = class.beyond.saturating_sub(class.ahead.len() as u64);
     }
-    let Some(place) = turn.record.next_class().and_then(|class| class.begin()) else { return Ok(false) };
+    let Some(place) = turn.record.next_class().and_then(Class::begin) else { return Ok(false) };
     let number = place.number;
     turn.record.running.push(Running { number, attempt: 1, place: Some(place), not_before: None });
     Ok(true)

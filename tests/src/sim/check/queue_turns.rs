@@ -46,9 +46,10 @@ pub fn refused(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     let count = serde_json::from_slice::<(Vec<u64>, serde_json::Value)>(body).map_or(0, |(items, _)| items.len());
     let is_full = record.depth() as usize + count > Rules::of(role).max_depth;
     stage.world.chronicle.sometimes("a queue was full");
-    stage.world.chronicle.check(is_full, Class::Broken, "Q5", || {
-        format!("{} refuses {count} items, and is {record:?}", entity.key)
-    });
+    stage
+        .world
+        .chronicle
+        .check(is_full, Class::Broken, "Q5", || format!("{} refuses {count} items, and is {record:?}", entity.key));
 }
 
 struct Turn<'a> {

@@ -68,9 +68,9 @@ pub fn drained(world: &World, member: Number, asked: u64) {
     let asked_before = |value| world.recorder.queued.until(value).is_some_and(|until| until < asked);
     // One that was a dead letter may have been replayed since.
     let left = queue.items.values().find(|item| asked_before(item.value) && !durable.queues().has_died(item.value));
-    world.chronicle.check(left.is_none(), Class::Broken, "Q4", || {
-        format!("{} was drained, and still has {left:?}", entity.key)
-    });
+    world
+        .chronicle
+        .check(left.is_none(), Class::Broken, "Q4", || format!("{} was drained, and still has {left:?}", entity.key));
 }
 
 /// Checks every queue of a history.

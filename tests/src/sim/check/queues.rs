@@ -169,9 +169,9 @@ impl Inspected<'_> {
         self.check(processed.len() as u64 == self.record.done, Class::Lost, "Q2", || {
             format!("counts {} and has processed {processed:x?}", self.record.done)
         });
-        let lost = gone.iter().find(|item| {
-            letters.iter().all(|letter| letter.number != item.number) && !processed.contains(&item.value)
-        });
+        let lost = gone
+            .iter()
+            .find(|item| letters.iter().all(|letter| letter.number != item.number) && !processed.contains(&item.value));
         self.check(lost.is_none(), Class::Lost, "Q2", || format!("has lost {lost:?}: {processed:x?}"));
     }
 
