@@ -85,7 +85,7 @@ impl Op {
             Deed::Item if self == GUILTY_ITEM => "guilty-pile".into(),
             Deed::Item => format!("pile-{}", some % 3),
             Deed::Note => format!("note-{}", self.0),
-            // Among others: they must not be given up with it.
+            Deed::Job if self == GUILTY_JOB => "guilty-jobs".into(),
             Deed::Job => format!("jobs-{}", some % 2),
         }
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_guilty_ones_have_entities_of_their_own() {
         assert_eq!((GUILTY.deed(), GUILTY_ITEM.deed(), GUILTY_JOB.deed()), (Deed::Work, Deed::Item, Deed::Job));
-        for guilty in [GUILTY, GUILTY_ITEM] {
+        for guilty in [GUILTY, GUILTY_ITEM, GUILTY_JOB] {
             assert!((0..1_000).map(Op).filter(|op| *op != guilty).all(|op| op.key() != guilty.key()));
         }
     }

@@ -1,5 +1,7 @@
 //! The queue: three items at once, of which some fail, some panic, and one kills the process.
 
+use std::time::Duration;
+
 use drystone::{Item, primitive};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,9 @@ use super::{
     },
     Fate, PLANNED,
 };
+
+/// How long the guilty one lives.
+const MOMENT: Duration = Duration::from_millis(15);
 
 /// The items that were processed, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -24,7 +29,11 @@ impl Jobs {
         // Every execution is heard of, and under which number of which key: that is its id.
         Said::Processed(Op(item.value), name(&item.id).ok_or("an id ends with a number")?).aloud();
         match Op(item.value).rule() {
-            Rule::Kills if *fate == Fate::Dies => std::process::abort(),
+            Rule::Kills if *fate == Fate::Dies => {
+                // A moment in which others end: those of the other kernel in this process cannot be told from it.
+                tokio::time::sleep(MOMENT).await;
+                std::process::abort()
+            }
             Rule::Panics => panic!("{PLANNED}"),
             Rule::Kills | Rule::Fails => Err(PLANNED.to_owned()),
             Rule::Succeeds => Ok(item.value),
