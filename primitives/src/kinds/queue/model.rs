@@ -28,7 +28,7 @@ impl Plan {
 }
 
 /// An item of the model: what it is, and what has become of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thing {
     pub(super) number: u64,
     pub(super) value: u64,
@@ -105,9 +105,9 @@ impl Model {
         let thing =
             Thing { number: self.last, value, priority, failed: 0, at: self.now + delay, joined: 0, held: false };
         if delay > 0 {
-            self.delayed.push(thing)
+            self.delayed.push(thing);
         } else {
-            self.join(thing)
+            self.join(thing);
         }
         self.settle();
     }
@@ -180,9 +180,9 @@ impl Model {
             return self.over();
         }
         if self.plan.strict {
-            self.begun.insert(place, Thing { held: true, ..thing })
+            self.begun.insert(place, Thing { held: true, ..thing });
         } else {
-            self.retrying.push(thing)
+            self.retrying.push(thing);
         }
         self.settle();
     }
