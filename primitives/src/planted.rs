@@ -60,6 +60,20 @@ pub enum Bug {
     LateRelease,
     /// Who left keeps its place, and what it was given.
     GoneIgnored,
+    /// An item whose delay is over joins the line, and stays where it was.
+    JoinedTwice,
+    /// The first of those that are read from a long line is passed over.
+    PassedOver,
+    /// An item that failed is tried again before its pause is over.
+    RetriedEarly,
+    /// An item that failed is tried again although its queue is paused.
+    PauseForgotten,
+    /// One item more than its concurrency is processed at once.
+    ConcurrencyForgotten,
+    /// Items that are delayed are not waited for by `drain`.
+    DrainedEarly,
+    /// An item has another id when it is tried again.
+    ItemRenamed,
 }
 
 #[cfg(feature = "planted")]
@@ -74,7 +88,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 26] = [
+        pub const ALL: [Self; 33] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -101,6 +115,13 @@ mod switch {
             Self::Barging,
             Self::LateRelease,
             Self::GoneIgnored,
+            Self::JoinedTwice,
+            Self::PassedOver,
+            Self::RetriedEarly,
+            Self::PauseForgotten,
+            Self::ConcurrencyForgotten,
+            Self::DrainedEarly,
+            Self::ItemRenamed,
         ];
 
         pub(crate) fn planted(self) -> bool {

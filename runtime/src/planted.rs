@@ -36,6 +36,8 @@ pub enum Bug {
     InnocentExhausted,
     /// The end of work that was dropped is taken.
     LateEndAccepted,
+    /// Code borrows the struct while what other code left in it waits for rows.
+    EndNotAwaited,
     /// A destroyed entity's versions are given out again.
     VersionReused,
     /// Of a chain that failed, the first half is kept.
@@ -56,7 +58,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 16] = [
+        pub const ALL: [Self; 17] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -70,6 +72,7 @@ mod switch {
             Self::CrashNotCounted,
             Self::InnocentExhausted,
             Self::LateEndAccepted,
+            Self::EndNotAwaited,
             Self::VersionReused,
             Self::HalfAChainKept,
             Self::UnknownRetriedBlindly,

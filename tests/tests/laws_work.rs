@@ -324,3 +324,35 @@ fn a_tick_is_one_commit_and_stopping_keeps_what_it_made() {
     world.advance(60 * SECOND);
     assert_eq!(world.entity("a").unwrap().alarm, None);
 }
+
+/// E3
+#[test]
+fn work_waits_for_the_struct_until_what_other_work_left_in_it_is_taken() {
+    let toy = adder()
+        .own("list", |turn| Next::Commit(Commit { head: Some(turn.body().into()), ..turn.says("") }))
+        .lists(|entity, _| {
+            let head = String::from_utf8_lossy(&entity.head).into_owned();
+            let work = |id: &str| Work { borrow: Borrow::Exclusive, ..Work::new(id.to_owned()) };
+            head.split_whitespace().map(work).collect()
+        })
+        .runs(|entity, _, _| {
+            let total = entity.map_or(0, |entity| number(&entity.state));
+            Box::pin(std::future::ready(drystone_tests::world::toys::ok(total + 1)))
+        })
+        .otherwise(|turn| {
+            let Input::Done { work, .. } = turn.input else { return settles(turn) };
+            // Each end waits for rows of its own.
+            let range = Range::first(work.to_string(), 1);
+            let (Some(_), Next::Commit(commit)) = (turn.rows.get(&range), settles(turn)) else {
+                return Next::Read(vec![range]);
+            };
+            let head = String::from_utf8_lossy(&turn.entity.expect("it has work").head).into_owned();
+            let left: Vec<_> = head.split_whitespace().filter(|word| *word != work.as_str()).collect();
+            Next::Commit(Commit { head: Some(left.join(" ").into()), ..commit })
+        });
+    let world = World::of(toy.alone());
+    world.call(add("a", 1)).unwrap();
+    world.call(call("adder", "a", "list", "one two three")).unwrap();
+    world.advance(SECOND);
+    assert_eq!(world.state("a"), "4");
+}

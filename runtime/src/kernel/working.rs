@@ -134,9 +134,15 @@ impl Drop for Place {
 }
 
 impl Body {
-    /// Whether code that borrows the struct exclusively is running.
+    /// Whether code that borrows the struct exclusively is running, or has ended and what it left is not taken yet: that
+    /// turn may wait for rows, or for another try. Whoever borrowed the struct now would not see it, and undo it.
     pub(crate) fn is_lent(&self) -> bool {
-        self.running.iter().any(|running| running.work.borrow == Borrow::Exclusive)
+        let exclusive = |work: &Work| work.borrow == Borrow::Exclusive;
+        let ended = |source: &Source| matches!(source, Source::End(end) if exclusive(&end.work));
+        self.running.iter().any(|running| exclusive(&running.work))
+            || !Bug::EndNotAwaited.planted()
+                && (self.ends.iter().any(|end| exclusive(&end.work))
+                    || self.later.iter().any(|(_, source)| ended(source)))
     }
 
     /// Whether the author's struct is in the store as it is at the tip.

@@ -18,7 +18,7 @@ use drystone_runtime::{
 use super::{
     SPACE,
     counter::Counter,
-    op::{GUILTY, GUILTY_ITEM, Op},
+    op::{GUILTY_JOB, Op},
     plan::Errand,
     rest,
     said::Said,
@@ -89,8 +89,8 @@ struct Left {
 
 impl Queue {
     fn new(errand: &Errand) -> Self {
-        // However early the last kill came, the guilty ones have their turn.
-        let end = if errand.finish { errand.next.max(GUILTY.0.max(GUILTY_ITEM.0) + 1) } else { u64::MAX };
+        // However early the last kill came, the guilty ones have their turn; the job is the last of them.
+        let end = if errand.finish { errand.next.max(GUILTY_JOB.0 + 1) } else { u64::MAX };
         Self(Mutex::new(Left { pending: errand.pending.iter().copied().collect(), next: errand.next, end }))
     }
 

@@ -22,12 +22,14 @@ pub(super) enum Deed {
     Item,
     /// Sets the alarm of a note of its own: an object.
     Note,
+    /// Enqueues a job: a queue.
+    Job,
 }
 
 /// How many deeds there are.
-const DEEDS: u64 = 6;
+const DEEDS: u64 = 7;
 
-/// What becomes of a batch with this item in it; of several the worst.
+/// What becomes of a batch with this item in it, of several the worst; or of this job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     Succeeds,
@@ -39,8 +41,11 @@ pub(super) enum Rule {
 /// The piece of work that kills every process it runs in.
 pub(super) const GUILTY: Op = Op(45);
 
-/// The item whose flush does: later, so that one of the two is given up before the other begins.
-pub(super) const GUILTY_ITEM: Op = Op(244);
+/// The item whose flush does: later, so that one of them is given up before the next begins.
+pub(super) const GUILTY_ITEM: Op = Op(242);
+
+/// The job that does: later still.
+pub(super) const GUILTY_JOB: Op = Op(440);
 
 /// No alarm is set further ahead: some ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
@@ -53,14 +58,15 @@ impl Op {
             2 => Deed::Arm,
             3 => Deed::Work,
             4 => Deed::Item,
-            _ => Deed::Note,
+            5 => Deed::Note,
+            _ => Deed::Job,
         }
     }
 
-    /// What its flush does, if it is an item.
+    /// What its flush does, if it is an item, or itself, if it is a job.
     pub(super) fn rule(self) -> Rule {
         match self.0 / DEEDS {
-            _ if self == GUILTY_ITEM => Rule::Kills,
+            _ if self == GUILTY_ITEM || self == GUILTY_JOB => Rule::Kills,
             some if some % 31 == 7 => Rule::Panics,
             some if some % 23 == 5 => Rule::Fails,
             _ => Rule::Succeeds,
@@ -79,6 +85,8 @@ impl Op {
             Deed::Item if self == GUILTY_ITEM => "guilty-pile".into(),
             Deed::Item => format!("pile-{}", some % 3),
             Deed::Note => format!("note-{}", self.0),
+            Deed::Job if self == GUILTY_JOB => "guilty-jobs".into(),
+            Deed::Job => format!("jobs-{}", some % 2),
         }
     }
 
@@ -89,7 +97,7 @@ impl Op {
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
-            Deed::Item | Deed::Note => return None,
+            Deed::Item | Deed::Note | Deed::Job => return None,
         };
         let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
@@ -127,8 +135,8 @@ mod tests {
 
     #[test]
     fn the_guilty_ones_have_entities_of_their_own() {
-        assert_eq!((GUILTY.deed(), GUILTY_ITEM.deed()), (Deed::Work, Deed::Item));
-        for guilty in [GUILTY, GUILTY_ITEM] {
+        assert_eq!((GUILTY.deed(), GUILTY_ITEM.deed(), GUILTY_JOB.deed()), (Deed::Work, Deed::Item, Deed::Job));
+        for guilty in [GUILTY, GUILTY_ITEM, GUILTY_JOB] {
             assert!((0..1_000).map(Op).filter(|op| *op != guilty).all(|op| op.key() != guilty.key()));
         }
     }

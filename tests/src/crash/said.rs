@@ -19,6 +19,10 @@ pub(super) enum Said {
     Acknowledged(Op, u64),
     /// The operation's work has started.
     Ran(Op),
+    /// The execution of a job has begun, under a name that is always the same.
+    Processed(Op, u64),
+    /// The job's success is recorded: it must never be executed from here on.
+    Recorded(Op),
     /// Everything has come to rest and the kernel is closed.
     Finished,
 }
@@ -39,6 +43,8 @@ impl fmt::Display for Said {
             Self::Begun(op) => write!(out, "begun {}", op.0),
             Self::Acknowledged(op, number) => write!(out, "acknowledged {} {number}", op.0),
             Self::Ran(op) => write!(out, "ran {}", op.0),
+            Self::Processed(op, name) => write!(out, "processed {} {name}", op.0),
+            Self::Recorded(op) => write!(out, "recorded {}", op.0),
             Self::Finished => out.write_str("finished"),
         }
     }
@@ -55,6 +61,8 @@ impl FromStr for Said {
             "begun" => Self::Begun(Op(number()?)),
             "acknowledged" => Self::Acknowledged(Op(number()?), number()?),
             "ran" => Self::Ran(Op(number()?)),
+            "processed" => Self::Processed(Op(number()?), number()?),
+            "recorded" => Self::Recorded(Op(number()?)),
             "finished" => Self::Finished,
             _ => bail!("a child said `{line}`"),
         })
@@ -67,7 +75,9 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_is_heard() {
-        for said in [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Finished] {
+        let jobs = [Said::Processed(Op(5), 6), Said::Recorded(Op(7))];
+        let others = [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Finished];
+        for said in jobs.into_iter().chain(others) {
             assert_eq!(said.to_string().parse::<Said>().unwrap(), said);
         }
         assert!("acknowledged 2".parse::<Said>().is_err());

@@ -12,8 +12,8 @@ use super::{
     parent::Campaign,
 };
 
-/// A piece of work and a flush.
-const GUILTY_ONES: u32 = 2;
+/// A piece of work, a flush and a job.
+const GUILTY_ONES: u32 = 3;
 
 /// What a campaign came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,7 @@ impl Verdict {
             Deed::Work => self.worked(op, campaign, logs),
             Deed::Item => evidence.typed.item(op, self),
             Deed::Note => evidence.typed.note(op, self),
+            Deed::Job => self.processed(op, campaign, evidence),
         }
     }
 
@@ -103,6 +104,19 @@ impl Verdict {
         if op != GUILTY {
             self.once(op, LEDGER, times(logs, LEDGER, op));
         }
+    }
+
+    /// Processed once, or a dead letter; executed under one name, and never after its success was recorded.
+    fn processed(&mut self, op: Op, campaign: &Campaign, evidence: &Evidence) {
+        let jobs = &campaign.heard.jobs;
+        evidence.typed.job(op, self);
+        if !jobs.names.contains_key(&op) {
+            self.wrong.push(format!("the job {op:?} ended and was never executed"));
+        }
+        let again = jobs.redelivered.iter().filter(|again| **again == op);
+        self.doubled.extend(again.map(|op| format!("{op:?} was executed after its success was recorded")));
+        let renamed = jobs.renamed.iter().filter(|renamed| **renamed == op);
+        self.wrong.extend(renamed.map(|op| format!("{op:?} was executed under another id")));
     }
 
     pub(super) fn once(&mut self, op: Op, place: &str, times: usize) {
@@ -243,7 +257,7 @@ mod tests {
             |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
             |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
             |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
-            |campaign, _| campaign.aborts = 13,
+            |campaign, _| campaign.aborts = 19,
             |_, evidence| evidence.integrity = "row 3 missing from index".into(),
             |_, evidence| evidence.parked.push("worker-0 is parked".into()),
             |_, evidence| evidence.stuck.push("bell-2".into()),
@@ -259,7 +273,7 @@ mod tests {
     #[test]
     fn messages_of_one_sender_keep_their_order() {
         let verdict = judged(|campaign, evidence| {
-            let later = Op(19);
+            let later = Op(22);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
             campaign.heard.begun.insert(later);
             campaign.heard.acknowledged.insert(later, 2);

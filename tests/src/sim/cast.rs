@@ -48,6 +48,12 @@ pub enum Role {
     Heap,
     /// An object with an alarm.
     Bell,
+    /// A queue.
+    Mail,
+    /// A queue in strict order.
+    Steps,
+    /// A queue with an `#[apply]`.
+    Tally,
     /// Where the primitives' dead letters go.
     Box,
     /// A semaphore.
@@ -73,6 +79,9 @@ impl Role {
             Self::Strict => "strict",
             Self::Heap => "heap",
             Self::Bell => "bell",
+            Self::Mail => "mail",
+            Self::Steps => "steps",
+            Self::Tally => "tally",
             Self::Box => "drystone:dead_letters",
             Self::Gate => "gate",
         })
@@ -86,6 +95,11 @@ impl Role {
     /// Whether it is a buffer.
     pub fn is_buffer(self) -> bool {
         matches!(self, Self::Basket | Self::Strict | Self::Heap)
+    }
+
+    /// Whether it is a queue.
+    pub fn is_queue(self) -> bool {
+        matches!(self, Self::Mail | Self::Steps | Self::Tally)
     }
 }
 
@@ -130,7 +144,10 @@ impl Cast {
             (Role::Heap, traffic.heaps),
             (Role::Bell, traffic.bells),
             (Role::Gate, traffic.gates),
-            (Role::Box, usize::from(traffic.baskets + traffic.stricts + traffic.heaps > 0)),
+            (Role::Mail, traffic.mails),
+            (Role::Steps, traffic.steps),
+            (Role::Tally, traffic.tallies),
+            (Role::Box, usize::from(traffic.has_letters())),
         ] {
             (0..count).for_each(|index| cast.add(role, index));
         }

@@ -5,6 +5,7 @@ mod ask;
 mod asking;
 mod deeds;
 mod primitives;
+mod queues;
 
 use std::{sync::Arc, time::Duration};
 

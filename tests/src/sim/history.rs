@@ -13,6 +13,7 @@ use bytes::Bytes;
 use drystone_runtime::{Call, kernel::Wait};
 
 use super::{
+    authors::{heads, queueing::Queueing},
     cast::Role,
     check,
     chronicle::{Class, Violation},
@@ -123,6 +124,7 @@ async fn rest(world: &Arc<World>) -> bool {
         world.executor.sleep(Duration::from_millis(97)).await;
         empty_lines(world).await;
         stop_ticks(world).await;
+        resume_queues(world).await;
         quiet = if at_rest(world) { quiet + 1 } else { 0 };
     }
     true
@@ -186,6 +188,23 @@ async fn stop_ticks(world: &Arc<World>) {
             let span = world.calls.asks(world, number, "stop", 0);
             let answer = Processes::call(world, process, call.deadline(Duration::from_secs(1)), |_| {}).await;
             world.chronicle.note(|| format!("the director stops {} in k{process} -> {answer:?}", member.key));
+            world.calls.answered(world, span, answer.ok());
+        }
+    }
+}
+
+/// A queue that is paused never comes to rest by itself, either; and somebody may wait for that.
+async fn resume_queues(world: &Arc<World>) {
+    for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_queue()) {
+        let record = world.witness.entity(number).and_then(|entity| heads::record::<Queueing>(&entity.head));
+        if record.is_none_or(|record| !record.paused) {
+            continue;
+        }
+        for process in 0..world.processes.count() {
+            let (definition, body) = (member.role.definition(), Bytes::from_static(b"[]"));
+            let call = Call::new(definition, member.key.key.clone(), "resume", body).deadline(Duration::from_secs(1));
+            let span = world.calls.asks(world, number, "resume", 0);
+            let answer = Processes::call(world, process, call, |_| {}).await;
             world.calls.answered(world, span, answer.ok());
         }
     }

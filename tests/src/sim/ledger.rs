@@ -8,6 +8,7 @@ use std::{
 use drystone_runtime::{Borrow, Cx, Key, Work};
 
 use super::{
+    authors::queueing::Rules,
     chronicle::{Class, lock},
     executor::TaskId,
     toys::Stage,
@@ -64,6 +65,24 @@ impl Ledger {
         let (process, key, work) = (stage.process, cx.key.clone(), cx.work.to_string());
         running.push(Running { number, process, key, work, exclusive, task: executor.current() });
         Entered { number, running: self.running.clone() }
+    }
+
+    /// Q2: no more items of a queue run at once, in this process, than it is set to.
+    pub fn check_items(&self, stage: &Stage, cx: &Cx) {
+        let role = stage.world.cast.member(stage.number(cx)).role;
+        let executor = &stage.world.executor;
+        let counts = |task: Option<TaskId>| task.is_some_and(|task| executor.running(task));
+        if !role.is_queue() || !counts(executor.current()) {
+            return;
+        }
+        let is_item =
+            |one: &&Running| one.work.contains("process/") && one.process == stage.process && one.key == cx.key;
+        let running = lock(&self.running);
+        let items: Vec<_> =
+            running.iter().filter(is_item).filter(|one| counts(one.task)).map(|one| &one.work).collect();
+        stage.world.chronicle.check(items.len() <= Rules::of(role).concurrency, Class::Broken, "Q2", || {
+            format!("{items:?} of {} run at once", cx.key)
+        });
     }
 
     /// Whether this piece of this entity's work is in its code, in this process.

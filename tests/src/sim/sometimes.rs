@@ -54,9 +54,20 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a permit went to one who waited",
     "a permit ended with its lease",
     "one who left was forgotten by a semaphore",
+    "an item was tried again",
+    "an item became a dead letter",
+    "an item was given up because it kills",
+    "a dead item was processed after all",
+    "an item held up others in strict order",
+    "a delayed item joined the line",
+    "a line was longer than its record names",
+    "a dedup key was met again",
+    "a queue was full",
+    "a queue was paused with items in it",
+    "a queue was drained",
 ];
 
-const PATH_COUNT: usize = 52;
+const PATH_COUNT: usize = 63;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

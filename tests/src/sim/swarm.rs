@@ -90,6 +90,12 @@ pub struct Traffic {
     pub heaps: usize,
     /// Bells.
     pub bells: usize,
+    /// Mails.
+    pub mails: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Tallies.
+    pub tallies: usize,
     /// Buffers are cleared now and then.
     pub clears: bool,
     /// Counters and primitives are destroyed now and then.
@@ -227,6 +233,11 @@ impl Processes {
 }
 
 impl Traffic {
+    /// Whether there is anything that the primitives' dead letters could come from.
+    pub fn has_letters(&self) -> bool {
+        self.baskets + self.stricts + self.heaps + self.mails + self.steps + self.tallies > 0
+    }
+
     fn draw(chance: &mut Chance) -> Self {
         Self {
             clients: chance.between(1, 5) as usize,
@@ -248,6 +259,9 @@ impl Traffic {
             stricts: few(chance),
             heaps: few(chance),
             bells: few(chance),
+            mails: few(chance),
+            steps: few(chance),
+            tallies: few(chance),
             clears: chance.permille(300),
             destroys: chance.coin(),
             poison: chance.coin(),

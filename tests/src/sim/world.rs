@@ -101,13 +101,15 @@ impl World {
     }
 
     /// Whether this piece of work kills its process: the first piece of the first worker's first job; without a worker
-    /// the first batch of a basket.
+    /// the first batch of a basket; without both the first item of mail.
     pub fn guilty(&self, number: Number, work: &str) -> bool {
         let traffic = &self.swarm.traffic;
         let first = |role| self.cast.with(role).first() == Some(&number);
         // One that is bound again would have a first batch again, and kill more often than is allowed for.
         let basket = || traffic.workers == 0 && !traffic.destroys && work.ends_with("-flush/1") && first(Role::Basket);
-        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket())
+        let item = || !traffic.destroys && work.ends_with("-process/1") && first(Role::Mail);
+        let mail = || traffic.workers + traffic.baskets == 0 && item();
+        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket() || mail())
     }
 
     /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.

@@ -8,6 +8,7 @@ use crate::{
     author::{Given, HookRun, TakenBy},
     decode,
     kinds::past::{PastError, remember},
+    planted::Bug,
     stored::decode_part,
 };
 
@@ -81,6 +82,7 @@ impl<T: Stored> TakenBy<process> for Item<T> {
         };
         let Kept { at, priority, id: renamed, item, .. } = decode(row)?;
         let value = decode_part("item", item.get().as_bytes())?;
+        let id = if Bug::ItemRenamed.planted() { format!("{id}{}", attempt - 1) } else { id };
         Ok(Self { id: renamed.unwrap_or(id), number, attempt, priority, enqueued_at: at, value })
     }
 

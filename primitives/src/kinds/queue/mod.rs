@@ -122,7 +122,7 @@ impl Kind for Options {
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
-        let running = shown.record.running_now(self.concurrency, shown.now);
+        let running = shown.record.running_now(self.places());
         running.map(|running| self.piece(running)).collect()
     }
 

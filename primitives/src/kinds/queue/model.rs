@@ -28,7 +28,7 @@ impl Plan {
 }
 
 /// An item of the model: what it is, and what has become of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thing {
     pub(super) number: u64,
     pub(super) value: u64,
@@ -38,6 +38,8 @@ pub(super) struct Thing {
     pub(super) at: i64,
     /// When it joined the line, as a count.
     joined: u64,
+    /// It holds up others until it is tried again.
+    held: bool,
 }
 
 #[derive(Debug)]
@@ -100,11 +102,12 @@ impl Model {
 
     pub(super) fn enqueue(&mut self, value: u64, priority: u8, delay: i64) {
         self.last += 1;
-        let thing = Thing { number: self.last, value, priority, failed: 0, at: self.now + delay, joined: 0 };
+        let thing =
+            Thing { number: self.last, value, priority, failed: 0, at: self.now + delay, joined: 0, held: false };
         if delay > 0 {
-            self.delayed.push(thing)
+            self.delayed.push(thing);
         } else {
-            self.join(thing)
+            self.join(thing);
         }
         self.settle();
     }
@@ -122,6 +125,8 @@ impl Model {
             self.join(thing);
         }
         self.retrying.sort_by_key(|thing| (thing.at, thing.number));
+        let (now, paused) = (self.now, self.paused);
+        self.begun.iter_mut().filter(|thing| thing.at <= now && !paused).for_each(|thing| thing.held = false);
         while !self.paused && self.begun.len() < self.plan.concurrency {
             let retries = self.retrying.first().is_some_and(|first| first.at <= self.now);
             let waits = !self.line.is_empty();
@@ -136,14 +141,13 @@ impl Model {
 
     /// Those that run, in order.
     pub(super) fn running(&self) -> Vec<&Thing> {
-        let running = self.begun.iter().take(self.plan.concurrency);
-        running.filter(|thing| thing.failed == 0 || thing.at <= self.now).collect()
+        self.begun.iter().take(self.plan.concurrency).filter(|thing| !thing.held).collect()
     }
 
     /// The next time at which something happens by itself.
     fn next_at(&self) -> Option<i64> {
-        let retrying = self.retrying.iter().filter(|_| !self.paused);
-        let all = self.delayed.iter().chain(retrying).chain(&self.begun);
+        let again = self.retrying.iter().chain(&self.begun).filter(|_| !self.paused);
+        let all = self.delayed.iter().chain(again);
         all.map(|thing| thing.at).filter(|at| *at > self.now).min()
     }
 
@@ -176,9 +180,9 @@ impl Model {
             return self.over();
         }
         if self.plan.strict {
-            self.begun.insert(place, thing)
+            self.begun.insert(place, Thing { held: true, ..thing });
         } else {
-            self.retrying.push(thing)
+            self.retrying.push(thing);
         }
         self.settle();
     }

@@ -9,7 +9,7 @@ use super::{
     item::Kept,
     once,
     place::{AGAIN, DELAYED, LINE, Place, RETRY, due, due_key, number_key},
-    record::{AHEAD, Running},
+    record::{AHEAD, Class, Running},
     turns::{DRAIN, waiting},
 };
 use crate::{
@@ -30,26 +30,26 @@ impl Options {
         once::fade(turn)?;
         let now: Timestamp = turn.now.into();
         let record = &mut turn.record;
+        let held_up = record.begin_held(now);
         record.delayed.settled();
         record.retrying.settled();
         if record.depth() == 0 {
             // No row is left that a key could meet.
             record.line.clear();
         }
-        let held_up = record.running.iter().filter_map(Running::not_before).filter(|at| *at > now).min();
         // Those that are due and find no place are begun by the end of one that runs.
         let retry = record.retrying.at.filter(|at| *at > now && !record.paused);
         let times = [record.delayed.at, retry, held_up, record.fade_at, is_more.then_some(now)];
         let alarm = times.into_iter().flatten().min();
-        let status = self.phase(record, now);
+        let status = self.phase(record);
         turn.set_alarm(alarm.map(Into::into));
         turn.set_status(status);
         Ok(())
     }
 
-    fn phase(&self, record: &Record, now: Timestamp) -> Phase {
+    fn phase(&self, record: &Record) -> Phase {
         match record {
-            _ if record.running_now(self.concurrency, now).next().is_some() => Phase::live("processing"),
+            _ if record.running_now(self.places()).next().is_some() => Phase::live("processing"),
             _ if record.depth() == 0 => Phase::resting("empty"),
             _ if record.paused => Phase::resting("paused"),
             _ => Phase::live("waiting"),
@@ -58,8 +58,9 @@ impl Options {
 
     /// Begins items while there is a place; whether there is one left for items that no read has brought yet.
     fn begin(&self, turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
-        let free = usize::try_from(self.concurrency).unwrap_or(usize::MAX).saturating_sub(turn.record.running.len());
-        if turn.record.paused || free == 0 {
+        let free = self.places().saturating_sub(turn.record.running.len());
+        let is_forgotten = Bug::PauseForgotten.planted() && turn.record.retrying.is_due(turn.now.into());
+        if turn.record.paused && !is_forgotten || free == 0 {
             return Ok(false);
         }
         let retries = due_retries(turn, free)?;
@@ -71,9 +72,7 @@ impl Options {
             if retries_now {
                 begin_again(turn, retries[retried])?;
                 retried += 1;
-            } else if !waits {
-                break;
-            } else if !begin_next(turn)? {
+            } else if !waits || !begin_next(turn)? {
                 break;
             }
             turn.record.retried_last = retries_now;
@@ -82,7 +81,7 @@ impl Options {
             let next = all_retries(turn, free)?.get(retried).map(due).transpose()?;
             turn.record.retrying.take(retried, next.map(|(at, _)| at.into()));
         }
-        let is_free = turn.record.running.len() < usize::try_from(self.concurrency).unwrap_or(usize::MAX);
+        let is_free = turn.record.running.len() < self.places();
         Ok(is_free && turn.record.waiting() > 0)
     }
 
@@ -128,7 +127,9 @@ fn ripen(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         }
         let kept: Kept = decode(&row.body).map_err(Stop::Malformed)?;
         let place = turn.record.join(kept.priority, number);
-        turn.remove(DELAYED, row.key.clone());
+        if !Bug::JoinedTwice.planted() {
+            turn.remove(DELAYED, row.key.clone());
+        }
         turn.put(LINE, place.key(), row.body.clone());
         joined += 1;
     }
@@ -144,12 +145,12 @@ fn all_retries<'a>(turn: &Turn<'a, Record>, free: usize) -> Result<&'a [Row], St
 
 /// Those of them that are due.
 fn due_retries<'a>(turn: &Turn<'a, Record>, free: usize) -> Result<Vec<&'a Row>, Stop> {
-    if !turn.record.retrying.is_due(turn.now.into()) {
+    if !turn.record.retrying.is_due(turn.now.into()) && !Bug::RetriedEarly.planted() {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
     for row in all_retries(turn, free)?.iter().take(free) {
-        if due(row)?.0 > turn.now {
+        if due(row)?.0 > turn.now && !Bug::RetriedEarly.planted() {
             break;
         }
         found.push(row);
@@ -174,10 +175,11 @@ fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
         let (range, priority) = (waiting(class, AHEAD as u32), class.priority);
         let places = turn.rows(range)?.iter().map(Place::of).collect::<Result<Vec<_>, _>>()?;
         let Some(class) = turn.record.next_class() else { return Ok(false) };
-        class.ahead = places.into_iter().filter(|place| place.priority == priority).collect();
+        let passed_over = usize::from(Bug::PassedOver.planted());
+        class.ahead = places.into_iter().filter(|place| place.priority == priority).skip(passed_over).collect();
         class.beyond = class.beyond.saturating_sub(class.ahead.len() as u64);
     }
-    let Some(place) = turn.record.next_class().and_then(|class| class.begin()) else { return Ok(false) };
+    let Some(place) = turn.record.next_class().and_then(Class::begin) else { return Ok(false) };
     turn.record.running.push(Running::First(place));
     Ok(true)
 }
@@ -236,7 +238,7 @@ fn item_id(definition: &str, own: Version, number: u64) -> String {
 
 /// Tells those who wait for the last item.
 fn is_over(turn: &mut Turn<'_, Record>) {
-    if turn.record.depth() == 0 {
+    if turn.record.is_drained() {
         turn.answer_all(DRAIN, &());
     }
 }

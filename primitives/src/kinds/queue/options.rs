@@ -8,6 +8,7 @@ use crate::{
     Retry,
     kind::{Attempts, attempts},
     literal,
+    planted::Bug,
 };
 
 /// How many items of one queue may be processed at once: the record names each of them.
@@ -79,6 +80,12 @@ impl Options {
             "with `strict_order` one item goes at a time; leave `concurrency` out, or `strict_order`"
         );
         self
+    }
+
+    /// How many items may run at once.
+    pub(super) fn places(&self) -> usize {
+        let one_more = u64::from(Bug::ConcurrencyForgotten.planted());
+        usize::try_from(self.concurrency + one_more).unwrap_or(usize::MAX)
     }
 
     pub(super) fn silence(&self) -> Option<Duration> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{AGAIN, LINE, Place, Spot, number_key};
-use crate::{Timestamp, kinds::PastError};
+use crate::{Timestamp, kinds::PastError, planted::Bug};
 
 /// How many of those that wait the record names, of each priority: the next one is then known without a read, and one read
 /// brings so many.
@@ -128,7 +128,7 @@ pub(super) enum Running {
         number: u64,
         /// Which execution of it.
         attempt: u32,
-        /// Not before this time: it holds up those behind it.
+        /// It failed, and is tried again at this time: until then it holds up those behind it, and is not begun.
         not_before: Option<Timestamp>,
     },
 }
@@ -185,10 +185,6 @@ impl Running {
             Self::Again { number, .. } => Spot { lane: AGAIN, key: number_key(*number) },
         }
     }
-
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        self.not_before().is_none_or(|at| at <= now)
-    }
 }
 
 /// Where a queue stands.
@@ -224,6 +220,12 @@ impl Record {
         self.waiting() + self.delayed.count + self.retrying.count + self.running.len() as u64
     }
 
+    /// Whether nothing is left.
+    pub(super) fn is_drained(&self) -> bool {
+        let forgotten = if Bug::DrainedEarly.planted() { self.delayed.count } else { 0 };
+        self.depth() == forgotten
+    }
+
     /// How many go before one that joins the line with this priority.
     pub(super) fn ahead_of(&self, priority: u8) -> u64 {
         self.line.iter().filter(|class| class.priority >= priority).map(Class::len).sum()
@@ -247,8 +249,20 @@ impl Record {
     }
 
     /// Those that should run now; more than `concurrency` were begun if it was more when they were.
-    pub(super) fn running_now(&self, concurrency: u64, now: Timestamp) -> impl Iterator<Item = &Running> {
-        let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
-        self.running.iter().take(concurrency).filter(move |running| running.is_due(now))
+    pub(super) fn running_now(&self, concurrency: usize) -> impl Iterator<Item = &Running> {
+        self.running.iter().take(concurrency).filter(|running| running.not_before().is_none())
+    }
+
+    /// Begins those again that held up others and are due, unless it is paused; when the next one is.
+    pub(super) fn begin_held(&mut self, now: Timestamp) -> Option<Timestamp> {
+        if self.paused {
+            return None;
+        }
+        for running in &mut self.running {
+            if let Running::Again { not_before, .. } = running {
+                *not_before = not_before.filter(|at| *at > now);
+            }
+        }
+        self.running.iter().filter_map(Running::not_before).min()
     }
 }

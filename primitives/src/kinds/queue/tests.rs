@@ -271,6 +271,27 @@ fn pause_begins_nothing_and_resume_goes_on() {
     assert_eq!(run_out(&mut world), [1, 3, 4]);
 }
 
+/// Q4: in strict order, too.
+#[test]
+fn an_item_that_holds_up_others_is_not_tried_again_in_a_pause() {
+    let mut world = queue(Options::NEW.backoff("2s").strict_order());
+    enqueue_all(&mut world, 1..=2);
+    world.fail();
+    world.ask::<bool>("pause", "[]");
+    world.pass(100 * SECOND);
+    world.crash(SECOND);
+    assert_eq!((world.running.len(), world.alarm()), (0, None));
+    assert_eq!(world.entity.as_ref().unwrap().status.word.as_str(), "paused");
+    world.ask::<bool>("resume", "[]");
+    assert_eq!((item(&world, 0).value, item(&world, 0).attempt), (1, 2));
+    // One that was begun goes on.
+    world.ask::<bool>("pause", "[]");
+    world.crash(SECOND);
+    assert_eq!(values(&world), [1]);
+    world.ask::<bool>("resume", "[]");
+    assert_eq!(run_out(&mut world), [1, 2]);
+}
+
 /// Q4
 #[test]
 fn drain_answers_when_nothing_is_left() {

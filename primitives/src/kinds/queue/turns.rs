@@ -87,7 +87,7 @@ impl Options {
     }
 
     pub(super) fn drain(turn: &Turn<'_, Record>) -> Answer {
-        if turn.record.depth() == 0 { Answer::done() } else { Answer::Held(DRAIN.into()) }
+        if turn.record.is_drained() { Answer::done() } else { Answer::Held(DRAIN.into()) }
     }
 
     pub(super) fn peek(turn: &Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {

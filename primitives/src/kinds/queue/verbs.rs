@@ -158,7 +158,6 @@ impl<T: Primitive, V: Stored> Verbs<T, Item<V>> {
     }
 
     /// Enqueues an item with a priority, after a delay, or once for a key.
-    #[expect(clippy::needless_pass_by_value, reason = "an item is handed over")]
     pub fn enqueue_with(&self, item: V, how: &Enqueue) -> Call<Enqueued, Full> {
         let args = Args::new().put(&[item]).put(how);
         Call::new(self.address(), "enqueue", args, one, decode)

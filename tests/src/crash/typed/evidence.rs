@@ -5,19 +5,21 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use anyhow::{Context, Result};
 use drystone::{
     Runtime, View,
-    dead_letters::{Filter, What},
+    dead_letters::{Filter, Opened, Payload, What},
 };
 use serde::de::DeserializeOwned;
 
-use super::{App, Deps, Fate, beside, clock::Clock, note::Note, pile::Pile};
+use super::{App, Deps, Fate, beside, clock::Clock, jobs::Jobs, note::Note, pile::Pile};
 
 /// Everything stored by the app that has to do with the promises.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
     /// The items of batches that succeeded, by pile.
     pub(super) flushed: BTreeMap<String, Vec<u64>>,
-    /// The items of dead letters, a batch each.
+    /// The items of dead letters, a batch or a job each.
     pub(super) dead: Vec<Vec<u64>>,
+    /// The jobs that were processed, by queue.
+    pub(super) done: BTreeMap<String, Vec<u64>>,
     pub(super) notes: BTreeMap<String, Note>,
     /// The clock, and how often its kind says that it ticked.
     pub(super) clock: Option<(Clock, u64)>,
@@ -32,6 +34,9 @@ impl Evidence {
         let mut evidence = Self { dead: dead(&app).await?, ..Self::default() };
         for view in all(&app, "pile").await? {
             evidence.flushed.insert(view.key.clone(), state::<Pile>(&view)?.flushed);
+        }
+        for view in all(&app, "jobs").await? {
+            evidence.done.insert(view.key.clone(), state::<Jobs>(&view)?.done);
         }
         for view in all(&app, "note").await? {
             evidence.notes.insert(view.key.clone(), state(&view)?);
@@ -68,7 +73,11 @@ async fn dead(app: &Runtime<App>) -> Result<Vec<Vec<u64>>> {
     let (letters, filter) = (app.dead_letters(), Filter { limit: usize::MAX, ..Filter::default() });
     let mut dead = Vec::new();
     for letter in letters.list(filter).await?.letters {
-        anyhow::ensure!(letter.what == What::Batch, "only batches can die here: {letter:?}");
+        if letter.what == What::Item {
+            dead.push(vec![job(&letters.get(letter.id).await?)?]);
+            continue;
+        }
+        anyhow::ensure!(letter.what == What::Batch, "only batches and jobs can die here: {letter:?}");
         let (mut items, mut after) = (Vec::new(), None);
         loop {
             let page = letters.items(letter.id, after).await?;
@@ -81,4 +90,12 @@ async fn dead(app: &Runtime<App>) -> Result<Vec<Vec<u64>>> {
         dead.push(items);
     }
     Ok(dead)
+}
+
+/// The job in a letter.
+fn job(opened: &Opened) -> Result<u64> {
+    match &opened.payload {
+        Payload::Item(item) => item.as_u64().context("a job is a number"),
+        other => anyhow::bail!("a job's letter has {other:?}"),
+    }
 }

@@ -20,6 +20,17 @@ impl Evidence {
         }
     }
 
+    /// A job was processed once, or is one dead letter: its rule says which.
+    pub(in super::super) fn job(&self, op: Op, verdict: &mut Verdict) {
+        let times = |items: &Vec<u64>| items.iter().filter(|item| **item == op.0).count();
+        let done = self.done.get(&op.key()).map_or(0, times);
+        let dead: usize = self.dead.iter().map(times).sum();
+        verdict.once(op, "its queue or the dead letters", done + dead);
+        if done + dead == 1 && (op.rule() == Rule::Succeeds) != (done == 1) {
+            verdict.wrong.push(format!("the job {op:?} {:?}, and was processed {done} times", op.rule()));
+        }
+    }
+
     /// A note was armed once, and rang once.
     pub(in super::super) fn note(&self, op: Op, verdict: &mut Verdict) {
         let Some(note) = self.notes.get(&op.key()) else { return verdict.once(op, "its note", 0) };
@@ -36,7 +47,14 @@ impl Evidence {
         for items in self.dead.iter().filter(|items| items.iter().all(|item| Op(*item).rule() == Rule::Succeeds)) {
             verdict.wrong.push(format!("a batch is dead, and nothing in it is bad: {items:?}"));
         }
-        for item in self.flushed.values().chain(&self.dead).flatten().filter(|item| !was_begun(Op(**item))) {
+        for item in self
+            .flushed
+            .values()
+            .chain(self.done.values())
+            .chain(&self.dead)
+            .flatten()
+            .filter(|item| !was_begun(Op(**item)))
+        {
             verdict.wrong.push(format!("nobody asked for the item {item}"));
         }
         self.ticks(verdict);
@@ -64,12 +82,14 @@ mod tests {
 
     const ITEM: Op = Op(4);
     const NOTE: Op = Op(5);
+    const JOB: Op = Op(6);
 
     fn kept() -> Evidence {
         let note = Note { armed: 1, rung: 1, ..Note::default() };
         Evidence {
             flushed: [(ITEM.key(), vec![ITEM.0])].into(),
             notes: [(NOTE.key(), note)].into(),
+            done: [(JOB.key(), vec![JOB.0])].into(),
             clock: Some((Clock { ticks: vec![1, 2, 4], astray: 0 }, 3)),
             ..Evidence::default()
         }
@@ -80,7 +100,8 @@ mod tests {
         change(&mut evidence);
         evidence.item(ITEM, &mut verdict);
         evidence.note(NOTE, &mut verdict);
-        evidence.health(|op| op == ITEM || op.rule() != Rule::Succeeds, &mut verdict);
+        evidence.job(JOB, &mut verdict);
+        evidence.health(|op| op == ITEM || op == JOB || op.rule() != Rule::Succeeds, &mut verdict);
         verdict.to_string().lines().last().unwrap_or_default().to_owned()
     }
 
@@ -90,6 +111,8 @@ mod tests {
         assert_eq!(judged(|_| {}), "0 kills: 0 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.flushed.clear()), "0 kills: 1 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.notes.clear()), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.done.clear()), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.dead.push(vec![bad, JOB.0])), "0 kills: 0 lost, 1 doubled");
         assert_eq!(judged(|evidence| evidence.dead.push(vec![bad, ITEM.0])), "0 kills: 0 lost, 1 doubled");
         assert_eq!(judged(|evidence| evidence.dead.push(vec![bad])), "0 kills: 0 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.dead.push(vec![])), "0 kills: 0 lost, 0 doubled, 1 wrong");

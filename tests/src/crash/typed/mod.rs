@@ -1,10 +1,12 @@
-//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, in a file of their own.
+//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, in a
+//! file of their own.
 //!
 //! Each keeps in its committed state what it has done. Held against what children said, and against the dead letters, it
 //! shows whatever was lost or done twice.
 
 mod clock;
 mod evidence;
+mod jobs;
 mod judged;
 mod note;
 mod pile;
@@ -15,9 +17,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use drystone::{CallError, Primitives, Runtime, Services};
 
-use self::{clock::Clock, note::Note, pile::Pile};
+use self::{clock::Clock, jobs::Jobs, note::Note, pile::Pile};
 pub(super) use self::{evidence::Evidence, rest::reach};
-use super::op::{Deed, Op};
+use super::{
+    op::{Deed, Op},
+    said::Said,
+};
 
 /// The one clock.
 const CLOCK: &str = "clock";
@@ -27,14 +32,15 @@ pub(super) struct App {
     pile: Pile,
     note: Note,
     clock: Clock,
+    jobs: Jobs,
 }
 
-/// What becomes of a process in which a guilty flush runs.
+/// What becomes of a process in which a guilty flush or job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It dies.
     Dies,
-    /// The flush fails: the parent reads the file, and must outlive that.
+    /// It fails: the parent reads the file, and must outlive that.
     Lives,
 }
 
@@ -71,6 +77,7 @@ pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
     loop {
         let retryable = match op.deed() {
             Deed::Item => again(app.client().pile(op.key()).add(op.0).idempotency_key(op.once()).await)?,
+            Deed::Job => again(enqueue(app, op).await)?,
             _ => again(app.client().note(op.key()).arm(op.alarm_ms()).idempotency_key(op.once()).await)?,
         };
         if !retryable {
@@ -78,6 +85,18 @@ pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// Enqueues a job, and tells which one was the last to be recorded meanwhile.
+async fn enqueue(app: &Runtime<App>, op: Op) -> Result<(), CallError<drystone::kinds::queue::Full>> {
+    let jobs = app.client().jobs(op.key());
+    jobs.enqueue(op.0).idempotency_key(op.once()).await?;
+    if let Ok(Some(Jobs { done })) = jobs.state().await
+        && let Some(last) = done.last()
+    {
+        Said::Recorded(Op(*last)).aloud();
+    }
+    Ok(())
 }
 
 /// Whether it is to be asked again.

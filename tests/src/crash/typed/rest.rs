@@ -11,7 +11,7 @@ use super::{App, CLOCK, evidence};
 /// What has not come to rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until every batch has ended, every letter lies where it belongs and every note has rung, then closes the app.
+/// Waits until every batch and every job has ended, every letter lies where it belongs and every note has rung, then closes the app.
 pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
     // Heard from before anything is looked at: what is not there yet will be told.
     let mut events = app.events();
@@ -24,6 +24,11 @@ async fn settled(app: &Runtime<App>, events: &mut Events) -> Result<()> {
     let mut dead = 0;
     for pile in evidence::all(app, "pile").await? {
         dead += emptied(app, &pile).await?;
+    }
+    for jobs in evidence::all(app, "jobs").await? {
+        let jobs = app.client().jobs(&jobs.key);
+        jobs.drain().deadline(PATIENCE).await?;
+        dead += jobs.stats().await?.dead;
     }
     while app.dead_letters().count().await? < dead {
         events.next().await.context("the app is gone")?;

@@ -10,9 +10,14 @@ mod drip;
 mod gate;
 pub mod heads;
 mod heap;
+mod mail;
 mod pulse;
+mod queued;
+pub mod queueing;
 mod recorder;
+mod steps;
 mod strict;
+mod tally;
 mod watched;
 
 use std::sync::Arc;
@@ -25,6 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use bell::Bell;
 pub use gate::PERMITS;
 pub use heap::Sum;
+pub use queued::{Enqueued, Queued};
 pub use recorder::{Execution, Recorder};
 
 use self::watched::Watched;
@@ -51,6 +57,9 @@ struct Authored {
     heap: heap::Heap,
     bell: Bell,
     gate: gate::Gate,
+    mail: mail::Mail,
+    steps: steps::Steps,
+    tally: tally::Tally,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.
@@ -77,6 +86,13 @@ pub struct Flush {
     /// Whether it was a dead letter before.
     pub is_replayed: bool,
     /// Its items.
+    pub items: Vec<u64>,
+}
+
+/// The items that were processed: the state of every queue here.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Processed {
+    /// Each of them, in order.
     pub items: Vec<u64>,
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use drystone_runtime::{Cx, Version, Work};
 
-use super::number_of;
+use super::{Queued, number_of};
 use crate::sim::{
     cast::Number,
     chronicle::{Class, lock},
@@ -29,6 +29,8 @@ pub struct Execution {
 /// All that authors' code was given.
 #[derive(Default)]
 pub struct Recorder {
+    /// Items of queues.
+    pub queued: Queued,
     ticks: Mutex<Vec<Execution>>,
     batches: Mutex<Batches>,
 }

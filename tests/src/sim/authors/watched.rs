@@ -31,6 +31,9 @@ impl Handler for Watched {
         if let (Some(entity), Next::Commit(commit)) = (entity, &next) {
             check::turned(&self.stage, entity, input, now, commit);
         }
+        if let Some(entity) = entity {
+            check::refused(&self.stage, entity, input, &next);
+        }
         next
     }
 
@@ -50,9 +53,13 @@ impl Handler for Watched {
             self.stage.world.witness.ticks(entity, &cx);
             self.stage.world.recorder.ticks(&self.stage, &cx, work);
         }
+        if let Some(entity) = entity.filter(|_| is_item(work)) {
+            self.stage.world.recorder.queued.starts(&self.stage, entity, work, &cx);
+        }
         let (stage, watched, code) = (self.stage.clone(), as_one(work), self.inner.run(hot, entity, work, cx.clone()));
         Box::pin(async move {
             let _running = stage.world.ledger.enter(&stage, &cx, &watched);
+            stage.world.ledger.check_items(&stage, &cx);
             let outcome = code.await;
             stage.world.ledger.ends(&stage, &cx);
             outcome
@@ -60,9 +67,14 @@ impl Handler for Watched {
     }
 }
 
+/// Whether it is an item of a queue: several may run at once (Q2).
+fn is_item(work: &Work) -> bool {
+    work.id.as_str().starts_with("process/")
+}
+
 /// Hooks of one entity run one at a time, also those that only read (B4, C6).
 fn as_one(work: &Work) -> Work {
-    let is_hook = work.id.as_str().contains('/');
+    let is_hook = work.id.as_str().contains('/') && !is_item(work);
     Work { borrow: if is_hook { Borrow::Exclusive } else { work.borrow }, ..work.clone() }
 }
 

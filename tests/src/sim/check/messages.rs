@@ -61,7 +61,8 @@ impl Fates {
             }
             Role::Letters => {
                 let pile = Pile::decode(&entity.state).unwrap_or_default();
-                pile.0.iter().for_each(|uid| self.0.entry(*uid).or_default().died += 1);
+                let messages = pile.0.iter().filter(|number| Uid::of(**number).is_some());
+                messages.for_each(|uid| self.0.entry(*uid).or_default().died += 1);
             }
             _ => {}
         }

@@ -10,6 +10,9 @@ mod inspect;
 mod items;
 mod letters;
 mod messages;
+mod queue_turns;
+mod queued;
+mod queues;
 mod rest;
 mod takes;
 mod ticks;
@@ -21,6 +24,9 @@ pub use counters::{Answer, Asked, Counters};
 pub use gates::{Left, inspect_gate};
 pub use inspect::inspect;
 pub use letters::readable;
+pub use queue_turns::refused;
+pub use queued::{drained, enqueued};
+pub use queues::inspect_queue;
 pub use rest::unfinished;
 pub use takes::Takes;
 pub use turned::turned;
@@ -33,6 +39,7 @@ pub fn finish(world: &World) {
     messages::finish(world);
     takes::finish(world);
     items::finish(world);
+    queued::finish(world);
     ticks::finish(world);
     rest::finish(world);
 }

@@ -6,6 +6,7 @@ use crate::sim::{
     authors::{
         Bell,
         heads::{self, Buffering, Gating},
+        queueing::Queueing,
     },
     cast::{Member, Role},
     chronicle::Class,
@@ -32,8 +33,12 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if entity.parked.is_some() {
         return None;
     }
-    // The dead letters expire some day.
-    if let Some(at) = entity.alarm.filter(|_| member.role != Role::Box) {
+    if member.role.is_queue() && queue(entity).depth() > 0 {
+        return Some(format!("{} has items", member.key));
+    }
+    // The dead letters expire some day, and so do the keys that a queue remembers.
+    let lingers = member.role == Role::Box || member.role.is_queue();
+    if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
     if entity.active {
@@ -73,6 +78,10 @@ pub(super) fn finish(world: &World) {
                 let record = heads::record::<Gating>(&entity.head).filter(|gate| (gate.used, gate.waiting) != (0, 0));
                 record.map(|record| format!("not everything has come back: {record:?}"))
             }
+            role if role.is_queue() => {
+                let left = queue(entity);
+                (left.depth() > 0).then(|| format!("items are left: {left:?}"))
+            }
             Role::Line => {
                 let queue = Queue::decode(&entity.head).unwrap_or_default();
                 queue.inside.map(|inside| format!("{inside:x} is still inside"))
@@ -83,6 +92,10 @@ pub(super) fn finish(world: &World) {
             world.chronicle.violation(Class::Stuck, "R7", format!("{}: {left}", member.key));
         }
     }
+}
+
+fn queue(entity: &Entity) -> Queueing {
+    heads::record(&entity.head).unwrap_or_default()
 }
 
 /// A2: within 100 ms of due, when nothing goes wrong.

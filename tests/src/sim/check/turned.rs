@@ -5,6 +5,7 @@ use std::time::Duration;
 use drystone::{Timestamp, kinds::continuous::Standing};
 use drystone_runtime::{Cause, Commit, Entity, Input, Millis, Outcome};
 
+use super::queue_turns;
 use crate::sim::{
     authors::{
         heads::{self, Ticking},
@@ -30,6 +31,9 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
     }
     if role == Role::Gate {
         return super::gates::turned_gate(stage, member, entity, input, now, commit);
+    }
+    if role.is_queue() {
+        return queue_turns::turned(stage, role, entity, input, now, commit);
     }
     if commit.destroy || !role.is_continuous() {
         return;

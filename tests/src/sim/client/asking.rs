@@ -8,7 +8,7 @@ use drystone_runtime::Error;
 use super::{Ask, Client};
 use crate::sim::{
     cast::Role,
-    check::Answer,
+    check::{self, Answer},
     chronicle::Class,
     process::{NoAnswer, Processes},
     toys::{List, codec::Record},
@@ -115,6 +115,9 @@ impl Client {
 
 /// Sees an answer in the poll in which it comes out: what it tells must be durable already (E4).
 fn told(world: &World, ask: &Ask, bytes: &Bytes) {
+    if ask.verb == "enqueue" {
+        check::enqueued(world, ask.member, &ask.body, bytes);
+    }
     if ask.recorded {
         world.takes.answered(world, ask.member, ask.number);
     }

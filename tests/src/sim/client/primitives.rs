@@ -19,6 +19,7 @@ impl Client {
             Role::Bell => self.arm(member).await,
             Role::Gate => self.pass(member).await,
             Role::Box => self.letters(member).await,
+            role if role.is_queue() => self.queue(member).await,
             _ => self.gather(member).await,
         }
     }
@@ -87,9 +88,10 @@ impl Client {
         }
     }
 
-    /// Looks for a dead batch, and sends it back or throws it away.
+    /// Looks for a dead batch or a dead item, and sends it back or throws it away.
     async fn letters(&mut self, member: Number) {
-        let filter = Filter { what: Some(What::Batch), ..Filter::default() };
+        let what = self.chance.pick(&[What::Batch, What::Item]);
+        let filter = Filter { what: Some(what), ..Filter::default() };
         let Heard::Told(page) = self.say(member, "list", &json!([filter])).await else { return };
         let Ok(page) = serde_json::from_slice::<Page>(&page) else {
             return self.world.chronicle.violation(Class::Broken, "D3", format!("a page of letters is {page:?}"));
@@ -106,7 +108,7 @@ impl Client {
         self.say(member, verb, &json!([letter.id])).await;
     }
 
-    async fn say(&mut self, member: Number, verb: &'static str, body: &Value) -> Heard {
+    pub(super) async fn say(&mut self, member: Number, verb: &'static str, body: &Value) -> Heard {
         let ask = Ask::verb(self, member, verb, Bytes::from(body.to_string()));
         self.ask_and_keep(&ask).await
     }
@@ -125,9 +127,9 @@ impl Client {
         heard
     }
 
-    /// A kind's own verbs do not wait for the author's code (E3); only `flush` waits for a batch.
+    /// A kind's own verbs do not wait for the author's code (E3); only `flush` and `drain` wait for what it does.
     fn must_be_heard(&self, ask: &Ask) {
-        let may_wait = matches!(ask.verb, "flush" | "arm" | "acquire");
+        let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "acquire");
         self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {
             format!("nothing was wrong, and {ask:x?} was not answered")
         });

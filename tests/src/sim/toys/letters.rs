@@ -26,6 +26,19 @@ impl Record for Pile {
     }
 }
 
+/// What a message is known by: the body of a toy's begins with its number; an item that went back to its queue and found it
+/// full is known by what was enqueued.
+fn number_of(letter: &DeadLetter) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Replayed {
+        item: u64,
+    }
+    if letter.verb == "replay_item" {
+        return serde_json::from_slice::<[Replayed; 1]>(&letter.body).ok().map(|[replayed]| replayed.item);
+    }
+    letter.body.first_chunk().map(|number| u64::from_be_bytes(*number))
+}
+
 /// The handler.
 pub(super) struct Letters;
 
@@ -46,10 +59,7 @@ impl Handler for Letters {
         if verb != "letter" {
             return unknown_verb("letters", verb);
         }
-        // Every body of a toy's message begins with its number.
-        let uid = DeadLetter::decode(body)
-            .and_then(|letter| letter.body.first_chunk::<8>().map(|number| u64::from_be_bytes(*number)));
-        let Some(uid) = uid else { return malformed(verb) };
+        let Some(uid) = DeadLetter::decode(body).and_then(|letter| number_of(&letter)) else { return malformed(verb) };
         pile.0.push(uid);
         let status = Some(Status::resting("keeping"));
         Next::Commit(Commit { state: Some(pile.encode()), status, ..Commit::default() })

@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::Lanes;
+use super::{Lanes, Queues};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -27,6 +27,7 @@ pub struct Durable {
     inbox: BTreeMap<MessageId, Key>,
     remembered: BTreeSet<(Key, Once)>,
     lanes: Lanes,
+    queues: Queues,
 }
 
 /// The life of one key.
@@ -52,8 +53,8 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, remembered, lanes) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes }
+        let (inbox, remembered, lanes, queues) = Default::default();
+        Self { chronicle, cast, stories, inbox, remembered, lanes, queues }
     }
 
     /// The life of a member.
@@ -64,6 +65,11 @@ impl Durable {
     /// The rows of all members.
     pub fn lanes(&self) -> &Lanes {
         &self.lanes
+    }
+
+    /// The items of all queues.
+    pub fn queues(&self) -> &Queues {
+        &self.queues
     }
 
     /// Whether a version of a member is, or was, durable.
@@ -95,6 +101,7 @@ impl Durable {
         self.lanes.applied(number, self.cast.member(number).role, write);
         self.become_it(number, write, excused);
         self.check_rows(number);
+        self.check_queue(number, write, now);
         self.crashes(number) > crashes
     }
 
@@ -105,6 +112,19 @@ impl Durable {
         }
         if let Some(entity) = self.story(number).entity.as_ref().filter(|_| role == Role::Gate) {
             check::inspect_gate(&self.chronicle, entity, &self.lanes, self.story(number).now);
+        }
+    }
+
+    fn check_queue(&mut self, number: Number, write: &Write, now: Millis) {
+        let role = self.cast.member(number).role;
+        if !role.is_queue() {
+            return;
+        }
+        let change = self.queues.applied(number, write, now);
+        let entity = self.stories[usize::from(number)].entity.as_ref();
+        if let (Some(change), Some(entity)) = (change, entity) {
+            let counted = check::inspect_queue(&self.chronicle, (number, role), entity, &self.queues, &change);
+            self.queues.counts(entity.id, counted);
         }
     }
 

@@ -4,6 +4,7 @@
 mod durable;
 mod lanes;
 mod leases;
+mod queues;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -19,6 +20,7 @@ pub use durable::{Durable, Story};
 pub(crate) use lanes::items_in;
 pub use lanes::{Lanes, Place};
 pub use leases::Leases;
+pub use queues::{Change, Fate, Item, Items, Queue, Queues};
 
 use super::{
     cast::{Cast, Number},

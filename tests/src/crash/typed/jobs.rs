@@ -1,0 +1,53 @@
+//! The queue: three items at once, of which some fail, some panic, and one kills the process.
+
+use std::time::Duration;
+
+use drystone::{Item, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        op::{Op, Rule},
+        said::Said,
+    },
+    Fate, PLANNED,
+};
+
+/// How long the guilty one lives.
+const MOMENT: Duration = Duration::from_millis(15);
+
+/// The items that were processed, in order.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Jobs {
+    pub(super) done: Vec<u64>,
+}
+
+#[primitive(queue, concurrency = 3, max_attempts = 2, backoff = "3ms")]
+impl Jobs {
+    #[process]
+    async fn run(&self, item: Item<u64>, fate: &Fate) -> Result<u64, String> {
+        // Every execution is heard of, and under which number of which key: that is its id.
+        Said::Processed(Op(item.value), name(&item.id).ok_or("an id ends with a number")?).aloud();
+        match Op(item.value).rule() {
+            Rule::Kills if *fate == Fate::Dies => {
+                // A moment in which others end: those of the other kernel in this process cannot be told from it.
+                tokio::time::sleep(MOMENT).await;
+                std::process::abort()
+            }
+            Rule::Panics => panic!("{PLANNED}"),
+            Rule::Kills | Rule::Fails => Err(PLANNED.to_owned()),
+            Rule::Succeeds => Ok(item.value),
+        }
+    }
+
+    #[apply]
+    fn keep(&mut self, item: u64) {
+        self.done.push(item);
+    }
+}
+
+/// The whole id as a number: that of its queue and its own, in `jobs-7f-process/12`.
+fn name(id: &str) -> Option<u64> {
+    id.rsplit_once('/')?.1.parse::<u64>().ok()?;
+    Some(drystone_runtime::stable_hash(&[id.as_bytes()]))
+}

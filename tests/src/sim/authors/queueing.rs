@@ -1,0 +1,152 @@
+//! The records and rows of queues, as they are stored: what the checks need of them.
+
+use std::time::Duration;
+
+use drystone::Timestamp;
+use serde::Deserialize;
+
+use crate::sim::cast::Role;
+
+/// What a queue here is set to, as its definition says.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How many items go at once.
+    pub concurrency: usize,
+    /// How often each is executed at most.
+    pub max_attempts: u32,
+    /// The shortest pause between two executions of one.
+    pub pause: Duration,
+    /// How many items may be stored.
+    pub max_depth: usize,
+    /// Whether an item that fails holds up those behind it.
+    pub is_strict: bool,
+}
+
+impl Rules {
+    /// Those of a role.
+    pub fn of(role: Role) -> Self {
+        let (concurrency, max_attempts, pause_ms, max_depth) = match role {
+            Role::Mail => (3, 3, 20, 60),
+            Role::Steps => (1, 2, 30, 8),
+            _ => (2, 2, 10, 20),
+        };
+        let pause = Duration::from_millis(pause_ms);
+        Self { concurrency, max_attempts, pause, max_depth, is_strict: role == Role::Steps }
+    }
+}
+
+/// The record of a queue.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Queueing {
+    pub last: u64,
+    #[serde(default)]
+    pub line: Vec<Class>,
+    #[serde(default)]
+    pub delayed: Later,
+    #[serde(default)]
+    pub retrying: Later,
+    #[serde(default)]
+    pub running: Vec<Running>,
+    pub paused: bool,
+    pub done: u64,
+    pub dead: u64,
+}
+
+impl Queueing {
+    /// How many items wait in line.
+    pub fn waiting(&self) -> u64 {
+        self.line.iter().map(|class| class.ahead.len() as u64 + class.beyond).sum()
+    }
+
+    /// How many items are stored.
+    pub fn depth(&self) -> u64 {
+        self.waiting() + self.delayed.count + self.retrying.count + self.running.len() as u64
+    }
+
+    /// The executions that were begun: not those that wait, in strict order, to be tried again.
+    pub fn begun(&self) -> impl Iterator<Item = &Running> {
+        self.running.iter().filter(|running| running.not_before.is_none())
+    }
+}
+
+/// Those who wait with one priority.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Class {
+    pub priority: u8,
+    pub ahead: Vec<Spot>,
+    pub beyond: u64,
+}
+
+/// A place in the line; written as an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "named here")]
+pub struct Spot {
+    pub priority: u8,
+    pub joined: u64,
+    pub number: u64,
+}
+
+/// Items that wait for a time.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Later {
+    pub count: u64,
+    pub at: Option<Timestamp>,
+}
+
+/// An item that runs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "(u64, u8, u64, u32, Option<Timestamp>)")]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Running {
+    pub number: u64,
+    pub attempt: u32,
+    pub place: Option<Spot>,
+    pub not_before: Option<Timestamp>,
+}
+
+impl From<(u64, u8, u64, u32, Option<Timestamp>)> for Running {
+    fn from((number, priority, joined, attempt, not_before): (u64, u8, u64, u32, Option<Timestamp>)) -> Self {
+        let place = (joined > 0).then_some(Spot { priority, joined, number });
+        Self { number, attempt, place, not_before }
+    }
+}
+
+/// The row of an item.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Kept {
+    #[serde(default)]
+    pub priority: u8,
+    #[serde(default)]
+    pub failed: u32,
+    pub item: u64,
+}
+
+/// What was enqueued under a dedup key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Before {
+    pub first: u64,
+    pub count: u64,
+    pub until: Timestamp,
+}
+
+/// An item on its way to the dead letters.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct DeadItem {
+    pub number: u64,
+    pub attempts: u32,
+    pub error: serde_json::Value,
+    pub item: u64,
+}
+
+/// The number at the end of a row's key, and the time or place before it.
+pub fn numbers_in(key: &[u8]) -> Option<(u64, u64)> {
+    let (rest, number) = key.split_last_chunk()?;
+    let before = rest.last_chunk().map_or(0, |before| u64::from_be_bytes(*before));
+    Some((before, u64::from_be_bytes(*number)))
+}

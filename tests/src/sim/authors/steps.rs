@@ -1,0 +1,22 @@
+//! Steps: a queue in strict order, `&mut self`: an item that fails holds up those behind it.
+
+use drystone::{Context, Item, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{Processed, mail::process};
+use crate::sim::toys::Stage;
+
+/// The items that were processed.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Steps(Processed);
+
+#[primitive(queue, strict_order, max_attempts = 2, backoff = "30ms", timeout = "300ms", max_depth = 8)]
+impl Steps {
+    #[process]
+    async fn climb(&mut self, item: Item<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
+        // First: what an attempt did that fails afterwards must never be seen (E5).
+        self.0.items.push(item.value);
+        process(&item, stage, cx).await
+    }
+}
