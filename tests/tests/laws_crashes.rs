@@ -199,3 +199,54 @@ fn an_entity_that_was_at_rest_is_not_counted_when_the_process_dies() {
     assert_eq!(world.call(call("adder", "a", "get", "")).unwrap(), "1");
     assert_eq!(world.entity("a").unwrap(), before);
 }
+
+/// W2
+#[test]
+fn work_that_kills_is_given_up_though_other_work_of_its_entity_gets_on() {
+    let (bomb, log) = (Bomb::default(), Log::default());
+    let (runs, ends) = (bomb.clone(), log.clone());
+    let toy = adder()
+        .own("work", |turn| Next::Commit(Commit { head: Some(turn.body().into()), ..turn.says("") }))
+        .lists(|entity, _| text(&entity.head).split_whitespace().map(|id| Work::new(id.to_owned())).collect())
+        .runs(move |_, work, _| {
+            let (bomb, id) = (runs.clone(), work.id.clone());
+            Box::pin(async move {
+                if id.as_str() == "bomb" {
+                    // Slowly, so that others end meanwhile.
+                    turns(100).await;
+                    bomb.explode();
+                    std::future::pending::<()>().await;
+                }
+                done()
+            })
+        })
+        .otherwise(move |turn| {
+            let Input::Done { work, outcome, .. } = turn.input else { return settles(turn) };
+            let head = text(&turn.entity.expect("only existing entities have work").head);
+            let left = head.split(' ').filter(|id| *id != work.as_str());
+            let next = work.as_str().strip_prefix("job-").and_then(|number| number.parse::<u64>().ok());
+            let next = next.map(|number| if number < 2_000 { format!("job-{}", number + 1) } else { String::new() });
+            if next.is_none() {
+                ends.say(format!("{work}: {outcome:?}"));
+            }
+            let left: Vec<_> = left.map(str::to_owned).chain(next).collect();
+            Next::Commit(Commit { head: Some(left.join(" ").into()), ..Commit::default() })
+        });
+    let world = world(toy.alone(), &bomb);
+    world.call(add("a", 1)).unwrap();
+    let _ = world.ask(call("adder", "a", "work", "bomb job-1"));
+    let restarts = restart_until_it_lives(&world);
+    assert!(restarts <= 12, "{restarts}");
+    assert_eq!(log.take().len(), 1);
+}
+
+/// Lets others run so many times.
+async fn turns(count: u32) {
+    let mut left = count;
+    std::future::poll_fn(|cx| {
+        left -= 1;
+        cx.waker().wake_by_ref();
+        if left == 0 { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}

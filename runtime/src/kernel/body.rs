@@ -22,7 +22,9 @@ use super::{
     source::{End, Origin, Source},
     working::Running,
 };
-use crate::{Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Work, kernel::call::UNPARK};
+use crate::{
+    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Work, WorkId, kernel::call::UNPARK,
+};
 
 pub(crate) struct Body {
     pub(crate) key: Key,
@@ -53,6 +55,9 @@ pub(crate) struct Body {
     pub(crate) running: Vec<Running>,
     /// What should run, as of what is durable.
     pub(crate) listed: Vec<Work>,
+    /// Work that was listed when the entity was taken up after a crash, and has not ended since: one of it may be what
+    /// killed the process. `None` until it was listed.
+    pub(crate) doubted: Option<BTreeSet<WorkId>>,
     /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
     pub(crate) calls_went_last: bool,
 
@@ -110,6 +115,7 @@ impl Body {
             held: Vec::new(),
             running: Vec::new(),
             listed: Vec::new(),
+            doubted: None,
             calls_went_last: false,
             is_reading: false,
             reading: 0,

@@ -5,9 +5,10 @@ use super::{
     chain::Link,
     effects::{Effects, Ring},
     shared::Shared,
+    source::Source,
     window::Class,
 };
-use crate::{Parked, planted::Bug};
+use crate::{Parked, Work, planted::Bug};
 
 /// Where an entity stands after its partition was taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,16 @@ impl Body {
             Seat::Watched if crashes == 0 => self.leave_window(at, out),
             _ => {}
         }
+    }
+
+    /// Whether what happened clears the entity of its crashes (W2): nothing is listed any more, or a piece of work has ended
+    /// and none is left of those that may have caused them. That another has ended says nothing of one that has not.
+    pub(crate) fn is_cleared_by(&mut self, source: &Source, listed: &[Work]) -> bool {
+        let Source::End(end) = source else { return listed.is_empty() };
+        let doubted = self.doubted.get_or_insert_default();
+        doubted.remove(&end.work.id);
+        doubted.retain(|id| listed.iter().any(|work| work.id == *id));
+        doubted.is_empty()
     }
 
     /// With a suspect its work ends as crashed when it is next listed; without one its turn is at fault.

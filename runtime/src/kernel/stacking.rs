@@ -79,7 +79,7 @@ impl Body {
         };
         if let Some(after) = &mut after {
             after.active = !listed.is_empty();
-            if after.crashes > 0 && (matches!(source, Source::End(_)) || listed.is_empty()) {
+            if after.crashes > 0 && self.is_cleared_by(&source, &listed) {
                 mutants::forgive(after);
             }
         }

@@ -348,6 +348,9 @@ impl Body {
         let Some(tip) = &self.tip else { return };
         let (active, idle) = (!listed.is_empty(), listed.is_empty());
         self.pages.clear();
+        if tip.crashes > 0 && self.doubted.is_none() {
+            self.doubted = Some(listed.iter().map(|work| work.id.clone()).collect());
+        }
         let settled = idle && tip.crashes > 0 && self.queue.is_empty() && !self.alarm_is_due;
         if tip.active != active || settled {
             self.stack_own(at, Link::kernel(), |entity| {
