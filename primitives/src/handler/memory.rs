@@ -2,7 +2,7 @@
 //! can never be taken for what is stored.
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Hot, Work};
+use drystone_runtime::{Hot, Work};
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
@@ -15,7 +15,7 @@ pub(super) struct Works(Vec<Work>);
 impl Works {
     /// The work of these pieces. Kinds list what goes on in the order in which it began, so that what is known is met in
     /// one walk.
-    pub(super) fn of(&mut self, pieces: impl Iterator<Item = Piece>, borrow: impl Fn(&Piece) -> Borrow) -> Vec<Work> {
+    pub(super) fn of(&mut self, pieces: impl Iterator<Item = Piece>, make: impl Fn(Piece) -> Work) -> Vec<Work> {
         let (known, mut from) = (std::mem::take(&mut self.0), 0);
         let listed = pieces.map(|piece| {
             let is_it = |work: &Work| work.attempt == piece.attempt && piece.is_named(work.id.as_str());
@@ -24,7 +24,7 @@ impl Works {
                     from += index + 1;
                     known[from - 1].clone()
                 }
-                None => Work { borrow: borrow(&piece), ..piece.into_work() },
+                None => make(piece),
             }
         });
         self.0 = listed.collect();

@@ -266,12 +266,17 @@ where
             let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
         }
-        let pieces = self.kind.work(&shown(&head.record, entity, now)).into_iter();
+        let shown = shown(&head.record, entity, now);
+        let pieces = self.kind.work(&shown).into_iter();
         let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
         // What has ended and is to be applied is still the kind's to list: it hears of the end when that is done.
         let is_ended = |piece: &Piece| head.applying.iter().any(|applying| applying.number == piece.number);
         let pieces = pieces.filter(|piece| is_written(piece) && !is_ended(piece));
-        let running = works.of(pieces, |piece| hook_borrow::<T>(piece.hook));
+        let make = |piece: Piece| {
+            let borrow = hook_borrow::<T>(piece.hook);
+            Work { borrow, ..self.kind.prepared(&shown, piece).into_work() }
+        };
+        let running = works.of(pieces, make);
         head.applying.iter().map(running::apply).chain(running).collect()
     }
 

@@ -412,7 +412,9 @@ impl<K: Kind> World<K> {
             return;
         }
         let record = self.record();
-        let listed = self.kind.work(&self.shown(&record));
+        let shown = self.shown(&record);
+        let listed: Vec<Piece> =
+            self.kind.work(&shown).into_iter().map(|piece| self.kind.prepared(&shown, piece)).collect();
         let names: BTreeSet<_> = listed.iter().map(Piece::name).collect();
         assert_eq!(names.len(), listed.len(), "one twice: {listed:?}");
         for running in &self.running {

@@ -86,6 +86,12 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// The hooks that should run now, given what is stored.
     fn work(&self, shown: &Shown<'_, Self::Record>) -> Vec<Piece>;
 
+    /// A piece that was not listed before, with what it is given. `work` is asked after every turn and should be quick; this is
+    /// asked once for each piece and attempt.
+    fn prepared(&self, _shown: &Shown<'_, Self::Record>, piece: Piece) -> Piece {
+        piece
+    }
+
     /// The author's code has set or cleared the alarm.
     fn alarm_set(&self, _turn: &mut Turn<'_, Self::Record>) {}
 

@@ -51,10 +51,12 @@ impl Body {
         }
     }
 
-    /// The memory that work was started with comes back with its end.
+    /// The memory that work was started with comes back with its end. Code that does not borrow exclusively was started with
+    /// none: what it brings is less than what is here.
     fn remember_what_was_produced(&mut self, source: &mut Source) {
-        if let Source::End(End { outcome: Outcome::Ok(produced), .. }) = source
+        if let Source::End(End { outcome: Outcome::Ok(produced), work, .. }) = source
             && !produced.hot.is_empty()
+            && (work.borrow == Borrow::Exclusive || self.hot.is_empty())
         {
             self.hot = std::mem::take(&mut produced.hot);
         }

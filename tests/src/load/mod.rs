@@ -16,6 +16,7 @@ mod kernels;
 mod measured;
 mod neighbours;
 mod peers;
+mod permits;
 mod plan;
 mod processor;
 mod queues;
@@ -77,6 +78,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     }
     if plan.wants("queues") {
         queues::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("permits") {
+        permits::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;

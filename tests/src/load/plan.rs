@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use super::typed::Calls;
 
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|alarms|sleepers] [--compile] [--peers]]
+usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|permits|alarms|sleepers] [--compile] [--peers]]
   --quick    smaller numbers, under a minute in all
   --strict   exit with 1 if a goal is not met
   --only     one part alone
@@ -113,8 +113,8 @@ fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
 
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "typed" | "queues" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
-        _ => bail!("`--only` takes writes, typed, queues, alarms or sleepers\n{USAGE}"),
+        Some("writes" | "typed" | "queues" | "permits" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
+        _ => bail!("`--only` takes writes, typed, queues, permits, alarms or sleepers\n{USAGE}"),
     }
 }
 

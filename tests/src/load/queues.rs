@@ -29,13 +29,14 @@ use super::{
     subject::Subject,
 };
 
-const ROWS: u32 = 1_000;
+/// Rows of the bare writer.
+pub(super) const ROWS: u32 = 1_000;
 const PRODUCERS: u64 = 64;
 const ITEM_BYTES: usize = 200;
 /// As many as one call may bring.
 const MANY: u64 = 500;
 /// Items are enqueued and processed so often in a second, as a part of the bare writer's calls.
-const DONE_MIN: f64 = 0.2;
+const DONE_MIN: f64 = 0.15;
 /// On top of the others it is at least this part of what it is on top of none.
 const DEEP_MIN: f64 = 0.5;
 const CLOSE_MAX: Duration = d!("10s");
@@ -60,7 +61,7 @@ struct App {
 
 /// One queue and a hundred of them, then a deep one.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
-    let bare = bare(directory).await?;
+    let bare = bare(directory, "queues-bare.db").await?;
     for (queues, goal) in [(1, "queue_done_1"), (100, "queue_done_100")] {
         let path = directory.join(format!("queues-{queues}.db"));
         let runtime = Runtime::sqlite(&path).start::<App>().await?;
@@ -86,8 +87,9 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     deep(plan, directory, report).await
 }
 
-async fn bare(directory: &Path) -> Result<Subject<Bare>> {
-    let (path, definition) = (directory.join("queues-bare.db"), Adder::definition());
+/// The limit, in a file of this name.
+pub(super) async fn bare(directory: &Path, name: &str) -> Result<Subject<Bare>> {
+    let (path, definition) = (directory.join(name), Adder::definition());
     let births = Births { definition: &definition, count: ROWS, state: Adder::state(), alarm: &|_| None };
     file::make(&path, &births).await?;
     Subject::new(Bare::start(&path, Adder::state())?, &path)

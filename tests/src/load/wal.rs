@@ -12,7 +12,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Result, ensure};
@@ -24,6 +24,8 @@ const EMPTY_ABOVE: u64 = 64 << 20;
 const COPY_ABOVE: u64 = EMPTY_ABOVE / 4;
 /// After so long without a commit the log is cut to nothing.
 const IDLE: Duration = Duration::from_secs(2);
+/// Between two rounds the log is free after this at the latest.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection with the file options of the real store.
 pub(super) fn connect(path: &Path) -> Result<Connection> {
@@ -48,9 +50,13 @@ impl Log {
         connect(path).map(Self)
     }
 
+    /// The subject's own checkpointer may be at it: SQLite does not wait for that one.
     pub(super) fn empty(&self) -> Result<()> {
-        let busy: bool = self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        ensure!(!busy, "the log is in use between two rounds");
+        let started = Instant::now();
+        while self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))? {
+            ensure!(started.elapsed() < PATIENCE, "the log is in use between two rounds");
+            thread::sleep(Duration::from_millis(1));
+        }
         Ok(())
     }
 }

@@ -126,6 +126,11 @@ impl Kind for Options {
         running.map(|running| self.piece(running)).collect()
     }
 
+    fn prepared(&self, shown: &Shown<'_, Record>, piece: Piece) -> Piece {
+        let running = shown.record.running.iter().find(|running| running.number() == piece.number);
+        Piece { items: running.map(|running| running.spot().items()), ..piece }
+    }
+
     fn run_count(&self, record: &Record) -> u64 {
         record.done
     }
@@ -150,6 +155,6 @@ impl Options {
     fn piece(&self, running: &Running) -> Piece {
         let (number, attempt) = (running.number(), running.attempt());
         let (timeout, silence) = (self.attempts.time_limit(), self.silence());
-        Piece { attempt, items: Some(running.spot().items()), timeout, silence, ..Piece::new("process", number) }
+        Piece { attempt, timeout, silence, ..Piece::new("process", number) }
     }
 }
