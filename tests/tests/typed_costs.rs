@@ -1,7 +1,7 @@
 //! What the typed primitives cost, in commits, entity writes, rows and reads: the table in ARCHITECTURE.md.
 
 use drystone::{
-    Batch, Context, Never, Primitives, d, primitive,
+    Batch, Context, Item, Never, Primitives, d, primitive,
     testing::{World, block_on},
 };
 use drystone_tests::typed::both;
@@ -58,11 +58,23 @@ impl Post {
     }
 }
 
+#[derive(Default, Serialize, Deserialize)]
+struct Jobs;
+
+#[primitive(queue, max_attempts = 2, backoff = "1s")]
+impl Jobs {
+    #[process]
+    async fn run(&self, item: Item<String>) -> Result<(), String> {
+        if item.value == "bad" && item.attempt == 1 { Err("as asked".into()) } else { Ok(()) }
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     cart: Cart,
     clock: Clock,
     post: Post,
+    jobs: Jobs,
 }
 
 /// Commits, entity writes, rows and read calls of a deed.
@@ -80,6 +92,7 @@ async fn warm(setup: drystone::testing::Setup<()>) -> World<App> {
     client.cart("a").put("one".into()).await.expect("the store is well");
     client.clock("c").start(Clock(0)).await.expect("the store is well");
     client.post("p").start(Post(0)).await.expect("the store is well");
+    client.jobs("j").start(Jobs).await.expect("the store is well");
     world
 }
 
@@ -127,6 +140,29 @@ fn an_add_is_one_commit_with_one_row_and_a_flush_one_more_and_one_read() {
             // The deadline closes it in a commit of its own.
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
             assert_eq!(cost(&world, world.advance(d!("1m"))).await, (2, 2, 0, 1));
+        }
+    });
+}
+
+#[test]
+fn an_item_is_two_commits_and_one_row_in_and_out() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            let jobs = world.client().jobs("j");
+            let run = |item: &'static str| {
+                let jobs = world.client().jobs("j");
+                async move { assert!(jobs.enqueue(item.into()).await.unwrap().is_new) }
+            };
+            // Enqueued, and processed: the end of it takes the row away, which nobody had to read.
+            assert_eq!(cost(&world, run("good")).await, (2, 2, 2, 0));
+            // A failure reads the row and moves it; the alarm begins it again, and moves it once more.
+            assert_eq!(cost(&world, run("bad")).await, (2, 2, 3, 1));
+            assert_eq!(cost(&world, world.advance(d!("1s"))).await, (2, 2, 3, 1));
+            // While it is paused, however many are in it, an item is one commit and one row.
+            jobs.pause().await.unwrap();
+            jobs.enqueue_many((0..100).map(|_| "good".to_owned())).await.unwrap();
+            assert_eq!(cost(&world, run("good")).await, (1, 1, 1, 0));
         }
     });
 }

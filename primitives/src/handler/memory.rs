@@ -1,8 +1,10 @@
 //! What a handler remembers of an entity: decoded records. Each is kept with the bytes it was read from, so that memory
 //! can never be taken for what is stored.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use drystone_runtime::{Hot, Work};
+use drystone_runtime::{Commit, Hot, Lane, Row, RowKey, Work};
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
@@ -32,16 +34,57 @@ impl Works {
     }
 }
 
+/// Rows that pieces of work will soon be given, so that they need not be read: not many, and no long ones.
+///
+/// A turn that comes to nothing is forgotten with all else that is in memory, so a row here is one that is stored, or will
+/// be before the work that is given it starts.
+#[derive(Default)]
+pub(super) struct Kept {
+    rows: BTreeMap<(Lane, RowKey), Bytes>,
+    bytes: usize,
+}
+
+const ROW_BYTES_MAX: usize = 4 << 10;
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+impl Kept {
+    fn take_in(&mut self, commit: &Commit, needed: Vec<Row>) {
+        if !self.rows.is_empty() {
+            commit.remove.iter().cloned().for_each(|row| self.forget(&row));
+            commit.put.iter().for_each(|row| self.forget(&(row.lane.clone(), row.key.clone())));
+        }
+        for Row { lane, key, body } in needed {
+            if body.len() <= ROW_BYTES_MAX && self.bytes + body.len() <= KEPT_BYTES_MAX {
+                self.bytes += body.len();
+                let before = self.rows.insert((lane, key), body);
+                self.bytes -= before.map_or(0, |before| before.len());
+            }
+        }
+    }
+
+    fn forget(&mut self, row: &(Lane, RowKey)) {
+        self.bytes -= self.rows.remove(row).map_or(0, |body| body.len());
+    }
+
+    /// The only row that a piece is given, if it is kept.
+    pub(super) fn of(&self, piece: &Piece) -> Option<&Bytes> {
+        let items = piece.items.as_ref().filter(|items| items.of.is_none())?;
+        let key = Bytes::copy_from_slice(items.row.as_ref()?);
+        self.rows.get(&(Lane::from(items.lane.clone()), key))
+    }
+}
+
 /// The memory of one entity; it may be gone before any turn (E13).
 pub(super) struct Memory<T, R> {
     head: Option<(Bytes, Head<R>)>,
     state: Option<(Bytes, T)>,
     works: Works,
+    rows: Kept,
 }
 
 impl<T, R> Default for Memory<T, R> {
     fn default() -> Self {
-        Self { head: None, state: None, works: Works::default() }
+        Self { head: None, state: None, works: Works::default(), rows: Kept::default() }
     }
 }
 
@@ -62,11 +105,16 @@ impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         Ok(&self.head.as_ref().expect("it was just put there").1)
     }
 
-    /// The head in `bytes`, and the work that was listed before.
-    pub(super) fn listing(&mut self, bytes: &Bytes) -> Result<(&Head<R>, &mut Works), String> {
+    /// The head in `bytes`, the work that was listed before, and the rows that are kept.
+    pub(super) fn listing(&mut self, bytes: &Bytes) -> Result<(&Head<R>, &mut Works, &Kept), String> {
         self.head(bytes)?;
         let head = &self.head.as_ref().expect("it was just put there").1;
-        Ok((head, &mut self.works))
+        Ok((head, &mut self.works, &self.rows))
+    }
+
+    /// What a turn leaves of the rows that are kept, and of those that it says will soon be needed.
+    pub(super) fn keep_rows(&mut self, commit: &Commit, needed: Vec<Row>) {
+        self.rows.take_in(commit, needed);
     }
 
     pub(super) fn set_head(&mut self, bytes: Bytes, head: Head<R>) {

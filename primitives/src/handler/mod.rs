@@ -82,7 +82,7 @@ where
     fn work(&self, hot: &mut Hot, entity: &Entity, _: &Rows, now: Millis) -> Needed<Vec<Work>> {
         let memory = Memory::<T, Record<T>>::of(hot);
         match memory.listing(&entity.head) {
-            Ok((head, works)) => Needed::Ready(self.listed(head, works, entity, now)),
+            Ok(known) => Needed::Ready(self.listed(known, entity, now)),
             // The kernel parks the entity with this; it is not lost quietly (E10).
             Err(reason) => panic!("its record cannot be read: {reason}"),
         }

@@ -15,7 +15,7 @@ use crate::{
     Context, Env, Primitive, Runs, Timestamp,
     context::Past,
     decode,
-    kind::{Input, Items, Kind},
+    kind::{Input, Items, Kind, row_in},
     primitive::{Action, Create, Given, HookRun, Thrown},
 };
 
@@ -263,13 +263,16 @@ async fn given<D, A>(work: &Work, env: &Env<D, A>) -> Result<Given, String> {
     let Piecework::Hook(_, number) = Piecework::parse(work.id.as_str()) else {
         return Ok(Given { body: work.input.clone(), ..Given::default() });
     };
+    let run = Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
+    if let Some(row) = row_in(&work.input) {
+        return Ok(Given { rows: vec![row], run, ..Given::default() });
+    }
     let input: Input = decode(&work.input)?;
     let body = input.told.map_or_else(Bytes::new, |told| Bytes::copy_from_slice(told.get().as_bytes()));
     let rows = match input.items {
         Some(items) => read_items(&items, env.context()).await.map_err(|error| error.to_string())?,
         None => Vec::new(),
     };
-    let run = Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
     Ok(Given { body, rows, run })
 }
 

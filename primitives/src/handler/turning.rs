@@ -8,7 +8,7 @@ use drystone_runtime::{
 use super::{
     Author, Record,
     head::{Applying, Ending, Head},
-    memory::{Memory, Works},
+    memory::{Kept, Memory, Works},
     running::{self, Asker, Piecework},
 };
 use crate::{
@@ -261,7 +261,12 @@ where
         Ok(())
     }
 
-    pub(super) fn listed(&self, head: &Head<Record<T>>, works: &mut Works, entity: &Entity, now: Millis) -> Vec<Work> {
+    pub(super) fn listed(
+        &self,
+        (head, works, rows): (&Head<Record<T>>, &mut Works, &Kept),
+        entity: &Entity,
+        now: Millis,
+    ) -> Vec<Work> {
         if let Some(ending) = &head.ending {
             let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
@@ -274,7 +279,9 @@ where
         let pieces = pieces.filter(|piece| is_written(piece) && !is_ended(piece));
         let make = |piece: Piece| {
             let borrow = hook_borrow::<T>(piece.hook);
-            Work { borrow, ..self.kind.prepared(&shown, piece).into_work() }
+            let piece = self.kind.prepared(&shown, piece);
+            let row = rows.of(&piece);
+            Work { borrow, ..piece.into_work(row) }
         };
         let running = works.of(pieces, make);
         head.applying.iter().map(running::apply).chain(running).collect()
@@ -313,7 +320,8 @@ where
             self.kind.ends(&mut turn);
         }
         let before = turn.entity().map(|entity| &entity.head);
-        let Turn { record, mut commit, .. } = turn;
+        let Turn { record, mut commit, remembered, .. } = turn;
+        memory.keep_rows(&commit, remembered);
         let head = Head { record, ending, applying };
         let bytes = encode_near(&head, before.map_or(0, Bytes::len)).map_err(Stop::Malformed)?;
         if before != Some(&bytes) {

@@ -24,7 +24,7 @@ use drystone_runtime::{Error, Range, Ticket};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use attempts::Attempts;
-pub(crate) use piece::Input;
+pub(crate) use piece::{Input, row_in};
 pub use piece::{Items, Piece};
 pub(crate) use turn::Author;
 pub use turn::Turn;

@@ -55,17 +55,26 @@ impl Piece {
         number.is_some_and(|number| number.parse() == Ok(self.number))
     }
 
-    pub(crate) fn into_work(self) -> Work {
-        let told = String::from_utf8(self.told.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
-        let input = Input { told, items: self.items.clone() };
-        Work {
-            attempt: self.attempt,
-            timeout: self.timeout,
-            silence: self.silence,
-            input: crate::encode(&input).unwrap_or_default(),
-            ..Work::new(self.name())
-        }
+    /// The work of it; `row` is the only row that it is given, if it is known.
+    pub(crate) fn into_work(self, row: Option<&Bytes>) -> Work {
+        let input = match row {
+            Some(row) => [&[ROW], &row[..]].concat().into(),
+            None => {
+                let told = String::from_utf8(self.told.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
+                crate::encode(&Input { told, items: self.items.clone() }).unwrap_or_default()
+            }
+        };
+        let (attempt, timeout, silence) = (self.attempt, self.timeout, self.silence);
+        Work { attempt, timeout, silence, input, ..Work::new(self.name()) }
     }
+}
+
+/// An input that begins with this is nothing but a row; no JSON text does.
+const ROW: u8 = 0;
+
+/// The row that an input is, if it is one.
+pub(crate) fn row_in(input: &Bytes) -> Option<Bytes> {
+    (input.first() == Some(&ROW)).then(|| input.slice(1..))
 }
 
 /// The input of a piece of work, as it travels.

@@ -24,6 +24,8 @@ pub struct Turn<'a, R> {
     author: Author,
     caller: Option<Ticket>,
     pub(crate) commit: Commit,
+    /// Rows that a piece will soon be given.
+    pub(crate) remembered: Vec<Row>,
 }
 
 /// Folds an item into what was folded before.
@@ -46,7 +48,7 @@ impl<'a, R> Turn<'a, R> {
         rows: &'a Rows,
         author: Author,
     ) -> Self {
-        Self { record, now, key, entity, rows, author, caller: None, commit: Commit::default() }
+        Self { record, now, key, entity, rows, author, caller: None, commit: Commit::default(), remembered: Vec::new() }
     }
 
     pub(crate) fn asked_by(mut self, caller: Option<Ticket>) -> Self {
@@ -129,6 +131,11 @@ impl<'a, R> Turn<'a, R> {
     /// Puts a row.
     pub fn put(&mut self, lane: impl Into<Lane>, key: impl Into<RowKey>, body: Bytes) {
         self.commit.put.push(Row { lane: lane.into(), key: key.into(), body });
+    }
+
+    /// Says that a piece will soon be given this row: as long as it is remembered it need not be read again.
+    pub fn remember(&mut self, row: Row) {
+        self.remembered.push(row);
     }
 
     /// Removes a row.

@@ -21,7 +21,7 @@ use super::{
 
 const CALLERS: u64 = 64;
 /// A permit is waited for, taken and given back so often in a second, as a part of the bare writer's calls.
-const CONTENDED_MIN: f64 = 0.1;
+const CONTENDED_MIN: f64 = 0.05;
 /// The same for one that is there, and is given back by time.
 const RATE_MIN: f64 = 0.2;
 const CLOSE_MAX: Duration = d!("10s");

@@ -10,7 +10,7 @@ use super::{
     once,
     place::{AGAIN, DELAYED, LINE, Place, RETRY, due, due_key, number_key},
     record::{AHEAD, Class, Running},
-    turns::{DRAIN, waiting},
+    turns::{DRAIN, put_soon, waiting},
 };
 use crate::{
     Failure, Timestamp, d, decode, encode,
@@ -98,7 +98,7 @@ impl Options {
         let row = encode(&kept).map_err(Stop::Malformed)?;
         take_away(turn, &running);
         if self.strict_order && !Bug::QueueOrderForgotten.planted() {
-            turn.put(AGAIN, number_key(number), row);
+            put_soon(turn, AGAIN, number_key(number), row);
             let not_before = Some(at.into());
             turn.record.running[index] = Running::Again { number, attempt: attempt + 1, not_before };
         } else {
@@ -130,7 +130,7 @@ fn ripen(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         if !Bug::JoinedTwice.planted() {
             turn.remove(DELAYED, row.key.clone());
         }
-        turn.put(LINE, place.key(), row.body.clone());
+        put_soon(turn, LINE, place.key(), row.body.clone());
         joined += 1;
     }
     let next = rows.get(joined).map(due).transpose()?;
@@ -163,7 +163,7 @@ fn begin_again(turn: &mut Turn<'_, Record>, row: &Row) -> Result<(), Stop> {
     let kept: Kept = decode(&row.body).map_err(Stop::Malformed)?;
     let attempt = kept.failed + u32::from(!Bug::AttemptsForgotten.planted());
     turn.remove(RETRY, row.key.clone());
-    turn.put(AGAIN, number_key(number), row.body.clone());
+    put_soon(turn, AGAIN, number_key(number), row.body.clone());
     turn.record.running.push(Running::Again { number, attempt, not_before: None });
     Ok(())
 }
@@ -173,7 +173,9 @@ fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
     let Some(class) = turn.record.next_class() else { return Ok(false) };
     if class.ahead.is_empty() {
         let (range, priority) = (waiting(class, AHEAD as u32), class.priority);
-        let places = turn.rows(range)?.iter().map(Place::of).collect::<Result<Vec<_>, _>>()?;
+        let rows = turn.rows(range)?;
+        let places = rows.iter().map(Place::of).collect::<Result<Vec<_>, _>>()?;
+        rows.iter().for_each(|row| turn.remember(row.clone()));
         let Some(class) = turn.record.next_class() else { return Ok(false) };
         let passed_over = usize::from(Bug::PassedOver.planted());
         class.ahead = places.into_iter().filter(|place| place.priority == priority).skip(passed_over).collect();

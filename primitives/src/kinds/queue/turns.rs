@@ -1,6 +1,7 @@
 //! What callers ask of a queue.
 
-use drystone_runtime::{Error, Limit, Range};
+use bytes::Bytes;
+use drystone_runtime::{Error, Limit, Range, Row, RowKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -133,10 +134,16 @@ fn put(turn: &mut Turn<'_, Record>, kept: &Kept, how: &Enqueue) -> Result<(), St
         }
         None => {
             let place = turn.record.join(kept.priority, number);
-            turn.put(LINE, place.key(), row);
+            put_soon(turn, LINE, place.key(), row);
         }
     }
     Ok(())
+}
+
+/// Puts the row of an item that may soon be begun.
+pub(super) fn put_soon(turn: &mut Turn<'_, Record>, lane: &'static str, key: RowKey, body: Bytes) {
+    turn.remember(Row { lane: lane.into(), key: key.clone(), body: body.clone() });
+    turn.put(lane, key, body);
 }
 
 /// Refuses an item that the hook could not take, or that could not be a dead letter.
