@@ -8,6 +8,7 @@ use super::{
     chain::{Chain, Link},
     effects::{Effects, Ring},
     reading::INBOX_PAGE,
+    seating::ONE_AT_A_TIME,
     shared::Shared,
     source::{Origin, Source},
     turning::borrow_of,
@@ -153,7 +154,7 @@ impl Body {
         self.calls_went_last
             && at.has_place()
             // After two crashes work runs one piece at a time, and calls do not wait for that.
-            && self.tip.as_ref().is_some_and(|tip| tip.crashes < 2)
+            && self.tip.as_ref().is_some_and(|tip| tip.crashes < ONE_AT_A_TIME)
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 

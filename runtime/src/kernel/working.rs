@@ -16,6 +16,7 @@ use super::{
     chain::{Chain, Link},
     effects::{Effects, Ring},
     pending::Pending,
+    seating::ONE_AT_A_TIME,
     shared::Shared,
     source::{End, Origin, Source},
     turning::{guarded, poll_guarded},
@@ -224,7 +225,7 @@ impl Body {
     /// After two crashes work runs one piece at a time, and each is named in the store before it starts (W2).
     fn is_named(&mut self, work: &Work, at: &Shared) -> bool {
         let Some(tip) = &self.tip else { return false };
-        if tip.crashes < 2 || Bug::InnocentExhausted.planted() {
+        if tip.crashes < ONE_AT_A_TIME || Bug::InnocentExhausted.planted() {
             return true;
         }
         if self.running.iter().any(|running| matches!(running.origin, Origin::Listed)) || !self.ends.is_empty() {
