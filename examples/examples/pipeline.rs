@@ -35,7 +35,7 @@ impl Billing {
     async fn bill(&self, job: Item<Click>, accounts: &Client<Account>) -> Result<(), Failure> {
         let Click { customer, cents } = job.value;
         accounts.send(accounts.get(customer).charge(cents));
-        if job.number % 3 == 0 && job.attempt == 1 {
+        if job.number.is_multiple_of(3) && job.attempt == 1 {
             return Err("the pricing service hung up".into()); // and nothing was charged
         }
         Ok(())

@@ -50,7 +50,7 @@ const KEPT_BYTES_MAX: usize = 256 << 10;
 impl Kept {
     fn take_in(&mut self, commit: &Commit, needed: Vec<Row>) {
         if !self.rows.is_empty() {
-            commit.remove.iter().cloned().for_each(|row| self.forget(&row));
+            commit.remove.iter().for_each(|row| self.forget(row));
             commit.put.iter().for_each(|row| self.forget(&(row.lane.clone(), row.key.clone())));
         }
         for Row { lane, key, body } in needed {

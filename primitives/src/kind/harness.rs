@@ -211,7 +211,7 @@ impl<K: Kind> World<K> {
             self.running.clear();
             // Other code is another process, which rings anew what is due.
             self.rung = None;
-            self.turn(|kind, turn| kind.changed(turn)).unwrap();
+            self.turn(Kind::changed).unwrap();
             self.pass(0);
         }
     }

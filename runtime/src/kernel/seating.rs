@@ -111,9 +111,10 @@ impl Body {
     /// has not: work goes on one piece at a time, and the next one is judged by what happens while it runs.
     pub(crate) fn judge(&mut self, source: &Source, listed: &[Work], after: &mut Entity) {
         let Source::End(end) = source else {
-            return if listed.is_empty() {
-                mutants::forgive(after)
-            };
+            if listed.is_empty() {
+                mutants::forgive(after);
+            }
+            return;
         };
         let doubted = self.doubted.get_or_insert_default();
         doubted.remove(&end.work.id);
