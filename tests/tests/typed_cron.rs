@@ -286,13 +286,3 @@ async fn another_expression_or_zone_in_the_code_holds_soon_after_the_start() {
         assert_eq!(fakes.log.take(), ["17T03:30 at 17T03:30"]);
     }
 }
-
-/// Both crates read expressions, and they read alike.
-#[test]
-fn the_macro_reads_as_the_library_does() {
-    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for file in ["expression.rs", "names.rs", "words.rs"] {
-        let read = |part: &str| std::fs::read_to_string(here.join(part).join("src/cron").join(file)).unwrap();
-        assert!(read("primitives") == read("primitives-macros"), "copy primitives/src/cron/{file} to the macros");
-    }
-}
