@@ -74,6 +74,17 @@ impl<'a> Params<'a> {
         Ok(Self { values, count })
     }
 
+    /// The only one.
+    pub fn one<T: Stored>(bytes: &'a [u8]) -> Result<T, String> {
+        Self::read(bytes, 1)?.take()
+    }
+
+    /// Both.
+    pub fn two<T: Stored, U: Stored>(bytes: &'a [u8]) -> Result<(T, U), String> {
+        let mut params = Self::read(bytes, 2)?;
+        Ok((params.take()?, params.take()?))
+    }
+
     /// The next one.
     pub fn take<T: Stored>(&mut self) -> Result<T, String> {
         self.take_with(stored())

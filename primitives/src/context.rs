@@ -26,10 +26,13 @@ pub struct Context {
 
 /// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
 pub(crate) struct Past {
-    pub(crate) entity: Entity,
-    pub(crate) run_count: fn(&Entity) -> u64,
-    pub(crate) scheduled_for: fn(&Entity, Millis) -> Option<Timestamp>,
+    pub(crate) head: Bytes,
+    pub(crate) run_count: fn(&[u8]) -> u64,
+    pub(crate) hook: Option<(Box<Entity>, ScheduledFor)>,
 }
+
+/// The time that a hook stands for.
+pub(crate) type ScheduledFor = fn(&Entity, Millis) -> Option<Timestamp>;
 
 /// Where code puts what it says until its commit.
 #[derive(Clone, Default)]
@@ -73,8 +76,8 @@ impl Context {
     /// The time that a tick stands for: the point of its schedule, however late it runs and however often it is tried; for
     /// one that was triggered, when that was. For any other code it is [`now`](Self::now).
     pub fn scheduled_for(&self) -> Timestamp {
-        let told = self.past.as_ref().and_then(|past| (past.scheduled_for)(&past.entity, self.cx.now));
-        told.unwrap_or_else(|| self.now())
+        let hook = self.past.as_ref().and_then(|past| past.hook.as_ref());
+        hook.and_then(|(entity, of)| of(entity, self.cx.now)).unwrap_or_else(|| self.now())
     }
 
     /// Which attempt this is, from 1: one more than have failed. One that a crash cut short has not failed, and comes again
@@ -97,7 +100,7 @@ impl Context {
 
     /// How often the hook of this kind has succeeded before.
     pub fn run_count(&self) -> u64 {
-        self.past.as_ref().map_or(0, |past| (past.run_count)(&past.entity))
+        self.past.as_ref().map_or(0, |past| (past.run_count)(&past.head))
     }
 
     /// A number that grows with every owner and commit of the entity: whoever acts outside can refuse a lower one.

@@ -160,6 +160,11 @@ fn explained_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, St
         .and_then(|value| reader.end().map(|()| value).map_err(|error| format!("{part}: {error}")))
 }
 
+/// Whether a value is what it is when it is not written: for records, which are written often.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

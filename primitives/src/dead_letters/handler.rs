@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, pin::Pin};
 use bytes::Bytes;
 use drystone_runtime::{
     Borrow, Change, Cx, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket, Work,
+    key_after,
 };
 
 use super::{
@@ -159,11 +160,7 @@ fn list(turn: &Turn<'_>, filter: &Filter) -> Result<Page, Halt> {
 fn items(turn: &Turn<'_>, id: u64, after: Option<ItemCursor>) -> Result<Items, Halt> {
     let kept = turn.letter(id)?;
     let lane = kept.lane().filter(|_| kept.what() == What::Batch).ok_or(LetterError::NotABatch { id })?;
-    // The first key after one is that key and a zero.
-    let from = after.map(|ItemCursor(mut key)| {
-        key.push(0);
-        Bytes::from(key)
-    });
+    let from = after.map(|ItemCursor(key)| key_after(&key));
     let rows = turn.rows(held(lane, from, ITEMS))?;
     let is_more = rows.len() >= ITEMS as usize;
     let (mut items, mut bytes) = (Items::default(), 0);
@@ -180,12 +177,11 @@ fn items(turn: &Turn<'_>, id: u64, after: Option<ItemCursor>) -> Result<Items, H
 }
 
 fn one<T: Stored>(verb: &str, body: &[u8]) -> Result<T, Halt> {
-    Params::read(body, 1).and_then(|mut params| params.take()).map_err(|reason| unreadable(verb, reason))
+    Params::one(body).map_err(|reason| unreadable(verb, reason))
 }
 
 fn two<T: Stored, U: Stored>(verb: &str, body: &[u8]) -> Result<(T, U), Halt> {
-    let both = |mut params: Params<'_>| Ok((params.take()?, params.take()?));
-    Params::read(body, 2).and_then(both).map_err(|reason| unreadable(verb, reason))
+    Params::two(body).map_err(|reason| unreadable(verb, reason))
 }
 
 fn unreadable(verb: &str, reason: String) -> Halt {

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, fmt, pin::Pin};
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Change, Cx, Entity, Hot, MessageId, Millis, Name, Outcome, Produced, Ticket, Work};
+use drystone_runtime::{
+    Borrow, Change, Cx, Entity, Hot, MessageId, Millis, Name, Outcome, Produced, Ticket, Work, key_after,
+};
 
 use super::{
     Author, Record,
@@ -13,7 +15,7 @@ use super::{
 };
 use crate::{
     Context, Env, Primitive, Runs, Timestamp,
-    context::Past,
+    context::{Past, ScheduledFor},
     decode,
     kind::{Input, Items, Kind, row_in},
     primitive::{Action, Create, Given, HookRun, Thrown},
@@ -144,9 +146,10 @@ where
         let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
         let is_hook = matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..));
         let past = entity.map(|entity| Past {
-            entity: entity.clone(),
+            head: entity.head.clone(),
             run_count: run_count::<T>,
-            scheduled_for: if is_hook { scheduled_for::<T> } else { |_, _| None },
+            // Only a hook stands for a time, and calls are many: nothing more is kept for them.
+            hook: is_hook.then(|| (Box::new(entity.clone()), scheduled_for::<T> as ScheduledFor)),
         });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
         let task = task_of(work);
@@ -162,18 +165,18 @@ where
 }
 
 /// How often the hook has succeeded.
-fn run_count<T: Primitive>(entity: &Entity) -> u64 {
-    head_of::<T>(entity).map_or(0, |head| T::kind().run_count(&head.record))
+fn run_count<T: Primitive>(head: &[u8]) -> u64 {
+    head_of::<T>(head).map_or(0, |head| T::kind().run_count(&head.record))
 }
 
 /// What a hook of the kind's stands for.
 fn scheduled_for<T: Primitive>(entity: &Entity, now: Millis) -> Option<Timestamp> {
-    let head = head_of::<T>(entity)?;
+    let head = head_of::<T>(&entity.head)?;
     T::kind().scheduled_for(&shown(&head.record, entity, now))
 }
 
-fn head_of<T: Primitive>(entity: &Entity) -> Option<Head<Record<T>>> {
-    decode(&entity.head).ok()
+fn head_of<T: Primitive>(head: &[u8]) -> Option<Head<Record<T>>> {
+    decode(head).ok()
 }
 
 fn task_of(work: &Work) -> Task {
@@ -290,15 +293,8 @@ async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crat
         if is_last {
             return Ok(rows);
         }
-        from = Some(after(&last));
+        from = Some(key_after(&last));
     }
-}
-
-/// The first row key after this one.
-fn after(key: &Bytes) -> Bytes {
-    let mut next = key.to_vec();
-    next.push(0);
-    next.into()
 }
 
 /// The state that code left: written, and read back at once, so that what cannot be read is never stored. `None` if it

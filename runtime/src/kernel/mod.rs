@@ -29,6 +29,8 @@ mod options;
 mod outpost;
 mod pages;
 mod pending;
+mod place;
+mod pulse;
 mod race;
 mod reading;
 mod remembering;

@@ -13,11 +13,12 @@ use super::{
     core::{Core, Released},
     effects::Event,
     mail::Mail,
+    pulse::Pulse,
     time::Time,
     turning::guarded,
     watchdog::Watch,
     window::Window,
-    working::{Pulse, Watched},
+    working::Watched,
 };
 use crate::{
     Driver, Key, Registry, Store, Work,

@@ -11,9 +11,10 @@ use super::{
     backoff::backoff,
     body::{Body, origin_of},
     effects::{Effects, Ring},
+    place::Place,
     shared::Shared,
     source::{End, Origin, Source},
-    working::{Place, Watched},
+    working::Watched,
 };
 use crate::{Borrow, Definition, Error, Next, Outcome, Parked, Work};
 

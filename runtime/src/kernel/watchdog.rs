@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{race::race, shared::Shared, working::Pulse};
+use super::{pulse::Pulse, race::race, shared::Shared};
 use crate::{Key, Name};
 
 /// One line a minute is enough about a store that is down.

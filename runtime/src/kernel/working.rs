@@ -3,10 +3,7 @@
 use std::{
     collections::BTreeSet,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,6 +13,8 @@ use super::{
     chain::{Chain, Link},
     effects::{Effects, Ring},
     pending::Pending,
+    place::Place,
+    pulse::Pulse,
     seating::ONE_AT_A_TIME,
     shared::Shared,
     source::{End, Origin, Source},
@@ -23,7 +22,7 @@ use super::{
 };
 use crate::{
     Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Needed, Outcome, Parked, Version, Work, driver::Handle,
-    model::Sign, planted::Bug,
+    planted::Bug,
 };
 
 /// A piece of work that is running. Dropping it drops the code.
@@ -50,87 +49,6 @@ impl Running {
 impl std::fmt::Debug for Running {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Running").field("run", &self.run).field("work", &self.work.id).finish_non_exhaustive()
-    }
-}
-
-/// Signs of life of a run, seen by the watchdog.
-#[derive(Debug)]
-pub(crate) struct Pulse {
-    pub(crate) key: Key,
-    pub(crate) work: Work,
-    /// Its last sign of life, in milliseconds of the monotonic clock.
-    last: AtomicU64,
-    /// Since when it is in one poll, in milliseconds plus one; zero between polls.
-    polling_since: AtomicU64,
-    /// Since when it waits for rows, in milliseconds plus one; zero if it does not.
-    reading_since: AtomicU64,
-    /// How long it has waited for rows before, in milliseconds.
-    read_ms: AtomicU64,
-}
-
-impl Pulse {
-    fn new(key: Key, work: Work, driver: &dyn Driver) -> Self {
-        let (last, polling_since, reading_since, read_ms) = Default::default();
-        let pulse = Self { key, work, last, polling_since, reading_since, read_ms };
-        pulse.beat(driver);
-        pulse
-    }
-
-    fn shows(&self, sign: Sign, driver: &dyn Driver) {
-        self.beat(driver);
-        let now = driver.monotonic().as_millis() as u64 + 1;
-        match sign {
-            Sign::Alive => {}
-            Sign::Reads => self.reading_since.store(now, Ordering::Relaxed),
-            Sign::HasRead => {
-                let since = self.reading_since.swap(0, Ordering::Relaxed);
-                self.read_ms.fetch_add(now.saturating_sub(since), Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// How long it has waited for rows in all.
-    fn has_read_for(&self, monotonic: Duration) -> Duration {
-        let reading = match self.reading_since.load(Ordering::Relaxed) {
-            0 => 0,
-            since => (monotonic.as_millis() as u64 + 1).saturating_sub(since),
-        };
-        Duration::from_millis(self.read_ms.load(Ordering::Relaxed) + reading)
-    }
-
-    fn beat(&self, driver: &dyn Driver) {
-        self.last.store(driver.monotonic().as_millis() as u64, Ordering::Relaxed);
-    }
-
-    /// For how long it has been in one poll.
-    pub(crate) fn polled_for(&self, monotonic: Duration) -> Duration {
-        match self.polling_since.load(Ordering::Relaxed) {
-            0 => Duration::ZERO,
-            since => monotonic.saturating_sub(Duration::from_millis(since - 1)),
-        }
-    }
-}
-
-/// One of the places for running work (R8).
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    pub(crate) fn take(places: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let taken =
-            places.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < limit).then_some(taken + 1));
-        taken.ok().map(|_| Self(places.clone()))
-    }
-
-    /// A place for code that has begun already and cannot be sent away.
-    pub(crate) fn beyond_the_limit(places: &Arc<AtomicUsize>) -> Self {
-        places.fetch_add(1, Ordering::Relaxed);
-        Self(places.clone())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

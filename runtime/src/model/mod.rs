@@ -19,7 +19,7 @@ pub use input::{Cause, Input, Outcome, Produced, Ticket};
 pub use key::{Key, Name, Partition, key_bytes_max, name_bytes_max, stable_hash};
 pub use letter::DeadLetter;
 pub use registry::{Definition, Registry};
-pub use rows::{DropLane, Lane, Range, Row, RowKey, Rows};
+pub use rows::{DropLane, Lane, Range, Row, RowKey, Rows, key_after};
 pub use time::Millis;
 pub use version::{Epoch, MessageId, Version};
 pub(crate) use work::Sign;

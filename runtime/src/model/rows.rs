@@ -10,6 +10,11 @@ pub type Lane = Name;
 /// A row's place in its lane; rows are ordered bytewise by it.
 pub type RowKey = Bytes;
 
+/// The first key after one: that key and a zero.
+pub fn key_after(key: &[u8]) -> RowKey {
+    [key, &[0]].concat().into()
+}
+
 /// One row: put it, and it is there until it is removed or its lane dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {

@@ -73,7 +73,7 @@ pub(super) struct Closed {
     /// From when on it may be flushed: since it was closed, or after the pause that follows a failure.
     pub(super) at: Timestamp,
     /// Executions that have failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) attempts: u32,
     /// Where its items are, if not in the lane of its number: a batch that is replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,11 +210,6 @@ const LANE: &str = "batch/";
 /// The lane of a batch, which is also the name under which callers of `flush` wait for it.
 pub(super) fn lane(number: u64) -> String {
     format!("{LANE}{number}")
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Sum {

@@ -18,8 +18,7 @@ use crate::{
 
 impl Options {
     pub(super) fn add(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
-        let item: Box<RawValue> =
-            Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        let item: Box<RawValue> = Params::one(body).map_err(Stop::Malformed)?;
         let item = item.get().as_bytes();
         self.close_if_ripe(turn);
         // The code was changed and folds now, or no longer does: the batch is flushed as it is.
@@ -126,7 +125,7 @@ impl Options {
 
     /// A batch that was a dead letter is to be flushed again.
     pub(super) fn replay(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
-        let replayed: Replayed = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        let replayed: Replayed = Params::one(body).map_err(Stop::Malformed)?;
         if !turn.record.has_room_for_a_batch() {
             return Err(Stop::failed(&Full { what: Capped::Batches, limit: CLOSED_MAX as u64 }));
         }

@@ -38,13 +38,13 @@ pub struct Item<T> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) at: Timestamp,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) priority: u8,
     /// The name by which the outside knows it, if it was a dead letter of another number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     /// Executions that have failed.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) failed: u32,
     /// What the last of them failed with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,16 +62,6 @@ impl Kept {
         self.failed = attempt;
         remember(&mut self.errors, error, at);
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(priority: &u8) -> bool {
-    *priority == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_none_yet(failed: &u32) -> bool {
-    *failed == 0
 }
 
 impl<T: Stored> TakenBy<process> for Item<T> {

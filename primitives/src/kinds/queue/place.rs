@@ -1,7 +1,7 @@
 //! Where the rows of items lie: lanes, and keys whose order is the order in which items go.
 
 use bytes::Bytes;
-use drystone_runtime::{Millis, Range, Row, RowKey};
+use drystone_runtime::{Millis, Range, Row, RowKey, key_after};
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{Items, Stop};
@@ -62,9 +62,7 @@ impl Place {
 
     /// The first key after this place.
     pub(super) fn after(self) -> RowKey {
-        let mut key = self.key().to_vec();
-        key.push(0);
-        key.into()
+        key_after(&self.key())
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     record::Class,
 };
 use crate::{
-    Params, Stored, decode, encode,
+    Params, decode, encode,
     kind::{Answer, Stop, Turn},
     planted::Bug,
 };
@@ -38,7 +38,7 @@ struct Replayed {
 
 impl Options {
     pub(super) fn enqueue(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
-        let (items, how): (Vec<Box<RawValue>>, Enqueue) = two(body)?;
+        let (items, how): (Vec<Box<RawValue>>, Enqueue) = Params::two(body).map_err(Stop::Malformed)?;
         items.iter().try_for_each(|item| check(turn, item))?;
         if let Some(dedup) = &how.dedup
             && let Some(before) = once::before(turn, dedup)?
@@ -62,7 +62,7 @@ impl Options {
 
     /// An item that was a dead letter goes to the end of the line, under the name that it had.
     pub(super) fn replay(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
-        let Replayed { id, priority, item } = one(body)?;
+        let Replayed { id, priority, item } = Params::one(body).map_err(Stop::Malformed)?;
         check(turn, &item)?;
         self.check_depth(&turn.record, 1)?;
         let kept = Kept { id: Some(id), ..Kept::new(item, priority, turn.now.into()) };
@@ -92,7 +92,7 @@ impl Options {
     }
 
     pub(super) fn peek(turn: &Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
-        let count = one::<u32>(body)?.min(PEEK_MAX);
+        let count = Params::one::<u32>(body).map_err(Stop::Malformed)?.min(PEEK_MAX);
         let mut shown = Vec::new();
         for class in turn.record.line.iter().filter(|class| class.len() > 0) {
             let missing = count - shown.len() as u32;
@@ -153,13 +153,4 @@ fn check(turn: &Turn<'_, Record>, item: &RawValue) -> Result<(), Stop> {
         return Err(Stop::Refuse(Error::TooLarge { what: Limit::PayloadBytes, found, limit }));
     }
     turn.check_item(item.get().as_bytes())
-}
-
-fn one<T: Stored>(body: &[u8]) -> Result<T, Stop> {
-    Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)
-}
-
-fn two<T: Stored, U: Stored>(body: &[u8]) -> Result<(T, U), Stop> {
-    let both = |mut params: Params<'_>| Ok((params.take()?, params.take()?));
-    Params::read(body, 2).and_then(both).map_err(Stop::Malformed)
 }

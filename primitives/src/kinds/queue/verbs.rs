@@ -21,7 +21,7 @@ crate::verbs! {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enqueue {
-    #[serde(default, skip_serializing_if = "is_ordinary")]
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) priority: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u64>,
@@ -40,11 +40,6 @@ impl Dedup {
     pub(super) fn window(&self) -> Duration {
         Duration::from_millis(self.window_ms)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_ordinary(priority: &u8) -> bool {
-    *priority == 0
 }
 
 impl Enqueue {

@@ -31,7 +31,7 @@ pub(super) const LINE: &str = "line";
 impl Options {
     pub(super) fn acquire(&self, turn: &mut Turn<'_, Record>, body: &[u8], waits: bool) -> Result<Answer, Stop> {
         let caller = asked(turn)?;
-        let weight: u64 = Params::read(body, 1).and_then(|mut params| params.take()).map_err(Stop::Malformed)?;
+        let weight: u64 = Params::one(body).map_err(Stop::Malformed)?;
         if weight == 0 {
             return Err(Stop::Malformed("a permit weighs at least 1".to_owned()));
         }
@@ -274,8 +274,7 @@ fn put_held(turn: &mut Turn<'_, Record>, ticket: Ticket, held: Held) -> Result<(
 }
 
 fn ticket_of(body: &[u8]) -> Result<Ticket, Stop> {
-    let mut params = Params::read(body, 2).map_err(Stop::Malformed)?;
-    let (epoch, number) = (params.take().map_err(Stop::Malformed)?, params.take().map_err(Stop::Malformed)?);
+    let (epoch, number) = Params::two(body).map_err(Stop::Malformed)?;
     Ok(Ticket { epoch: Epoch(epoch), number })
 }
 
