@@ -86,7 +86,7 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// The hooks that should run now, given what is stored.
     fn work(&self, shown: &Shown<'_, Self::Record>) -> Vec<Piece>;
 
-    /// A piece that was not listed before, with what it is given. `work` is asked after every turn and should be quick; this is
+    /// A piece that was not listed before, with what it is given. `work` is asked after turns and should be quick; this is
     /// asked once for each piece and attempt.
     fn prepared(&self, _shown: &Shown<'_, Self::Record>, piece: Piece) -> Piece {
         piece

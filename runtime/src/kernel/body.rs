@@ -47,7 +47,7 @@ pub(crate) struct Body {
     /// Calls and messages, in order of arrival.
     pub(crate) queue: VecDeque<Source>,
     pub(crate) reads: VecDeque<Pending>,
-    /// The work list must be asked for: the entity was loaded, or somebody doubts it.
+    /// The work list must be asked for: a turn was taken, the entity was loaded, or somebody doubts it.
     pub(crate) relist: bool,
 
     /// Callers who wait for an answer that a later commit gives.
@@ -66,8 +66,6 @@ pub(crate) struct Body {
     /// The number of the read that is under way.
     pub(crate) reading: u64,
     pub(crate) wanted_rows: Vec<Range>,
-    /// Beyond each of them, so many more: the turn takes as many away.
-    pub(crate) wanted_beyond: u32,
     /// Rows that were read for the turn that waits for them.
     pub(crate) pages: Vec<Page>,
     /// The takeover after which the inbox was last read; letters wait until that is the last one.
@@ -120,7 +118,6 @@ impl Body {
             is_reading: false,
             reading: 0,
             wanted_rows: Vec::new(),
-            wanted_beyond: 0,
             pages: Vec::new(),
             inbox_read: None,
             inbox_has_more: false,
@@ -180,13 +177,14 @@ impl Body {
         if !self.may_turn() {
             return false;
         }
-        match self.next_source(at, out) {
-            Some(source) => {
-                self.turn(source, at, out);
-                true
-            }
-            None => self.relist && self.list_again(at, out),
+        if self.list_was_read_for() {
+            self.list(at);
+            return true;
         }
+        let next = self.next_source(at, out);
+        let is_one = next.is_some();
+        next.into_iter().for_each(|source| self.turn(source, at, out));
+        is_one
     }
 
     /// Whether a turn can be taken at all before something else has come.

@@ -21,6 +21,7 @@ mod lease;
 mod leaving;
 mod letters;
 mod lifecycle;
+mod listing;
 mod loader;
 mod mail;
 mod mutants;

@@ -1,4 +1,4 @@
-//! Rows that were read for a turn, and how a turn and its commit see them.
+//! Rows that were read for a turn, and how it sees them.
 
 use super::{
     body::Body,
@@ -6,7 +6,7 @@ use super::{
     effects::Effects,
     source::Source,
 };
-use crate::{Commit, Range, Row, Rows, store::Read};
+use crate::{Range, Row, Rows, store::Read};
 
 /// One stretch of a lane, as the store has it.
 #[derive(Debug)]
@@ -18,9 +18,8 @@ pub(crate) struct Page {
 }
 
 impl Body {
-    /// A turn, or the listing after it, needs rows: it is taken again when they are here. `removed` rows of the
-    /// turn's own are read beyond what was asked.
-    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>, removed: usize) {
+    /// A turn, or a listing, needs rows: it is taken again when they are here.
+    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>) {
         self.put_back(source);
         self.pages.retain(|page| !ranges.contains(&page.range));
         // What is not born has no rows in the store yet.
@@ -28,7 +27,6 @@ impl Body {
             ranges.into_iter().partition(|range| range.of.is_none() && self.tip.is_none());
         self.pages.extend(unborn.into_iter().map(|range| Page { range, rows: Vec::new(), is_full: false }));
         self.wanted_rows = stored;
-        self.wanted_beyond = removed as u32;
     }
 
     /// Sends off what is still to be read, when a visit ends.
@@ -40,7 +38,7 @@ impl Body {
         out.reads.push(Read::Entity(self.key.clone()));
         for range in &self.wanted_rows {
             let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
-            let limit = range.limit.saturating_add(removed).saturating_add(self.wanted_beyond);
+            let limit = range.limit.saturating_add(removed);
             let Some(entity) = range.of.or(self.tip.as_ref().map(|tip| tip.id)) else { continue };
             out.reads.push(Read::Rows { entity, range: Range { limit, ..range.clone() } });
         }
@@ -54,20 +52,16 @@ impl Body {
         }
     }
 
-    /// The rows as they will be when what is on its way is durable, and `commit` too. A page that the commit
-    /// empties so far that more would have to be read is not told: it is asked for again.
-    pub(crate) fn rows(&self, commit: Option<&Commit>) -> Rows {
+    /// The rows as they will be when what is on its way is durable. A page that this empties so far that more would have
+    /// to be read is not told: it is asked for again.
+    pub(crate) fn rows(&self) -> Rows {
         let mut told = Rows::default();
-        if self.pages.is_empty() {
-            return told;
-        }
-        let own = commit.map(rows_of).unwrap_or_default();
         for page in &self.pages {
             let rows = match page.range.of {
                 Some(_) => page.rows.clone(),
-                None => overlaid(self.chains().chain([&own]), &page.range, page.rows.clone(), page.is_full),
+                None => overlaid(self.chains(), &page.range, page.rows.clone(), page.is_full),
             };
-            let mut chains = self.chains().chain([&own]);
+            let mut chains = self.chains();
             let is_dropped = chains.any(|chain| chain.drop.iter().any(|gone| gone.lane == page.range.lane));
             if is_dropped || !page.is_full || rows.len() >= page.range.limit as usize {
                 told.insert(page.range.clone(), rows);
@@ -80,13 +74,4 @@ impl Body {
     fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
     }
-}
-
-/// The rows that a commit changes, as a chain of its own.
-fn rows_of(commit: &Commit) -> Chain {
-    let mut chain = Chain::default();
-    commit.drop.iter().cloned().for_each(|gone| chain.drop_lane(gone));
-    commit.remove.iter().cloned().for_each(|(lane, key)| chain.remove(lane, key));
-    commit.put.iter().cloned().for_each(|row| chain.put(row));
-    chain
 }

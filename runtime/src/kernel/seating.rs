@@ -4,12 +4,10 @@ use super::{
     body::Body,
     chain::Link,
     effects::{Effects, Ring},
-    mutants,
     shared::Shared,
-    source::Source,
     window::Class,
 };
-use crate::{Entity, Outcome, Parked, Work, planted::Bug};
+use crate::{Parked, planted::Bug};
 
 /// From so many crashes on work runs one piece at a time, each named in the store before it starts.
 pub(crate) const ONE_AT_A_TIME: u8 = 2;
@@ -103,26 +101,6 @@ impl Body {
             }
             Seat::Watched if crashes == 0 => self.leave_window(at, out),
             _ => {}
-        }
-    }
-
-    /// What happened clears the entity of its crashes (W2) if nothing is listed any more, if the culprit was given up, or if a
-    /// piece has ended and none is left of those that may have caused them. That another has ended says nothing of one that
-    /// has not: work goes on one piece at a time, and the next one is judged by what happens while it runs.
-    pub(crate) fn judge(&mut self, source: &Source, listed: &[Work], after: &mut Entity) {
-        let Source::End(end) = source else {
-            if listed.is_empty() {
-                mutants::forgive(after);
-            }
-            return;
-        };
-        let doubted = self.doubted.get_or_insert_default();
-        doubted.remove(&end.work.id);
-        doubted.retain(|id| listed.iter().any(|work| work.id == *id));
-        if doubted.is_empty() || matches!(end.outcome, Outcome::Crashed { .. }) {
-            mutants::forgive(after);
-        } else {
-            (after.crashes, after.suspect) = (after.crashes.min(ONE_AT_A_TIME), None);
         }
     }
 

@@ -10,10 +10,9 @@ use super::{
     pending::Pending,
     shared::Shared,
     source::{End, Origin, Source},
-    turning::guarded,
 };
 use crate::{
-    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Needed, Parked, Status, Version, Work,
+    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Parked, Status, Version,
     planted::Bug,
     store::{Guard, Outgoing, Remembered, Touched},
 };
@@ -39,7 +38,7 @@ impl Body {
             || settles_crashes
             || matches!(source, Source::Changed);
         if !writes {
-            return self.stack_empty(source, commit, definition, at, out);
+            return self.stack_empty(source, commit, out);
         }
         if !self.has_room(&commit, at) {
             // The chain goes to the store first; the turn is taken again on what it leaves.
@@ -65,32 +64,11 @@ impl Body {
         if let (Some(after), Some(found)) = (&mut after, at.registry.find(&definition.name)) {
             after.config = found.fingerprint;
         }
-        let listed = match self.list(after.as_ref(), Some(&commit), definition, now) {
-            Ok(Needed::Ready(listed)) => listed,
-            Ok(Needed::Read(ranges)) => {
-                // The turn is taken again, so what the handler remembers of it must go.
-                self.hot.clear();
-                return self.read_rows_for(source, ranges, commit.remove.len());
-            }
-            Err(message) => {
-                self.put_back(source);
-                return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
-            }
-        };
-        if let Some(after) = &mut after {
-            after.active = !listed.is_empty();
-            if after.crashes > 0 {
-                self.judge(&source, &listed, after);
-            }
-        }
         self.pages.clear();
         self.succeeded(&source);
         self.calls_went_last |= commit.state.is_some() && source.pending().is_some();
         self.join(source, commit, remember, version, after, now, at);
-        self.chain.listed = Some(listed);
-        if Bug::WorkBeforeCommit.planted() {
-            self.listed = self.chain.listed.clone().unwrap_or_default();
-        }
+        self.relist = true;
         if Bug::ReplyBeforeCommit.planted() {
             mutants::reply_at_once(&mut self.chain, out);
         }
@@ -182,34 +160,10 @@ impl Body {
         Some(entity)
     }
 
-    /// What should run, by the handler's word, once `commit` has happened.
-    pub(crate) fn list(
-        &mut self,
-        entity: Option<&Entity>,
-        commit: Option<&Commit>,
-        definition: &Definition,
-        now: Millis,
-    ) -> Result<Needed<Vec<Work>>, String> {
-        let rows = self.rows(commit);
-        match entity {
-            Some(entity) => guarded(|| definition.handler.work(&mut self.hot, entity, &rows, now)),
-            None => Ok(Needed::Ready(Vec::new())),
-        }
-    }
-
     /// A turn that writes nothing: its answers wait for what it has seen, and no longer.
-    fn stack_empty(&mut self, source: Source, commit: Commit, definition: &Definition, at: &Shared, out: &mut Effects) {
-        if !matches!(source, Source::Call(_)) {
-            let tip = self.tip.clone();
-            match self.list(tip.as_ref(), None, definition, at.time.now()) {
-                Ok(Needed::Ready(listed)) => self.set_listed(listed),
-                Ok(Needed::Read(ranges)) => return self.read_rows_for(source, ranges, 0),
-                Err(message) => {
-                    self.put_back(source);
-                    return self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at);
-                }
-            }
-        }
+    fn stack_empty(&mut self, source: Source, commit: Commit, out: &mut Effects) {
+        // Of the work nothing has changed, but that a piece of it may have ended, or time have passed.
+        self.relist |= !matches!(source, Source::Call(_));
         self.pages.clear();
         self.succeeded(&source);
         self.after_what_it_saw(link(source, commit), out);
@@ -219,16 +173,6 @@ impl Body {
     fn succeeded(&mut self, source: &Source) {
         if matches!(source, Source::Alarm(_) | Source::Gone(_) | Source::Changed) {
             self.failures = 0;
-        }
-    }
-
-    pub(crate) fn set_listed(&mut self, listed: Vec<Work>) {
-        if !self.chain.is_empty() {
-            self.chain.listed = Some(listed);
-        } else if let Some((flying, _)) = &mut self.flying {
-            flying.listed = Some(listed);
-        } else {
-            self.listed = listed;
         }
     }
 
@@ -288,6 +232,7 @@ impl Body {
         self.running.retain(|running| !matches!(running.origin, Origin::Listed));
         self.stack_own(at, Link::kernel(), |entity| entity.parked = Some(reason));
         self.chain.listed = Some(Vec::new());
+        self.relist = false;
     }
 
     pub(crate) fn unpark(&mut self, asked: Option<Pending>, at: &Shared) {

@@ -21,8 +21,7 @@ use super::{
     turning::{guarded, poll_guarded},
 };
 use crate::{
-    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Needed, Outcome, Parked, Version, Work, driver::Handle,
-    planted::Bug,
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, driver::Handle, planted::Bug,
 };
 
 /// A piece of work that is running. Dropping it drops the code.
@@ -72,6 +71,10 @@ impl Body {
 
     /// Starts what is listed and not running, drops what runs and is not listed.
     pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
+        // What was listed before may have ended.
+        if self.relist {
+            return;
+        }
         self.drop_unlisted();
         if self.listed.is_empty() || !self.may_start_work(at) {
             return;
@@ -241,46 +244,6 @@ impl Body {
             Origin::Listed => {}
         }
         out.wants_work_place = true;
-    }
-
-    /// Work that is listed although nobody asked: after loading, or because somebody doubts it.
-    pub(crate) fn list_again(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        self.relist = false;
-        let Some(tip) = self.tip.clone() else { return false };
-        let Ok(definition) = at.registry.get(&tip.definition).cloned() else {
-            self.park(Parked::Unregistered, at);
-            return true;
-        };
-        match self.list(Some(&tip), None, &definition, at.time.now()) {
-            Ok(Needed::Ready(listed)) => self.listed_again(listed, at),
-            Ok(Needed::Read(ranges)) => {
-                self.relist = true;
-                self.read_rows_for(Source::Kernel, ranges, 0);
-            }
-            Err(message) => self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at),
-        }
-        out.turns += 1;
-        true
-    }
-
-    fn listed_again(&mut self, listed: Vec<Work>, at: &Shared) {
-        let Some(tip) = &self.tip else { return };
-        let (active, idle) = (!listed.is_empty(), listed.is_empty());
-        self.pages.clear();
-        if tip.crashes > 0 && self.doubted.is_none() {
-            self.doubted = Some(listed.iter().map(|work| work.id.clone()).collect());
-        }
-        let settled = idle && tip.crashes > 0 && self.queue.is_empty() && !self.alarm_is_due;
-        if tip.active != active || settled {
-            self.stack_own(at, Link::kernel(), |entity| {
-                entity.active = active;
-                if idle {
-                    entity.crashes = 0;
-                    entity.suspect = None;
-                }
-            });
-        }
-        self.set_listed(listed);
     }
 
     pub(crate) fn work_ended(&mut self, run: u64, work: Work, outcome: Outcome, at: &Shared, out: &mut Effects) {

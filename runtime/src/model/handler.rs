@@ -18,8 +18,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Handles one input. `entity` is `None` on an unbound key.
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next;
 
-    /// All that should run now, given what is stored. Asked after every turn, of the entity it would make;
-    /// what runs and is no longer listed is dropped.
+    /// All that should run now, given what is stored. Asked after turns, once for several, of the entity they make; what
+    /// runs and is no longer listed is dropped.
     fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>>;
 
     /// Runs one piece of work: the only impure part. `entity` is `None` for a call that may yet bind its key.

@@ -1,0 +1,128 @@
+//! What should run, by the handler's word: asked once when a visit ends, for all turns that it took.
+
+use super::{
+    body::Body,
+    chain::Link,
+    mutants,
+    seating::ONE_AT_A_TIME,
+    shared::Shared,
+    source::{End, Source},
+    turning::guarded,
+};
+use crate::{Entity, Needed, Outcome, Parked, Work, WorkId, planted::Bug};
+
+/// What a listing says of the crashes that are counted (W2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing.
+    None,
+    /// What has ended is not what kills; the next piece is judged by what happens while it runs.
+    NextOne,
+    /// The entity is cleared of them.
+    Forgiven,
+}
+
+impl Body {
+    /// Asks for the work list, if a turn was taken since, the entity was loaded, or somebody doubts it.
+    pub(crate) fn list_if_due(&mut self, at: &Shared) {
+        let is_parked = self.tip.as_ref().is_some_and(|tip| tip.parked.is_some());
+        if self.relist && self.is_warm && self.seat.is_taken() && !is_parked {
+            self.list(at);
+        }
+    }
+
+    /// Whether rows that it asked for are here: then it comes before the next turn, which might change them.
+    pub(crate) fn list_was_read_for(&self) -> bool {
+        self.relist && !self.pages.is_empty()
+    }
+
+    pub(crate) fn list(&mut self, at: &Shared) {
+        self.relist = false;
+        let Some(tip) = &self.tip else { return self.set_listed(Vec::new()) };
+        let Ok(definition) = at.registry.get(&tip.definition).cloned() else {
+            return self.park(Parked::Unregistered, at);
+        };
+        let (rows, now) = (self.rows(), at.time.now());
+        match guarded(|| definition.handler.work(&mut self.hot, tip, &rows, now)) {
+            Ok(Needed::Ready(listed)) => self.listed_anew(listed, at),
+            Ok(Needed::Read(ranges)) => {
+                self.relist = true;
+                self.taken_for_active(at);
+                // A turn may wait for rows of its own; it goes first.
+                if self.wanted_rows.is_empty() {
+                    self.read_rows_for(Source::Kernel, ranges);
+                }
+            }
+            Err(message) => self.park(Parked::Poisoned(format!("listing its work panicked: {message}")), at),
+        }
+    }
+
+    /// Its commits do not wait for the rows that are read to list its work: until that is known, it may have some.
+    fn taken_for_active(&mut self, at: &Shared) {
+        if self.tip.as_ref().is_some_and(|tip| !tip.active) {
+            self.stack_own(at, Link::kernel(), |entity| entity.active = true);
+        }
+    }
+
+    fn listed_anew(&mut self, listed: Vec<Work>, at: &Shared) {
+        let (active, verdict) = (!listed.is_empty(), self.judge(&listed));
+        self.pages.clear();
+        if verdict != Verdict::None || self.is_to_be_said(active, at) {
+            self.stack_own(at, Link::kernel(), |entity| {
+                entity.active = active;
+                verdict.apply(entity);
+            });
+        }
+        self.set_listed(listed);
+    }
+
+    /// Whether it is news that it has work, or none. Work that is there because time has passed is found by its alarm, and no
+    /// commit is made for it.
+    fn is_to_be_said(&self, active: bool, at: &Shared) -> bool {
+        let Some(tip) = self.tip.as_ref().filter(|tip| tip.active != active) else { return false };
+        let is_due = tip.alarm.is_some_and(|alarm| alarm <= at.time.now());
+        self.chain.writes() || !(active && is_due)
+    }
+
+    fn set_listed(&mut self, listed: Vec<Work>) {
+        if Bug::WorkBeforeCommit.planted() {
+            self.listed = listed.clone();
+        }
+        if !self.chain.is_empty() {
+            self.chain.listed = Some(listed);
+        } else if let Some((flying, _)) = &mut self.flying {
+            flying.listed = Some(listed);
+        } else {
+            self.listed = listed;
+        }
+    }
+
+    /// What happened clears the entity of its crashes (W2) if nothing is listed any more, if the culprit was given up, or if a
+    /// piece has ended and none is left of those that may have caused them. That another has ended says nothing of one that
+    /// has not: work goes on one piece at a time.
+    fn judge(&mut self, listed: &[Work]) -> Verdict {
+        if self.tip.as_ref().is_none_or(|tip| tip.crashes == 0) {
+            return Verdict::None;
+        }
+        let doubted = self.doubted.get_or_insert_with(|| listed.iter().map(|work| work.id.clone()).collect());
+        let ends: Vec<&End> = self.chain.links.iter().filter_map(|link| link.source.end()).collect();
+        if ends.is_empty() {
+            let nothing_to_do = listed.is_empty() && self.queue.is_empty() && !self.alarm_is_due;
+            return if nothing_to_do { Verdict::Forgiven } else { Verdict::None };
+        }
+        let goes_on = |id: &WorkId| listed.iter().any(|work| work.id == *id);
+        doubted.retain(|id| goes_on(id) && !ends.iter().any(|end| end.work.id == *id));
+        let was_given_up = ends.iter().any(|end| matches!(end.outcome, Outcome::Crashed { .. }));
+        if doubted.is_empty() || was_given_up { Verdict::Forgiven } else { Verdict::NextOne }
+    }
+}
+
+impl Verdict {
+    fn apply(self, entity: &mut Entity) {
+        match self {
+            Self::None => {}
+            Self::NextOne => (entity.crashes, entity.suspect) = (entity.crashes.min(ONE_AT_A_TIME), None),
+            Self::Forgiven => mutants::forgive(entity),
+        }
+    }
+}
