@@ -230,7 +230,7 @@ async fn finish(world: &Arc<World>) {
 /// All processes end in order; the next one finds nothing left to do (R1, R2).
 async fn close_and_open(world: &Arc<World>) {
     // A clock that jumped is heard of when leases are renewed; what it makes due is done before the end.
-    world.executor.sleep(world.swarm.lease).await;
+    world.executor.sleep(world.swarm.processes.lease).await;
     for number in 0..world.processes.count() {
         let limit = Duration::from_secs(1);
         let end = Processes::ask(world, number, move |kernel| async move { kernel.shutdown(limit).await }).await;
