@@ -128,7 +128,7 @@ mod split {
     }
 
     fn bare(write: &Write, guard: Guard, after: Entity) -> Write {
-        let touched = Touched { wake: true, rest: true };
+        let touched = Touched::All;
         Write { touched, ..Write::new(write.partition, write.key.clone(), guard, After::Entity(Box::new(after))) }
     }
 

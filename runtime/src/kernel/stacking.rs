@@ -89,7 +89,7 @@ impl Body {
         let weight = commit.weight();
         self.open_chain(version);
         let chain = &mut self.chain;
-        chain.touched = joined(chain.touched, touched(self.tip.as_ref(), after.as_ref()));
+        chain.touched = chain.touched.max(touched(self.tip.as_ref(), after.as_ref()));
         chain.weight += weight;
         chain.changes_state |= commit.state.is_some() || commit.destroy || self.tip.is_none();
         chain.destroys = commit.destroy;
@@ -210,7 +210,7 @@ impl Body {
         change(&mut after);
         let touched = touched(self.tip.as_ref(), Some(&after));
         let version = self.open_own(at, link);
-        self.chain.touched = joined(self.chain.touched, touched);
+        self.chain.touched = self.chain.touched.max(touched);
         self.tip = Some(Entity { version, updated_at: at.time.now(), ..after });
     }
 
@@ -320,19 +320,8 @@ fn link(source: Source, commit: Commit) -> Link {
 }
 
 fn touched(before: Option<&Entity>, after: Option<&Entity>) -> Touched {
-    let (Some(before), Some(after)) = (before, after) else { return Touched { wake: true, rest: true } };
-    Touched {
-        wake: before.alarm != after.alarm || before.active != after.active,
-        rest: before.status != after.status
-            || before.config != after.config
-            || before.crashes != after.crashes
-            || before.suspect != after.suspect
-            || before.parked != after.parked,
-    }
-}
-
-fn joined(one: Touched, other: Touched) -> Touched {
-    Touched { wake: one.wake || other.wake, rest: one.rest || other.rest }
+    let both = before.zip(after);
+    both.map_or(Touched::All, |(before, after)| Touched::between(before, after))
 }
 
 /// The call or message that a pure piece of work came from, to be taken again.

@@ -135,13 +135,36 @@ pub enum After {
     Unbound,
 }
 
-/// Which columns of an entity differ from the stored ones, beside version, head, state and time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+/// How much of an entity differs from what is stored, beside version, head, state and time. Each means those before it,
+/// too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touched {
+    /// Nothing else.
+    #[default]
+    Record,
     /// The alarm, or whether it is active: an index changes.
-    pub wake: bool,
-    /// Anything else: status, configuration, definition, crashes, suspect, parked.
-    pub rest: bool,
+    Wake,
+    /// The status.
+    Status,
+    /// Anything: configuration, definition, crashes, suspect, parked.
+    All,
+}
+
+impl Touched {
+    /// What a write that makes `before` into `after` touches.
+    pub fn between(before: &Entity, after: &Entity) -> Self {
+        let is_renamed = before.kind != after.kind || before.definition != after.definition;
+        let is_doubted = before.crashes != after.crashes || before.suspect != after.suspect;
+        if is_renamed || is_doubted || before.config != after.config || before.parked != after.parked {
+            Self::All
+        } else if before.status != after.status {
+            Self::Status
+        } else if (before.alarm, before.active) != (after.alarm, after.active) {
+            Self::Wake
+        } else {
+            Self::Record
+        }
+    }
 }
 
 /// A message that stays in the inbox, to be tried again.

@@ -55,7 +55,7 @@ impl Births<'_> {
         let partition = key.partition(claimed.partitions);
         let lease = claimed.leases.iter().find(|lease| lease.partition == partition).context("no lease")?;
         let born = self.entity(&key, Version::of(lease.epoch, nth + 1), claimed.now, nth);
-        let touched = Touched { wake: true, rest: true };
+        let touched = Touched::All;
         Ok(Write { touched, ..Write::new(partition, key, Guard::Absent, After::Entity(Box::new(born))) })
     }
 

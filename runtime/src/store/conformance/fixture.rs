@@ -310,17 +310,7 @@ pub(super) fn birth(entity: &Entity) -> Write {
 
 /// The write that makes `before` into `after`; it says of itself what differs.
 pub(super) fn change(before: &Entity, after: &Entity) -> Write {
-    let wake = before.alarm != after.alarm || before.active != after.active;
-    let same = Entity {
-        version: before.version,
-        head: before.head.clone(),
-        state: before.state.clone(),
-        updated_at: before.updated_at,
-        alarm: before.alarm,
-        active: before.active,
-        ..after.clone()
-    };
-    let touched = Touched { wake, rest: same != *before };
+    let touched = Touched::between(before, after);
     Write { touched, ..empty(&before.key, at(before), After::Entity(Box::new(after.clone()))) }
 }
 

@@ -85,12 +85,23 @@ pub async fn state_and_alarm_change_together(world: &mut World) {
     let before = world.bind(&key("a")).await;
     let set = Entity { alarm: Some(Millis(77)), active: true, ..world.next(&before) };
     let write = change(&before, &set);
-    assert_eq!(write.touched, Touched { wake: true, rest: false });
+    assert_eq!(write.touched, Touched::Wake);
     world.applied(write).await;
     assert_eq!(world.entity(&key("a")).await, Some(set.clone()));
     let cleared = Entity { alarm: None, active: false, ..world.next(&set) };
     world.applied(change(&set, &cleared)).await;
     assert_eq!(world.entity(&key("a")).await, Some(cleared));
+}
+
+/// E11
+pub async fn status_and_alarm_change_together(world: &mut World) {
+    let before = world.bind(&key("a")).await;
+    let (status, alarm) = (Status::live("waiting"), Some(Millis(77)));
+    let after = Entity { status, alarm, active: true, ..world.next(&before) };
+    let write = change(&before, &after);
+    assert_eq!(write.touched, Touched::Status);
+    world.applied(write).await;
+    assert_eq!(world.entity(&key("a")).await, Some(after));
 }
 
 /// E11, W2
@@ -108,7 +119,7 @@ pub async fn a_full_write_changes_the_rest(world: &mut World) {
         ..world.next(&before)
     };
     let write = change(&before, &after);
-    assert_eq!(write.touched, Touched { wake: true, rest: true });
+    assert_eq!(write.touched, Touched::All);
     world.applied(write).await;
     assert_eq!(world.entity(&key("a")).await, Some(after.clone()));
     let reset = Entity { suspect: None, parked: None, crashes: 0, ..world.next(&after) };

@@ -55,6 +55,7 @@ macro_rules! conformance {
                     a_late_change_of_an_old_incarnation_is_stale
                     a_light_write_changes_version_head_state_and_time
                     state_and_alarm_change_together
+                    status_and_alarm_change_together
                     a_full_write_changes_the_rest
                     the_same_change_twice_is_applied_once
                     the_same_birth_twice_is_applied_once

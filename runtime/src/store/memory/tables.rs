@@ -184,13 +184,16 @@ impl Tables {
         let mut bound = after.clone();
         if let Some(before) = self.entities.remove(&after.id) {
             self.clear_alarm(&before);
-            let (alarm, active) =
-                if touched.wake { (after.alarm, after.active) } else { (before.alarm, before.active) };
-            if !touched.rest {
+            if touched < Touched::All {
                 bound = Entity { version: after.version, updated_at: after.updated_at, ..before };
                 (bound.head, bound.state) = (after.head.clone(), after.state.clone());
             }
-            (bound.alarm, bound.active) = (alarm, active);
+            if touched >= Touched::Wake {
+                (bound.alarm, bound.active) = (after.alarm, after.active);
+            }
+            if touched >= Touched::Status {
+                bound.status = after.status.clone();
+            }
         }
         self.alarms.extend(bound.alarm.map(|at| (at, bound.id)));
         self.bound.insert(bound.key.clone(), bound.id);

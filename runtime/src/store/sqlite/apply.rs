@@ -10,15 +10,17 @@ use super::{
 };
 use crate::{
     Entity, Epoch, Key, Lane, Partition, Version,
-    store::{After, Batch, Guard, Outgoing, Remembered, Verdict, Write},
+    store::{After, Batch, Guard, Outgoing, Remembered, Touched, Verdict, Write},
 };
 
-// An update rewrites the index entries of every indexed column that it names, changed or not: hence a
-// statement that names none, for the most frequent write, and one that names those of waking.
+// An update rewrites the index entries of every indexed column that it names, changed or not, and takes time for every
+// column: hence a statement that names no index, for the most frequent write, and those that name few columns more.
 const LIGHT: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4 \
      WHERE id = ?5 AND version = ?6";
 const WAKE: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, active = ?8 \
      WHERE id = ?5 AND version = ?6";
+const STATUS: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, \
+     active = ?8, status = ?9, phase = ?10 WHERE id = ?5 AND version = ?6";
 
 /// One batch on its way into an open transaction.
 pub(super) struct Applier<'a> {
@@ -56,8 +58,8 @@ impl<'a> Applier<'a> {
         if let Some(verdict) = self.barred(write) {
             return Ok(verdict);
         }
-        // One statement is atomic by itself; a savepoint would cost more than it.
-        let outcome = if is_single(write) { self.guard(write) } else { self.in_savepoint(write) };
+        // A savepoint costs more than most writes: it copies every page that they change.
+        let outcome = if may_stop_halfway(write) { self.in_savepoint(write) } else { self.at_once(write) };
         match outcome {
             Ok(()) => Ok(Verdict::Applied),
             Err(Fault::Verdict(verdict)) => Ok(verdict),
@@ -75,9 +77,24 @@ impl<'a> Applier<'a> {
         write.check(self.partitions).err().map(Verdict::Refused)
     }
 
+    /// A write whose guard is its only condition, but for lanes that were dropped, which are looked at first.
+    fn at_once(&mut self, write: &Write) -> Result<(), Fault> {
+        let refused = self.lanes_are_there(write);
+        if refused.is_err() && self.version_of(&write.key)? != expected(write) {
+            return self.guard(write);
+        }
+        refused?;
+        self.guard(write)?;
+        self.rest(write)
+    }
+
     fn in_savepoint(&mut self, write: &Write) -> Result<(), Fault> {
         self.execute("SAVEPOINT one_write", [])?;
-        let outcome = self.guard(write).and_then(|()| self.rest(write));
+        let outcome = self.guard(write).and_then(|()| {
+            self.lanes(write)?;
+            self.lanes_are_there(write)?;
+            self.rest(write)
+        });
         if matches!(outcome, Err(Fault::Verdict(_))) {
             self.execute("ROLLBACK TO one_write", [])?;
         }
@@ -111,14 +128,17 @@ impl<'a> Applier<'a> {
     fn update(&mut self, write: &Write, after: &Entity, before: Version) -> Result<usize, Error> {
         let (version, head, state) = (Signed(after.version), Payload(&after.head), Payload(&after.state));
         let (at, id, before_signed) = (after.updated_at.0, Signed(after.id), Signed(before));
-        if write.touched.rest {
-            return entity::update_all(self.connection, after, before);
+        let (alarm, active) = (after.alarm.map(|at| at.0), after.active);
+        let (word, phase) = (after.status.word.as_str(), entity::phase_number(after.status.phase));
+        match write.touched {
+            Touched::Record => self.light.execute(params![version, head, state, at, id, before_signed]),
+            Touched::Wake => self.execute(WAKE, params![version, head, state, at, id, before_signed, alarm, active]),
+            Touched::Status => {
+                let values = params![version, head, state, at, id, before_signed, alarm, active, word, phase];
+                self.execute(STATUS, values)
+            }
+            Touched::All => entity::update_all(self.connection, after, before),
         }
-        if write.touched.wake {
-            let alarm = after.alarm.map(|at| at.0);
-            return self.execute(WAKE, params![version, head, state, at, id, before_signed, alarm, after.active]);
-        }
-        self.light.execute(params![version, head, state, at, id, before_signed])
     }
 
     fn destroy(&self, id: Version, version: Version) -> Result<usize, Error> {
@@ -138,7 +158,6 @@ impl<'a> Applier<'a> {
     }
 
     fn rest(&self, write: &Write) -> Result<(), Fault> {
-        self.lanes(write)?;
         if let After::Entity(entity) = &write.after {
             self.rows(entity.id, write)?;
         }
@@ -163,19 +182,25 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
+    /// Refuses puts into lanes that were dropped. They are in order, so that a lane is looked at once.
+    fn lanes_are_there(&self, write: &Write) -> Result<(), Fault> {
+        let After::Entity(entity) = &write.after else { return Ok(()) };
+        let mut open: Option<&Lane> = None;
+        for ((lane, _), _) in write.rows.iter().filter(|(_, body)| body.is_some()) {
+            if open != Some(lane) {
+                self.refuse_dropped(entity.id, lane)?;
+                open = Some(lane);
+            }
+        }
+        Ok(())
+    }
+
     fn rows(&self, id: Version, write: &Write) -> Result<(), Fault> {
         let put = "INSERT INTO row VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET body = excluded.body";
         let remove = "DELETE FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3";
-        let mut open: Option<&Lane> = None;
         for ((lane, key), body) in &write.rows {
             match body {
-                Some(body) => {
-                    if open != Some(lane) {
-                        self.refuse_dropped(id, lane)?;
-                        open = Some(lane);
-                    }
-                    self.execute(put, params![Signed(id), lane.as_str(), &key[..], Payload(body)])?
-                }
+                Some(body) => self.execute(put, params![Signed(id), lane.as_str(), &key[..], Payload(body)])?,
                 None => self.execute(remove, params![Signed(id), lane.as_str(), &key[..]])?,
             };
         }
@@ -249,20 +274,18 @@ impl<'a> Applier<'a> {
 
 /// The guard held, but something else did not: the version found is the one that was guarded.
 fn stale(write: &Write) -> Fault {
-    Fault::Verdict(Verdict::Stale(match write.guard {
-        Guard::At { version, .. } => Some(version),
-        Guard::Absent => None,
-    }))
+    Fault::Verdict(Verdict::Stale(expected(write)))
 }
 
-/// Whether the guard statement is all there is to it.
-fn is_single(write: &Write) -> bool {
-    matches!(write.after, After::Entity(_))
-        && write.rows.is_empty()
-        && write.drop.is_empty()
-        && write.release.is_empty()
-        && write.taken.is_empty()
-        && write.retry.is_empty()
-        && write.sent.is_empty()
-        && write.remember.is_empty()
+/// The version that the guard names.
+fn expected(write: &Write) -> Option<Version> {
+    match write.guard {
+        Guard::At { version, .. } => Some(version),
+        Guard::Absent => None,
+    }
+}
+
+/// Whether something of it can be refused when its guard has held.
+fn may_stop_halfway(write: &Write) -> bool {
+    !(write.drop.is_empty() && write.release.is_empty() && write.taken.is_empty() && write.remember.is_empty())
 }
