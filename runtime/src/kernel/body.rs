@@ -55,6 +55,8 @@ pub(crate) struct Body {
     pub(crate) running: Vec<Running>,
     /// What should run, as of what is durable.
     pub(crate) listed: Vec<Work>,
+    /// All of it was started, and nothing was listed since.
+    pub(crate) is_tended: bool,
     /// Work that was listed when the entity was taken up after a crash, and has not ended since: one of it may be what
     /// killed the process. `None` until it was listed.
     pub(crate) doubted: Option<BTreeSet<WorkId>>,
@@ -113,6 +115,7 @@ impl Body {
             held: Vec::new(),
             running: Vec::new(),
             listed: Vec::new(),
+            is_tended: true,
             doubted: None,
             calls_went_last: false,
             is_reading: false,

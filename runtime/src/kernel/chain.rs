@@ -3,7 +3,7 @@
 //! A chain grows while the writer is busy and goes to the store as a whole: first expected version, last
 //! record, all rows. What its turns answer, tell and call for waits with it (E4).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
@@ -38,7 +38,7 @@ pub(crate) struct Chain {
     /// What its first turn found.
     pub(crate) guard: Option<Guard>,
     pub(crate) touched: Touched,
-    pub(crate) rows: BTreeMap<(Lane, RowKey), Option<Bytes>>,
+    pub(crate) rows: Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>,
     pub(crate) drop: Vec<DropLane>,
     pub(crate) release: Vec<(Version, Lane)>,
     pub(crate) taken: Vec<MessageId>,
@@ -59,6 +59,14 @@ pub(crate) struct Chain {
 impl Chain {
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
+    }
+
+    /// One more turn. Most chains have one, and a link is large.
+    pub(crate) fn link(&mut self, link: Link) {
+        if self.links.is_empty() {
+            self.links.reserve_exact(1);
+        }
+        self.links.push(link);
     }
 
     pub(crate) fn writes(&self) -> bool {
@@ -94,17 +102,17 @@ impl Chain {
     }
 
     pub(crate) fn put(&mut self, row: Row) {
-        self.rows.insert((row.lane, row.key), Some(row.body));
+        Arc::make_mut(&mut self.rows).insert((row.lane, row.key), Some(row.body));
     }
 
     pub(crate) fn remove(&mut self, lane: Lane, key: RowKey) {
-        self.rows.insert((lane, key), None);
+        Arc::make_mut(&mut self.rows).insert((lane, key), None);
     }
 
     pub(crate) fn drop_lane(&mut self, gone: DropLane) {
         if !gone.held {
             // The rows of this chain that lie in it need not reach the store at all.
-            self.rows.retain(|(lane, _), _| *lane != gone.lane);
+            Arc::make_mut(&mut self.rows).retain(|(lane, _), _| *lane != gone.lane);
         }
         self.drop.push(gone);
     }
@@ -119,7 +127,7 @@ impl Chain {
         if self.drop.iter().any(|gone| gone.lane == range.lane) {
             rows.clear();
         }
-        for ((lane, key), body) in &self.rows {
+        for ((lane, key), body) in self.rows.iter() {
             if *lane != range.lane || !within(range, key) {
                 continue;
             }

@@ -195,8 +195,8 @@ impl Core {
         }
     }
 
-    /// What a hand should do now. Turns come first while there are not too many of them, so that more of them
-    /// share a batch; the writer is never idle for long.
+    /// What a hand should do now. While all hands are busy turns come first, if there are not too many of them, so that
+    /// more of them share a batch; if another hand can take them, the writer need not wait.
     pub(crate) fn next_job(&mut self, at: &Shared) -> Option<Job> {
         if !self.is_loading && !self.wanted.is_empty() {
             self.is_loading = true;
@@ -205,8 +205,9 @@ impl Core {
         }
         self.call_work_line(at);
         let writer_waits = !self.is_writing && !self.writable.is_empty();
+        let is_time = self.idle_hands > 0 || self.visits >= at.options.turns_per_visit;
         if writer_waits
-            && (self.runnable.is_empty() || self.visits >= at.options.turns_per_visit)
+            && (self.runnable.is_empty() || is_time)
             && let Some(flight) = self.take_off(at)
         {
             return Some(Job::Write(flight));
@@ -265,7 +266,7 @@ impl Core {
                 None => visiting.push_back(key),
                 Some(body) => {
                     slot.is_writable = false;
-                    let before = body.committed.clone();
+                    let before = body.committed.as_ref().filter(|_| cfg!(feature = "planted")).cloned();
                     if let Some(write) = body.take_off() {
                         flight.add(key, body.lease.epoch, write, before);
                     }

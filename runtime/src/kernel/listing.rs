@@ -86,15 +86,21 @@ impl Body {
 
     fn set_listed(&mut self, listed: Vec<Work>) {
         if Bug::WorkBeforeCommit.planted() {
-            self.listed = listed.clone();
+            self.now_listed(listed.clone());
         }
         if !self.chain.is_empty() {
             self.chain.listed = Some(listed);
         } else if let Some((flying, _)) = &mut self.flying {
             flying.listed = Some(listed);
         } else {
-            self.listed = listed;
+            self.now_listed(listed);
         }
+    }
+
+    /// It is durable that this should run.
+    pub(crate) fn now_listed(&mut self, listed: Vec<Work>) {
+        self.listed = listed;
+        self.is_tended = false;
     }
 
     /// What happened clears the entity of its crashes (W2) if nothing is listed any more, if the culprit was given up, or if a

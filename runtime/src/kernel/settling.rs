@@ -59,7 +59,7 @@ impl Body {
             self.release(link, out);
         }
         if let Some(listed) = flying.listed {
-            self.listed = listed;
+            self.now_listed(listed);
         }
         self.seat_settled(at, out);
         if destroyed {
@@ -233,7 +233,7 @@ impl Body {
         out.trash.push(Box::new(std::mem::take(&mut self.ends)));
         out.dropped.append(&mut self.running);
         (self.is_reading, self.reading) = (false, 0);
-        self.listed.clear();
+        self.now_listed(Vec::new());
         self.later.clear();
         self.queue.retain(|source| matches!(source, Source::Call(_)));
         self.inbox_read = None;

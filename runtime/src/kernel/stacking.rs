@@ -105,7 +105,7 @@ impl Body {
         }
         chain.remember.extend(remember);
         self.send(&mut commit, version, at);
-        self.chain.links.push(link(source, commit));
+        self.chain.link(link(source, commit));
         self.tip = after;
         if let Some(tip) = &mut self.tip {
             tip.version = version;
@@ -178,7 +178,7 @@ impl Body {
 
     fn after_what_it_saw(&mut self, link: Link, out: &mut Effects) {
         if !self.chain.is_empty() {
-            self.chain.links.push(link);
+            self.chain.link(link);
         } else if let Some((flying, _)) = &mut self.flying {
             flying.links.push(link);
         } else {
@@ -218,7 +218,7 @@ impl Body {
     pub(crate) fn open_own(&mut self, at: &Shared, link: Link) -> Version {
         let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
         self.open_chain(version);
-        self.chain.links.push(link);
+        self.chain.link(link);
         if let Some(tip) = &mut self.tip {
             tip.version = version;
             tip.updated_at = at.time.now();

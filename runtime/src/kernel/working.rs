@@ -71,12 +71,12 @@ impl Body {
 
     /// Starts what is listed and not running, drops what runs and is not listed.
     pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
-        // What was listed before may have ended.
-        if self.relist {
+        // If it is to be listed again, what was listed before may have ended.
+        if self.relist || self.is_tended {
             return;
         }
         self.drop_unlisted();
-        if self.listed.is_empty() || !self.may_start_work(at) {
+        if !self.may_start_work(at) {
             return;
         }
         let Some(definition) = self.committed.as_ref().and_then(|entity| at.registry.get(&entity.definition).ok())
@@ -89,6 +89,7 @@ impl Body {
                 self.start(work, Origin::Listed, &definition, at, out);
             }
         }
+        self.is_tended = self.to_start().is_empty();
     }
 
     fn drop_unlisted(&mut self) {

@@ -48,7 +48,7 @@ impl Flight {
         self.bytes += weight(&write);
         self.batch.writes.push(write);
         self.keys.push(key);
-        self.before.push(if cfg!(feature = "planted") { before } else { None });
+        self.before.push(before);
     }
 
     /// Keeps those writes for which `keep` says so.

@@ -1,6 +1,6 @@
 //! What the kernel asks a store to write.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
@@ -38,8 +38,8 @@ pub struct Write {
     pub touched: Touched,
     /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`; with
     /// [`After::Destroyed`] they are not looked at. A put into a dropped lane is refused, as long as that lane
-    /// is not swept.
-    pub rows: BTreeMap<(Lane, RowKey), Option<Bytes>>,
+    /// is not swept. Shared, for whoever writes keeps them until they are durable.
+    pub rows: Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>,
     /// Lanes let go; applied before `rows`.
     pub drop: Vec<DropLane>,
     /// Held lanes of other entities that may be swept now.
@@ -64,7 +64,7 @@ impl Write {
             guard,
             after,
             touched: Touched::default(),
-            rows: BTreeMap::new(),
+            rows: Arc::default(),
             drop: Vec::new(),
             release: Vec::new(),
             taken: Vec::new(),

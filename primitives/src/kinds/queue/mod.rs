@@ -68,6 +68,7 @@ mod record;
 mod tests;
 mod turns;
 mod verbs;
+mod written;
 
 use self::record::Running;
 pub use self::{

@@ -34,7 +34,7 @@ pub(super) struct Place {
     pub(super) number: u64,
 }
 
-/// Written as an array: the record has many of them, and is written with every turn.
+/// Written as an array: see `written.rs`.
 impl From<(u8, u64, u64)> for Place {
     fn from((priority, joined, number): (u8, u64, u64)) -> Self {
         Self { priority, joined, number }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{AGAIN, LINE, Place, Spot, number_key};
+use super::{
+    place::{AGAIN, LINE, Place, Spot, number_key},
+    written,
+};
 use crate::{Timestamp, kinds::PastError, planted::Bug};
 
 /// How many of those that wait the record names, of each priority: the next one is then known without a read, and one read
@@ -24,7 +27,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Later::is_empty")]
     pub(super) retrying: Later,
     /// Those that run, in the order in which they were begun.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "written::running")]
     pub(super) running: Vec<Running>,
     /// Whether the item that was begun last had failed before: those that had and those that had not take turns.
     #[serde(default)]
@@ -47,6 +50,7 @@ pub struct Record {
 pub(super) struct Class {
     pub(super) priority: u8,
     /// The first of them.
+    #[serde(with = "written::places")]
     pub(super) ahead: Vec<Place>,
     /// The one that was begun last; those behind `ahead` lie behind it.
     pub(super) begun: Option<Place>,
@@ -118,8 +122,7 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
 }
 
 /// An item that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Running {
     /// For the first time, where it lies in the line.
     First(Place),
@@ -131,28 +134,6 @@ pub(super) enum Running {
         /// It failed, and is tried again at this time: until then it holds up those behind it, and is not begun.
         not_before: Option<Timestamp>,
     },
-}
-
-/// As it is written: an array, for there may be many and each is written with every turn. The number, the priority and how
-/// many had joined for the first time; the number, 0, 0, the attempt and the time once more.
-type Written = (u64, u8, u64, u32, Option<Timestamp>);
-
-impl From<Written> for Running {
-    fn from((number, priority, joined, attempt, not_before): Written) -> Self {
-        match joined {
-            0 => Self::Again { number, attempt, not_before },
-            _ => Self::First(Place { priority, joined, number }),
-        }
-    }
-}
-
-impl From<Running> for Written {
-    fn from(running: Running) -> Self {
-        match running {
-            Running::First(Place { priority, joined, number }) => (number, priority, joined, 1, None),
-            Running::Again { number, attempt, not_before } => (number, 0, 0, attempt, not_before),
-        }
-    }
 }
 
 impl Running {

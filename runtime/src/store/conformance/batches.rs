@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::fixture::{World, birth, change, destroy, drop_lane, key, key_in, message, put};
+use super::fixture::{World, birth, both, change, destroy, drop_lane, key, key_in, message, put};
 use crate::{
     Entity, Epoch, Fingerprint, Key, Partition, Range,
     store::{After, Config, Found, Read, Verdict, Write},
@@ -40,8 +40,7 @@ pub async fn a_refused_write_leaves_nothing_of_itself_and_all_of_the_others(worl
     let (dropped, write) = world.touch(&entity);
     world.applied(Write { drop: vec![drop_lane("gone", false)], ..write }).await;
     let (after, write) = world.touch(&dropped);
-    let mut rows = put("fine", ["1"]);
-    rows.append(&mut put("gone", ["1"]));
+    let rows = both(&put("fine", ["1"]), &put("gone", ["1"]));
     let refused = Write { rows, sent: vec![message(after.version, 0, &key("b"))], ..write };
     let other = world.born(&key("c"));
     let other_write = Write { rows: put("fine", ["2"]), ..birth(&other) };

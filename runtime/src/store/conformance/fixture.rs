@@ -327,12 +327,18 @@ pub(super) fn at(entity: &Entity) -> Guard {
 }
 
 /// Rows to put, each with its key as its body.
-pub(super) fn put<K: Into<Bytes>>(
-    lane: &'static str,
-    keys: impl IntoIterator<Item = K>,
-) -> BTreeMap<(Lane, RowKey), Option<Bytes>> {
+/// Rows of a write.
+type Changes = Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>;
+
+/// The rows of two lanes.
+pub(super) fn both(one: &Changes, other: &Changes) -> Changes {
+    let rows = one.iter().chain(other.iter()).map(|(place, body)| (place.clone(), body.clone()));
+    Arc::new(rows.collect())
+}
+
+pub(super) fn put<K: Into<Bytes>>(lane: &'static str, keys: impl IntoIterator<Item = K>) -> Changes {
     let rows = keys.into_iter().map(Into::into).map(|key: Bytes| ((Name::new(lane), key.clone()), Some(key)));
-    rows.collect()
+    Arc::new(rows.collect())
 }
 
 pub(super) fn drop_lane(lane: &'static str, held: bool) -> DropLane {

@@ -1,5 +1,7 @@
 //! Hostile input: any bytes come back as they were, and no key reaches another.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::fixture::{World, all_partitions, birth, key, message, put};
@@ -107,7 +109,7 @@ pub async fn hostile_rows_come_back(world: &mut World) {
 pub async fn hostile_lanes_do_not_meet(world: &mut World) {
     let entity = world.born(&key("a"));
     let place = |lane: String| ((Name::from(lane.clone()), Bytes::new()), Some(Bytes::from(lane)));
-    world.applied(Write { rows: texts().map(place).collect(), ..birth(&entity) }).await;
+    world.applied(Write { rows: Arc::new(texts().map(place).collect()), ..birth(&entity) }).await;
     for lane in texts() {
         let rows = world.range(entity.id, Range::first(lane.clone(), 10)).await;
         assert_eq!((rows.len(), &rows[0].body[..]), (1, lane.as_bytes()));
@@ -172,7 +174,7 @@ pub async fn the_largest_key_and_payload_come_back(world: &mut World) {
     assert_eq!(world.entity(&entity.key).await, Some(entity.clone()));
     let (_, write) = world.touch(&entity);
     let place = (Name::from("l".repeat(128)), Bytes::from(vec![1; 512]));
-    world.applied(Write { rows: [(place, Some(largest.clone()))].into(), ..write }).await;
+    world.applied(Write { rows: Arc::new([(place, Some(largest.clone()))].into()), ..write }).await;
     let rows = world.range(entity.id, Range::first("l".repeat(128), 1)).await;
     assert_eq!(rows[0].body, largest);
 }
@@ -182,7 +184,7 @@ pub async fn four_mebibytes_in_one_write_come_back(world: &mut World) {
     let entity = world.born(&key("a"));
     let body = |byte| Some(Bytes::from(vec![byte; 1 << 20]));
     let rows = (0..4_u8).map(|byte| (("lane".into(), Bytes::from(vec![byte])), body(byte)));
-    world.applied(Write { rows: rows.collect(), ..birth(&entity) }).await;
+    world.applied(Write { rows: Arc::new(rows.collect()), ..birth(&entity) }).await;
     let rows = world.range(entity.id, Range::first("lane", 10)).await;
     assert!(rows.len() == 4 && rows.iter().all(|row| row.body.len() == 1 << 20 && row.body[7] == row.key[0]));
 }

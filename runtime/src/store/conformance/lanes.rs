@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::fixture::{World, birth, destroy, drop_lane, key, put};
+use super::fixture::{World, birth, both, destroy, drop_lane, key, put};
 use crate::{
     Entity,
     store::{Verdict, Write},
@@ -11,8 +11,7 @@ use crate::{
 /// An entity with the rows 1 and 2 in the lanes `left` and `right`.
 async fn with_lanes(world: &mut World) -> Entity {
     let entity = world.born(&key("a"));
-    let mut rows = put("left", ["1", "2"]);
-    rows.append(&mut put("right", ["1", "2"]));
+    let rows = both(&put("left", ["1", "2"]), &put("right", ["1", "2"]));
     world.applied(Write { rows, ..birth(&entity) }).await;
     entity
 }
@@ -40,8 +39,7 @@ pub async fn a_put_into_a_dropped_lane_is_refused_and_writes_nothing(world: &mut
     let entity = with_lanes(world).await;
     let entity = dropped(world, &entity, false).await;
     let (_, write) = world.touch(&entity);
-    let mut rows = put("left", ["3"]);
-    rows.append(&mut put("another", ["3"]));
+    let rows = both(&put("left", ["3"]), &put("another", ["3"]));
     world.refused(Write { rows, ..write }).await;
     assert_lanes(world, &entity, 0, 2).await;
     assert!(world.lane(entity.id, "another").await.is_empty());

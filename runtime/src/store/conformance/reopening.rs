@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::fixture::{
-    LEASE, PARTITIONS, START, World, birth, destroy, drop_lane, key, key_in, message, put, reply, worker,
+    LEASE, PARTITIONS, START, World, birth, both, destroy, drop_lane, key, key_in, message, put, reply, worker,
 };
 use crate::{
     Fingerprint, Millis, Partition,
@@ -84,8 +84,7 @@ pub async fn the_highest_time_outlives_reopening(world: &mut World) {
 /// K6, D2
 pub async fn what_was_dropped_or_held_stays_so_after_reopening(world: &mut World) {
     let entity = world.born(&key_in(0, 0));
-    let mut rows = put("dropped", ["1"]);
-    rows.append(&mut put("held", ["1"]));
+    let rows = both(&put("dropped", ["1"]), &put("held", ["1"]));
     world.applied(Write { rows, ..birth(&entity) }).await;
     let drop = vec![drop_lane("dropped", false), drop_lane("held", true)];
     world.applied(Write { drop, ..destroy(&entity) }).await;

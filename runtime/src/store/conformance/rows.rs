@@ -1,10 +1,10 @@
 //! Rows: what an entity holds beside its record, in order.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::fixture::{World, birth, key, key_in, put, unbound};
+use super::fixture::{World, birth, both, key, key_in, put, unbound};
 use crate::{
     Entity, Range, Row, Version,
     store::{Touched, Write},
@@ -69,10 +69,7 @@ pub async fn a_range_ends_at_its_limit(world: &mut World) {
 pub async fn lanes_whose_names_share_a_beginning_do_not_mix(world: &mut World) {
     let entity = world.born(&key("a"));
     let lanes = ["a", "a\0", "a\0b", "aa", "b"];
-    let mut rows = BTreeMap::new();
-    for lane in lanes {
-        rows.append(&mut put(lane, [lane]));
-    }
+    let rows = lanes.iter().fold(Arc::default(), |rows, lane| both(&rows, &put(lane, [*lane])));
     world.applied(Write { rows, ..birth(&entity) }).await;
     for lane in lanes {
         assert_eq!(world.lane(entity.id, lane).await, [lane]);
@@ -97,7 +94,7 @@ pub async fn a_row_put_twice_is_there_once_with_its_last_body(world: &mut World)
     let entity = with_rows(world, &[b"a"]).await;
     let (_, write) = world.touch(&entity);
     let place = ("lane".into(), Bytes::from_static(b"a"));
-    world.applied(Write { rows: [(place, Some(Bytes::from_static(b"second")))].into(), ..write }).await;
+    world.applied(Write { rows: Arc::new([(place, Some(Bytes::from_static(b"second")))].into()), ..write }).await;
     let rows = world.range(entity.id, Range::first("lane", 10)).await;
     assert_eq!((rows.len(), &rows[0].body[..]), (1, &b"second"[..]));
 }
@@ -107,7 +104,7 @@ pub async fn a_removed_row_is_gone(world: &mut World) {
     let entity = with_rows(world, &[b"a", b"b"]).await;
     let (_, write) = world.touch(&entity);
     let gone = ["a", "never there"].map(|row| (("lane".into(), Bytes::from(row)), None));
-    world.applied(Write { rows: gone.into(), ..write }).await;
+    world.applied(Write { rows: Arc::new(gone.into()), ..write }).await;
     assert_eq!(world.lane(entity.id, "lane").await, ["b"]);
 }
 

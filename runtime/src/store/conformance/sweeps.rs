@@ -1,6 +1,6 @@
 //! Sweeping: what nobody can see goes in slices, and nothing else does.
 
-use super::fixture::{World, birth, destroy, drop_lane, key, key_in, put, reply, unbound};
+use super::fixture::{World, birth, both, destroy, drop_lane, key, key_in, put, reply, unbound};
 use crate::{
     Entity, Millis,
     store::{Verdict, Write},
@@ -12,8 +12,7 @@ fn numbers(count: u32) -> Vec<String> {
 
 async fn with_rows(world: &mut World, count: u32) -> Entity {
     let entity = world.born(&key("a"));
-    let mut rows = put("left", numbers(count));
-    rows.append(&mut put("right", numbers(count)));
+    let rows = both(&put("left", numbers(count)), &put("right", numbers(count)));
     world.applied(Write { rows, ..birth(&entity) }).await;
     entity
 }

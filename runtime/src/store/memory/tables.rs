@@ -215,7 +215,7 @@ impl Tables {
     }
 
     fn apply_rows(&mut self, id: Version, write: &Write) {
-        for ((lane, key), body) in &write.rows {
+        for ((lane, key), body) in write.rows.iter() {
             let place = (id, lane.clone(), key.clone());
             match body {
                 Some(body) => self.rows.insert(place, body.clone()),

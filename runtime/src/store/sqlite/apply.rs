@@ -198,7 +198,7 @@ impl<'a> Applier<'a> {
     fn rows(&self, id: Version, write: &Write) -> Result<(), Fault> {
         let put = "INSERT INTO row VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET body = excluded.body";
         let remove = "DELETE FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3";
-        for ((lane, key), body) in &write.rows {
+        for ((lane, key), body) in write.rows.iter() {
             match body {
                 Some(body) => self.execute(put, params![Signed(id), lane.as_str(), &key[..], Payload(body)])?,
                 None => self.execute(remove, params![Signed(id), lane.as_str(), &key[..]])?,

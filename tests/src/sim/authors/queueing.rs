@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drystone::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::sim::cast::Role;
 
@@ -46,7 +46,7 @@ pub struct Queueing {
     pub delayed: Later,
     #[serde(default)]
     pub retrying: Later,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "running")]
     pub running: Vec<Running>,
     pub paused: bool,
     pub done: u64,
@@ -75,12 +75,13 @@ impl Queueing {
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Class {
     pub priority: u8,
+    #[serde(deserialize_with = "ahead")]
     pub ahead: Vec<Spot>,
     pub beyond: u64,
 }
 
-/// A place in the line; written as an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// A place in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named here")]
 pub struct Spot {
     pub priority: u8,
@@ -97,8 +98,7 @@ pub struct Later {
 }
 
 /// An item that runs.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(from = "(u64, u8, u64, u32, Option<Timestamp>)")]
+#[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Running {
     pub number: u64,
@@ -107,11 +107,26 @@ pub struct Running {
     pub not_before: Option<Timestamp>,
 }
 
-impl From<(u64, u8, u64, u32, Option<Timestamp>)> for Running {
-    fn from((number, priority, joined, attempt, not_before): (u64, u8, u64, u32, Option<Timestamp>)) -> Self {
-        let place = (joined > 0).then_some(Spot { priority, joined, number });
-        Self { number, attempt, place, not_before }
+/// Items are written as arrays, and those that follow one another as one: the first and how many.
+fn running<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Running>, D::Error> {
+    let mut all = Vec::new();
+    for (number, priority, joined, count, not_before) in
+        Vec::<(u64, u8, u64, u32, Option<Timestamp>)>::deserialize(from)?
+    {
+        if joined == 0 {
+            all.push(Running { number, attempt: count, place: None, not_before });
+            continue;
+        }
+        for nth in 0..u64::from(count) {
+            let place = Spot { priority, joined: joined + nth, number: number + nth };
+            all.push(Running { number: place.number, attempt: 1, place: Some(place), not_before: None });
+        }
     }
+    Ok(all)
+}
+
+fn ahead<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spot>, D::Error> {
+    Ok(running(from)?.into_iter().filter_map(|running| running.place).collect())
 }
 
 /// The row of an item.

@@ -89,7 +89,7 @@ impl Lanes {
     }
 
     fn put(&mut self, id: Version, write: &Write) {
-        for ((lane, key), body) in &write.rows {
+        for ((lane, key), body) in write.rows.iter() {
             let rows = self.own.entry((id, lane.clone())).or_default();
             match body {
                 Some(body) => drop(rows.insert(key.clone(), body.clone())),

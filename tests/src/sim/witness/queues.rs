@@ -137,7 +137,7 @@ impl Queues {
         let queue = self.queues.entry(entity.id).or_default();
         let before: BTreeMap<u64, Item> = queue.items.values().map(|item| (item.number, *item)).collect();
         let mut change = Change { counted: queue.counted, ..Change::default() };
-        for ((lane, key), body) in &write.rows {
+        for ((lane, key), body) in write.rows.iter() {
             queue.row((member, &mut self.keys), lane, key, body.as_ref(), (now, &mut change));
         }
         let after: BTreeMap<u64, Item> = queue.items.values().map(|item| (item.number, *item)).collect();
