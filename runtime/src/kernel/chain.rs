@@ -27,6 +27,11 @@ impl Link {
     pub(crate) fn kernel() -> Self {
         Self { source: Source::Kernel, replies: Vec::new(), hold: None, emit: Vec::new() }
     }
+
+    /// Whether nobody waits for it.
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(self.source, Source::Kernel) && self.replies.is_empty() && self.emit.is_empty()
+    }
 }
 
 /// Turns that wait for the writer, or are with it.

@@ -255,7 +255,9 @@ impl Core {
 
     /// Takes every chain that waits, merged to one write per entity.
     fn take_off(&mut self, at: &Shared) -> Option<Flight> {
-        let mut flight = Flight::new(Batch { now: at.time.now(), ..Batch::default() });
+        let most = self.writable.len().min(at.options.batch_writes_max);
+        let batch = Batch { now: at.time.now(), writes: Vec::with_capacity(most), ..Batch::default() };
+        let mut flight = Flight::new(batch);
         let mut visiting = VecDeque::new();
         while flight.has_room(&at.options)
             && let Some(key) = self.writable.pop_front()

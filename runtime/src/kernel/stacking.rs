@@ -218,7 +218,10 @@ impl Body {
     pub(crate) fn open_own(&mut self, at: &Shared, link: Link) -> Version {
         let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
         self.open_chain(version);
-        self.chain.link(link);
+        // Where there are others, one that nobody waits for says nothing.
+        if self.chain.is_empty() || !link.is_bare() {
+            self.chain.link(link);
+        }
         if let Some(tip) = &mut self.tip {
             tip.version = version;
             tip.updated_at = at.time.now();
