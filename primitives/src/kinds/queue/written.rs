@@ -19,7 +19,7 @@ fn write(items: impl Iterator<Item = Running>) -> Vec<Entry> {
         match (item, entries.last_mut()) {
             (Running::First(place), Some(entry)) if follows(place, entry) => entry.3 += 1,
             (Running::First(Place { priority, joined, number }), _) => {
-                entries.push((number, priority, joined, 1, None))
+                entries.push((number, priority, joined, 1, None));
             }
             (Running::Again { number, attempt, not_before }, _) => entries.push((number, 0, 0, attempt, not_before)),
         }
