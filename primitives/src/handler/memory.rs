@@ -105,6 +105,13 @@ impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         Ok(&self.head.as_ref().expect("it was just put there").1)
     }
 
+    /// Takes the head in `bytes`: the turn that changes it brings it back. One that comes to nothing does not, and it is read
+    /// again.
+    pub(super) fn take_head(&mut self, bytes: &Bytes) -> Result<Head<R>, String> {
+        self.head(bytes)?;
+        Ok(self.head.take().expect("it was just put there").1)
+    }
+
     /// The head in `bytes`, the work that was listed before, and the rows that are kept.
     pub(super) fn listing(&mut self, bytes: &Bytes) -> Result<(&Head<R>, &mut Works, &Kept), String> {
         self.head(bytes)?;

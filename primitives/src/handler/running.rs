@@ -243,7 +243,9 @@ where
             Err(reason) => return Outcome::Refused(reason),
         },
     };
-    said::<T, D, A>(&env, Produced { value, state: left, hot: Hot::new(memory), ..Produced::default() })
+    // Code that does not write was lent a memory of its own, and the entity's goes on without it.
+    let hot = if matches!(task, Task::Read) { Hot::default() } else { Hot::new(memory) };
+    said::<T, D, A>(&env, Produced { value, state: left, hot, ..Produced::default() })
 }
 
 /// A read has no commit that what it says could be a part of; it must not be lost quietly.

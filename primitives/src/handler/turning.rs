@@ -303,7 +303,7 @@ where
         seen: Seen<'a>,
     ) -> Result<Open<'a, Record<T>>, Halt> {
         let entity = seen.entity.ok_or(Halt::NotBound)?;
-        let Head { record, ending, applying } = memory.head(&entity.head).map_err(Halt::Park)?.clone();
+        let Head { record, ending, applying } = memory.take_head(&entity.head).map_err(Halt::Park)?;
         Ok(Open { turn: self.turn_of(record, &seen), ending, applying, state: None })
     }
 
@@ -324,10 +324,8 @@ where
         memory.keep_rows(&commit, remembered);
         let head = Head { record, ending, applying };
         let bytes = encode_near(&head, before.map_or(0, Bytes::len)).map_err(Stop::Malformed)?;
-        if before != Some(&bytes) {
-            commit.head = Some(bytes.clone());
-            memory.set_head(bytes, head);
-        }
+        commit.head = (before != Some(&bytes)).then(|| bytes.clone());
+        memory.set_head(bytes, head);
         commit.state = state;
         match (answer, ticket) {
             (Some(Answer::Now(value)), Some(ticket)) => commit.replies.push((To::Ticket(ticket), Ok(value))),

@@ -1,6 +1,6 @@
 //! A hook that should run, as it follows from a record.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{Name, Range, Version, Work};
@@ -33,7 +33,7 @@ pub struct Items {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     /// The lane.
-    pub lane: String,
+    pub lane: Cow<'static, str>,
     /// The key of the only row; all rows if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<Vec<u8>>,

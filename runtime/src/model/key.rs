@@ -1,6 +1,11 @@
 //! Names and keys: who an entity is. Both are bounded, so that every store can index them.
 
-use std::{borrow::Borrow, fmt, hash, ops::Deref, sync::Arc};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt, hash,
+    ops::Deref,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 
@@ -57,6 +62,15 @@ impl Name {
 impl From<&'static str> for Name {
     fn from(text: &'static str) -> Self {
         Self::new(text)
+    }
+}
+
+impl From<Cow<'static, str>> for Name {
+    fn from(text: Cow<'static, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::new(text),
+            Cow::Owned(text) => text.into(),
+        }
     }
 }
 

@@ -189,8 +189,8 @@ impl Closed {
     /// Where its items are.
     pub(super) fn items(&self) -> Items {
         match &self.held {
-            Some(Held { of, lane }) => Items { of: Some(*of), lane: lane.clone(), row: None },
-            None => Items { of: None, lane: lane(self.number), row: None },
+            Some(Held { of, lane }) => Items { of: Some(*of), lane: lane.clone().into(), row: None },
+            None => Items { of: None, lane: lane(self.number).into(), row: None },
         }
     }
 

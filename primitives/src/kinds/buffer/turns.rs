@@ -234,6 +234,7 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
         errors: Vec<PastError>,
     }
     let Items { of, lane, .. } = closed.items();
+    let lane = lane.into_owned();
     let Some(own) = turn.id() else { return };
     let &Closed { count, bytes, reason, attempts, .. } = closed;
     let errors = turn.record.is_over(closed.number);

@@ -103,6 +103,6 @@ impl Spot {
     }
 
     pub(super) fn items(&self) -> Items {
-        Items { of: None, lane: self.lane.to_owned(), row: Some(self.key.to_vec()) }
+        Items { of: None, lane: self.lane.into(), row: Some(self.key.to_vec()) }
     }
 }

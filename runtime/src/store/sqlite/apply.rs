@@ -1,6 +1,8 @@
 //! Applying a batch: the epochs, then each write alone, its guard first.
 
-use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, params};
+use std::cell::RefCell;
+
+use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, Statement, params};
 
 use super::{
     entity,
@@ -29,7 +31,8 @@ pub(super) struct Applier<'a> {
     partitions: u32,
     /// Partitions that have another owner now.
     fenced: Vec<(Partition, Epoch)>,
-    light: CachedStatement<'a>,
+    /// Statements of this batch, ready to be executed again: even to look one up takes time.
+    ready: RefCell<Vec<(&'static str, CachedStatement<'a>)>>,
 }
 
 impl<'a> Applier<'a> {
@@ -40,8 +43,8 @@ impl<'a> Applier<'a> {
         partitions: u32,
         owners: &mut Owners,
     ) -> Result<Self, Error> {
-        let light = connection.prepare_cached(LIGHT)?;
-        Ok(Self { connection, batch, partitions, fenced: owners.fence(connection, batch)?, light })
+        let fenced = owners.fence(connection, batch)?;
+        Ok(Self { connection, batch, partitions, fenced, ready: RefCell::default() })
     }
 
     /// What became of each write, in order.
@@ -131,7 +134,7 @@ impl<'a> Applier<'a> {
         let (alarm, active) = (after.alarm.map(|at| at.0), after.active);
         let (word, phase) = (after.status.word.as_str(), entity::phase_number(after.status.phase));
         match write.touched {
-            Touched::Record => self.light.execute(params![version, head, state, at, id, before_signed]),
+            Touched::Record => self.execute(LIGHT, params![version, head, state, at, id, before_signed]),
             Touched::Wake => self.execute(WAKE, params![version, head, state, at, id, before_signed, alarm, active]),
             Touched::Status => {
                 let values = params![version, head, state, at, id, before_signed, alarm, active, word, phase];
@@ -209,7 +212,7 @@ impl<'a> Applier<'a> {
 
     fn refuse_dropped(&self, id: Version, lane: &Lane) -> Result<(), Fault> {
         let sql = "SELECT 1 FROM gone WHERE entity = ?1 AND whole = 0 AND lane = ?2";
-        if self.connection.prepare_cached(sql)?.exists(params![Signed(id), lane.as_str()])? {
+        if self.with(sql, |statement| statement.exists(params![Signed(id), lane.as_str()]))? {
             return Err(Fault::Verdict(Verdict::Refused(format!("the lane {lane} of {id} was dropped"))));
         }
         Ok(())
@@ -267,8 +270,23 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, Error> {
-        self.connection.prepare_cached(sql)?.execute(parameters)
+    fn execute(&self, sql: &'static str, parameters: impl rusqlite::Params) -> Result<usize, Error> {
+        self.with(sql, |statement| statement.execute(parameters))
+    }
+
+    fn with<T>(
+        &self,
+        sql: &'static str,
+        code: impl FnOnce(&mut Statement<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut ready = self.ready.borrow_mut();
+        if let Some((_, statement)) = ready.iter_mut().find(|(other, _)| std::ptr::eq(*other, sql)) {
+            return code(statement);
+        }
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let outcome = code(&mut statement);
+        ready.push((sql, statement));
+        outcome
     }
 }
 

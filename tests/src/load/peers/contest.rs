@@ -57,7 +57,7 @@ impl Contest {
             let (Some(theirs), Some(last)) = (Figures::median(&figures), said.last()) else { continue };
             let (who, how) =
                 (format!("{} {}", last.peer, last.version), format!("{}; {}", last.pragmas, last.settings));
-            let value = self.ratio(ours, theirs);
+            let value = self.ratio(&figures);
             report.line(Line { ratio: Some(value), ..self.line(&who, theirs, &how) });
             if let Some(name) = self.goals[nth] {
                 report.goal(Goal { name, bound: Bound::AtLeast(peer.least), value });
@@ -65,12 +65,13 @@ impl Contest {
         }
     }
 
-    /// How many times as fast ours is.
-    fn ratio(&self, ours: Figures, theirs: Figures) -> f64 {
-        match self.work {
+    /// How many times as fast ours is: round by round, for the machine is not as fast in each, and the median of that.
+    fn ratio(&self, theirs: &[Figures]) -> f64 {
+        let ratio = |(ours, theirs): (&Figures, &Figures)| match self.work {
             Work::Throughput => ours.done_per_s / theirs.done_per_s,
             Work::Alone => theirs.p50_us / ours.p50_us,
-        }
+        };
+        median(self.ours.iter().zip(theirs).map(ratio).collect())
     }
 
     /// Per second are items from the first call until the last is recorded as finished. The times are of a call to

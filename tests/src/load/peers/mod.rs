@@ -28,7 +28,7 @@ const PEERS: [Peer; 3] = [
     Peer { name: "apalis", least: 10.0, wal: false },
 ];
 /// Each does each work so often, and the median counts.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// What everybody does. One item alone has no goal against the peers: DESIGN.md has one against a bare commit.
 fn contests() -> [Contest; 3] {
