@@ -205,7 +205,7 @@ impl Core {
         }
         self.call_work_line(at);
         let writer_waits = !self.is_writing && !self.writable.is_empty();
-        let is_time = self.idle_hands > 0 || self.visits >= at.options.turns_per_visit;
+        let is_time = self.free_hands(&at.options) > 0 || self.visits >= at.options.turns_per_visit;
         if writer_waits
             && (self.runnable.is_empty() || is_time)
             && let Some(flight) = self.take_off(at)
@@ -241,9 +241,16 @@ impl Core {
         let write = usize::from(!self.is_writing && !self.writable.is_empty());
         let load = usize::from(!self.is_loading && !self.wanted.is_empty());
         let visits = usize::from(!self.runnable.is_empty());
-        let wanted = (write.max(visits) + load).min(self.idle_hands).min(options.hands);
+        let wanted = (write.max(visits) + load).min(self.free_hands(options) + load).min(self.idle_hands);
         self.idle_hands -= wanted;
         wanted
+    }
+
+    /// Idle hands that may be called for turns and batches. One is kept back, unless another waits for a read: more of them
+    /// than there are processors get in each other's way.
+    fn free_hands(&self, options: &Options) -> usize {
+        let is_kept = options.hands > 2 && !self.is_loading;
+        self.idle_hands.saturating_sub(usize::from(is_kept))
     }
 
     /// Whether the ringer, who waits, may go on.

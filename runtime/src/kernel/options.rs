@@ -1,6 +1,6 @@
 //! Every bound and pace of the kernel, with its default.
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 /// How a kernel is run. The defaults suit one process on one machine.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Options {
     pub lease: Duration,
     /// How often it is renewed: 5 s.
     pub renew_every: Duration,
-    /// Threads that take turns and write batches: 3.
+    /// Threads that take turns, write batches and read: one more than there are processors, 3 at least and 4 at most.
     pub hands: usize,
     /// Threads that may replace those that the author's code blocks: 8.
     pub spare_hands: usize,
@@ -82,7 +82,7 @@ impl Default for Options {
             partitions_max: u32::MAX,
             lease: Duration::from_secs(15),
             renew_every: Duration::from_secs(5),
-            hands: 3,
+            hands: 1 + thread::available_parallelism().map_or(2, |processors| processors.get().clamp(2, 3)),
             spare_hands: 8,
             blocked_after: Duration::from_millis(500),
             horizon: Duration::from_secs(60),
