@@ -184,10 +184,9 @@ impl Body {
             self.list(at);
             return true;
         }
-        let next = self.next_source(at, out);
-        let is_one = next.is_some();
-        next.into_iter().for_each(|source| self.turn(source, at, out));
-        is_one
+        let Some(source) = self.next_source(at, out) else { return false };
+        self.turn(source, at, out);
+        true
     }
 
     /// Whether a turn can be taken at all before something else has come.
@@ -277,7 +276,7 @@ impl Body {
         }
     }
 
-    fn is_parked(&self) -> bool {
+    pub(crate) fn is_parked(&self) -> bool {
         self.tip.as_ref().is_some_and(|entity| entity.parked.is_some())
     }
 

@@ -1,12 +1,15 @@
 //! The kernel's memory: every key that is awake, and who goes next. Behind one lock, held only briefly: no code
 //! of a handler's runs under it.
 
+mod job;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
+pub(crate) use self::job::Job;
 use super::{
     Counts, Options,
     body::Body,
@@ -21,22 +24,8 @@ use super::{
     slot::Slot,
     source::Source,
     working::Running,
-    writer::Flight,
 };
-use crate::{
-    Epoch, Error, Key, Limit, Millis, Partition, Reply,
-    store::{Batch, StoreError},
-};
-
-/// What a hand does next.
-pub(crate) enum Job {
-    /// Visits a key.
-    Visit(Key, Box<Body>, Vec<Mail>),
-    /// Writes a batch.
-    Write(Flight),
-    /// Reads what bodies asked for.
-    Load(Vec<Wanted>),
-}
+use crate::{Epoch, Error, Key, Limit, Millis, Partition, Reply, store::StoreError};
 
 pub(crate) struct Core {
     pub(crate) slots: HashMap<Key, Slot, Seeded>,
@@ -195,108 +184,11 @@ impl Core {
         }
     }
 
-    /// What a hand should do now. While all hands are busy turns come first, if there are not too many of them, so that
-    /// more of them share a batch; if another hand can take them, the writer need not wait.
-    pub(crate) fn next_job(&mut self, at: &Shared) -> Option<Job> {
-        if !self.is_loading && !self.wanted.is_empty() {
-            self.is_loading = true;
-            let count = self.wanted.len().min(256);
-            return Some(Job::Load(self.wanted.drain(..count).collect()));
-        }
-        self.call_work_line(at);
-        let writer_waits = !self.is_writing && !self.writable.is_empty();
-        let is_time = self.free_hands(&at.options) > 0 || self.visits >= at.options.turns_per_visit;
-        if writer_waits
-            && (self.runnable.is_empty() || is_time)
-            && let Some(flight) = self.take_off(at)
-        {
-            return Some(Job::Write(flight));
-        }
-        self.next_visit()
-    }
-
-    fn next_visit(&mut self) -> Option<Job> {
-        while let Some(key) = self.runnable.pop_front() {
-            let Some(slot) = self.slots.get_mut(&key) else { continue };
-            slot.is_queued = false;
-            if let Some(body) = slot.body.take() {
-                self.visits += 1;
-                slot.was_used = true;
-                return Some(Job::Visit(key, body, std::mem::take(&mut slot.mail)));
-            }
-        }
-        None
-    }
-
-    fn call_work_line(&mut self, at: &Shared) {
-        for _ in 0..at.free_places().min(self.work_line.len()) {
-            if let Some(key) = self.work_line.pop_front() {
-                self.queue(&key);
-            }
-        }
-    }
-
-    /// How many more hands there is something to do for.
-    pub(crate) fn hands_wanted(&mut self, options: &Options) -> usize {
-        let write = usize::from(!self.is_writing && !self.writable.is_empty());
-        let load = usize::from(!self.is_loading && !self.wanted.is_empty());
-        let visits = usize::from(!self.runnable.is_empty());
-        let wanted = (write.max(visits) + load).min(self.free_hands(options) + load).min(self.idle_hands);
-        self.idle_hands -= wanted;
-        wanted
-    }
-
-    /// Idle hands that may be called for turns and batches. One is kept back, unless another waits for a read: more of them
-    /// than there are processors get in each other's way.
-    fn free_hands(&self, options: &Options) -> usize {
-        let is_kept = options.hands > 2 && !self.is_loading;
-        self.idle_hands.saturating_sub(usize::from(is_kept))
-    }
-
     /// Whether the ringer, who waits, may go on.
     pub(crate) fn may_ring(&mut self, options: &Options) -> bool {
         let may = self.ringer_waits && self.runnable.len() < options.pace / 2 + 1;
         self.ringer_waits &= !may;
         may
-    }
-
-    /// Takes every chain that waits, merged to one write per entity.
-    fn take_off(&mut self, at: &Shared) -> Option<Flight> {
-        let most = self.writable.len().min(at.options.batch_writes_max);
-        let batch = Batch { now: at.time.now(), writes: Vec::with_capacity(most), ..Batch::default() };
-        let mut flight = Flight::new(batch);
-        let mut visiting = VecDeque::new();
-        while flight.has_room(&at.options)
-            && let Some(key) = self.writable.pop_front()
-        {
-            let Some(slot) = self.slots.get_mut(&key) else { continue };
-            match slot.body.as_mut() {
-                // A hand has it: it stays in line.
-                None => visiting.push_back(key),
-                Some(body) => {
-                    slot.is_writable = false;
-                    let before = body.committed.as_ref().filter(|_| cfg!(feature = "planted")).cloned();
-                    if let Some(write) = body.take_off() {
-                        flight.add(key, body.lease.epoch, write, before);
-                    }
-                }
-            }
-        }
-        self.writable.append(&mut visiting);
-        if flight.is_empty() {
-            return None;
-        }
-        self.is_writing = true;
-        self.visits = 0;
-        Some(flight)
-    }
-
-    pub(crate) fn loaded(&mut self) {
-        self.is_loading = false;
-    }
-
-    pub(crate) fn written(&mut self) {
-        self.is_writing = false;
     }
 
     /// Tells an entity what became of its chain.

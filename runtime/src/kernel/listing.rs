@@ -25,8 +25,7 @@ enum Verdict {
 impl Body {
     /// Asks for the work list, if a turn was taken since, the entity was loaded, or somebody doubts it.
     pub(crate) fn list_if_due(&mut self, at: &Shared) {
-        let is_parked = self.tip.as_ref().is_some_and(|tip| tip.parked.is_some());
-        if self.relist && self.is_warm && self.seat.is_taken() && !is_parked {
+        if self.relist && self.is_warm && self.seat.is_taken() && !self.is_parked() {
             self.list(at);
         }
     }

@@ -46,6 +46,16 @@ pub async fn a_put_into_a_dropped_lane_is_refused_and_writes_nothing(world: &mut
     assert_eq!(world.entity(&key("a")).await, Some(entity));
 }
 
+/// K6, R4
+pub async fn a_stale_put_into_a_dropped_lane_is_stale(world: &mut World) {
+    let entity = with_lanes(world).await;
+    let (_, late) = world.touch(&entity);
+    let entity = dropped(world, &entity, false).await;
+    let verdicts = world.commit(vec![Write { rows: put("left", ["3"]), ..late }]).await;
+    assert_eq!(verdicts, [Verdict::Stale(Some(entity.version))]);
+    assert_eq!(world.entity(&key("a")).await, Some(entity));
+}
+
 /// K6
 pub async fn a_put_into_a_lane_dropped_by_the_same_write_is_refused(world: &mut World) {
     let entity = with_lanes(world).await;

@@ -121,6 +121,7 @@ macro_rules! conformance {
                 run_owned lanes:
                     a_dropped_lane_is_empty_at_once_and_the_others_stay
                     a_put_into_a_dropped_lane_is_refused_and_writes_nothing
+                    a_stale_put_into_a_dropped_lane_is_stale
                     a_put_into_a_lane_dropped_by_the_same_write_is_refused
                     a_put_into_a_held_lane_is_refused
                     a_held_lane_stays_readable

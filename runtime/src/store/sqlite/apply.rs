@@ -82,13 +82,15 @@ impl<'a> Applier<'a> {
 
     /// A write whose guard is its only condition, but for lanes that were dropped, which are looked at first.
     fn at_once(&mut self, write: &Write) -> Result<(), Fault> {
-        let refused = self.lanes_are_there(write);
-        if refused.is_err() && self.version_of(&write.key)? != expected(write) {
-            return self.guard(write);
+        match self.lanes_are_there(write) {
+            // It would not get so far.
+            Err(Fault::Verdict(_)) if self.version_of(&write.key)? != expected(write) => self.guard(write),
+            Err(fault) => Err(fault),
+            Ok(()) => {
+                self.guard(write)?;
+                self.rest(write)
+            }
         }
-        refused?;
-        self.guard(write)?;
-        self.rest(write)
     }
 
     fn in_savepoint(&mut self, write: &Write) -> Result<(), Fault> {

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_compared_with_the_median_of_each_peer() {
+    fn ours_is_compared_round_by_round_and_the_median_counts() {
         let (table, met) = report(Work::Throughput, 500.0);
         assert!(table.contains("enqueue 200/s; wal/OFF; none") && table.contains("5.00"));
         assert!(table.contains("2 goals, 1 not met") && !met);
