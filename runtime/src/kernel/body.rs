@@ -60,6 +60,8 @@ pub(crate) struct Body {
     /// Work that was listed when the entity was taken up after a crash, and has not ended since: one of it may be what
     /// killed the process. `None` until it was listed.
     pub(crate) doubted: Option<BTreeSet<WorkId>>,
+    /// Pieces that have ended since work was last listed, and whether each was given up.
+    pub(crate) ended: Vec<(WorkId, bool)>,
     /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
     pub(crate) calls_went_last: bool,
 
@@ -117,6 +119,7 @@ impl Body {
             listed: Vec::new(),
             is_tended: true,
             doubted: None,
+            ended: Vec::new(),
             calls_went_last: false,
             is_reading: false,
             reading: 0,
@@ -342,13 +345,17 @@ impl Body {
 
     /// Whether nothing here would be lost if it left memory.
     pub(crate) fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.only_holds()
+    }
+
+    /// Whether nothing is here but callers who wait for an answer.
+    pub(crate) fn only_holds(&self) -> bool {
         self.chain.is_empty()
             && self.flying.is_none()
             && self.running.is_empty()
             && self.queue.is_empty()
             && self.reads.is_empty()
             && self.ends.is_empty()
-            && self.held.is_empty()
             && self.gone.is_empty()
             && self.later.is_empty()
             && self.listed.is_empty()
@@ -360,7 +367,8 @@ impl Body {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        size_of::<Self>() + self.committed.as_ref().map_or(0, Entity::weight)
+        let queue = self.queue.capacity() * size_of::<Source>();
+        size_of::<Self>() + self.committed.as_ref().map_or(0, Entity::weight) + queue + self.hot.weight()
     }
 
     /// Drops what the handler remembers; nothing changes but time (E13).
@@ -369,6 +377,11 @@ impl Body {
         if self.pages.is_empty() {
             self.hot.clear();
         }
+    }
+
+    /// What the handler remembers: whoever takes it drops it where it may take its time.
+    pub(crate) fn take_memory(&mut self) -> Hot {
+        if self.pages.is_empty() { std::mem::take(&mut self.hot) } else { Hot::default() }
     }
 
     /// It leaves memory at once: whoever has not begun gets `error`, of the others nothing is known.

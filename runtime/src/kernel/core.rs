@@ -19,6 +19,7 @@ use super::{
     mail::{Mail, Settled},
     near::Near,
     pending::Pending,
+    residents::Residents,
     seeded::Seeded,
     shared::Shared,
     slot::Slot,
@@ -53,8 +54,8 @@ pub(crate) struct Core {
     pub(crate) written: Option<BTreeSet<Key>>,
     pub(crate) waiting_bytes: usize,
     pub(crate) resident_bytes: usize,
-    /// Keys in memory, least recently looked at first.
-    pub(crate) residents: VecDeque<Key>,
+    /// Keys in memory, by when they may leave it.
+    pub(crate) residents: Residents,
     /// Partitions that were taken and are not recovered yet.
     pub(crate) to_recover: BTreeMap<Partition, Epoch>,
     /// Partitions that a hint told of.
@@ -101,7 +102,7 @@ impl Core {
             written: None,
             waiting_bytes: 0,
             resident_bytes: 0,
-            residents: VecDeque::new(),
+            residents: Residents::new(),
             to_recover: BTreeMap::new(),
             hinted: BTreeSet::new(),
             is_closed: false,
@@ -151,9 +152,9 @@ impl Core {
     pub(crate) fn post(&mut self, key: &Key, mail: Mail) {
         if !self.slots.contains_key(key) {
             let Ok(lease) = self.lease_of(key) else { return };
-            let slot = Slot::new(Body::cold(key.clone(), lease.clone()));
+            let slot = Slot::new(Body::cold(key.clone(), lease.clone()), self.residents.tick());
             self.resident_bytes += slot.weight;
-            self.residents.push_back(key.clone());
+            self.residents.put(key.clone(), slot.used_at);
             self.slots.insert(key.clone(), slot);
         }
         if let Some(slot) = self.slots.get_mut(key) {
@@ -230,6 +231,7 @@ impl Core {
             slot.is_writable = true;
             self.writable.push_back(key.clone());
         }
+        slot.used_at = self.residents.tick();
         let again = more || !slot.mail.is_empty() || std::mem::take(&mut slot.was_called);
         slot.body = Some(body);
         if again {

@@ -1,5 +1,6 @@
 //! The janitor: sweeps what nobody can see, adapts entities whose definition changed, and looks for those that
-//! nothing will wake, which would be a bug of ours (K6, E11, R7).
+//! nothing will wake, which would be a bug of ours (K6, E11, R7). Beside that it lets those leave memory whom nothing
+//! uses, also while the store does not answer (W8).
 
 use std::sync::Arc;
 
@@ -13,7 +14,11 @@ use crate::{
 const SLICE: usize = 1_000;
 
 impl Shared {
-    pub(crate) async fn clean_for_ever(self: Arc<Self>) {
+    pub(crate) async fn tidy_for_ever(self: Arc<Self>) {
+        race(self.clean_for_ever(), self.evict_for_ever()).await;
+    }
+
+    async fn clean_for_ever(&self) {
         let mut adapted = false;
         loop {
             let soon = self.driver.monotonic() + self.options.sweep_every;

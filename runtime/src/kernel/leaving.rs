@@ -1,10 +1,14 @@
-//! How keys leave memory: because others need the room, because their partition was lost, because the kernel ends.
+//! How keys leave memory: because nothing uses them, because others need the room, because their partition was lost,
+//! because the kernel ends.
+
+use std::time::Duration;
 
 use super::{
     body::Body,
     core::{Core, Released},
     effects::Effects,
     mail::Mail,
+    residents::TICKS,
     shared::Shared,
 };
 use crate::{Error, Key, Partition};
@@ -17,16 +21,51 @@ impl Core {
             if self.resident_bytes <= at.options.resident_bytes_max / 8 * 7 {
                 return;
             }
-            let Some(key) = self.residents.pop_front() else { return };
+            let Some(key) = self.residents.take_first() else { return };
+            let Some(is_idle) = self.is_idle(&key) else { continue };
             let Some(slot) = self.slots.get_mut(&key) else { continue };
-            let idle = slot.body.as_ref().is_some_and(|body| body.is_idle()) && slot.mail.is_empty();
-            if slot.was_used || !idle || slot.is_queued {
-                slot.was_used = false;
-                self.residents.push_back(key);
-            } else {
-                self.remove(&key, at, released);
+            match (is_idle, std::mem::take(&mut slot.was_used)) {
+                (true, false) => drop(self.remove(&key, at, released)),
+                (true, true) => self.residents.put(key, slot.used_at),
+                // To the end: others are looked at before it is again.
+                (false, _) => self.residents.put(key, self.residents.tick()),
             }
         }
+    }
+
+    /// Lets those go whom nothing has used for long (W8), and looks at `most` of them. Says whether there are more.
+    pub(crate) fn evict_idle(&mut self, most: usize, at: &Shared, released: &mut Released) -> bool {
+        for _ in 0..most {
+            let Some(key) = self.residents.take_due() else { return false };
+            let Some(is_idle) = self.is_idle(&key) else { continue };
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            if !is_idle {
+                // Whoever waits for an answer needs the entity, but not what its handler remembers.
+                let forgets = self.residents.is_over(slot.used_at) && !slot.is_queued && slot.mail.is_empty();
+                let memory =
+                    slot.body.as_mut().filter(|body| forgets && body.only_holds()).map(|body| body.take_memory());
+                released.trash.extend(memory.map(|memory| Box::new(memory) as Box<_>));
+                // Its rest begins when a hand is done with it, which is in this tick at the earliest.
+                self.residents.put(key, self.residents.tick());
+            } else if !self.residents.is_over(slot.used_at) {
+                self.residents.put(key, slot.used_at);
+            } else {
+                let record = slot.body.as_mut().and_then(|body| body.committed.take());
+                record.into_iter().for_each(|record| self.near.keep(&key, record));
+                self.remove(&key, at, released);
+                self.counts.left += 1;
+            }
+        }
+        true
+    }
+
+    /// Whether nothing is lost if a key leaves memory; `None` if it is not there.
+    fn is_idle(&self, key: &Key) -> Option<bool> {
+        let slot = self.slots.get(key)?;
+        // What the scan that is under way has read of it is old, and only we know its alarm.
+        let is_written = self.written.as_ref().is_some_and(|written| written.contains(key));
+        let is_idle = slot.body.as_ref().is_some_and(|body| body.is_idle());
+        Some(is_idle && slot.mail.is_empty() && !slot.is_queued && !is_written)
     }
 
     /// Takes a key out of memory, and out of the window; returns the mail that nobody has opened.
@@ -79,6 +118,8 @@ impl Core {
         self.near.remove_partition(partition, self.partitions);
         let keys: Vec<Key> =
             self.slots.keys().filter(|key| key.partition(self.partitions) == partition).cloned().collect();
+        let partitions = self.partitions;
+        self.residents.retain(|key| key.partition(partitions) != partition);
         for key in keys {
             let error = Error::NotOwner { partition, owner: None };
             self.drop_slot(&key, &error, at, released);
@@ -119,6 +160,7 @@ impl Core {
             self.drop_slot(&key, &Error::Closing, at, released);
         }
         self.wanted.clear();
+        self.residents.retain(|_| false);
         self.leases.clear();
         self.is_closed = true;
     }
@@ -126,5 +168,38 @@ impl Core {
     /// The body of a key was lost: whoever waits for it learns that nothing is known.
     pub(crate) fn forget(&mut self, key: &Key, at: &Shared, released: &mut Released) {
         self.remove(key, at, released);
+        self.residents.retain(|other| other != key);
+    }
+}
+
+/// How many keys are looked at before others have the lock.
+const SLICE: usize = 256;
+
+/// The lock is free for so long between two slices.
+const BREATH: Duration = Duration::from_millis(1);
+
+/// No tick is shorter, or longer: the clock must be able to count to its end.
+const TICK_MIN: Duration = Duration::from_millis(10);
+const TICK_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl Shared {
+    /// Makes ticks while anybody is in memory, and lets those go whose time has come. It ends with the janitor.
+    pub(crate) async fn evict_for_ever(&self) {
+        let bell = self.lock().residents.bell.clone();
+        let tick = (self.options.evict_after / TICKS).clamp(TICK_MIN, TICK_MAX);
+        loop {
+            while self.lock().residents.is_empty() {
+                bell.notified().await;
+            }
+            let until = self.driver.monotonic() + tick;
+            // A sleep may end early: then nobody has been idle for as long as it would seem.
+            while self.driver.monotonic() < until {
+                self.driver.sleep_until(until).await;
+            }
+            self.lock().residents.begin_tick();
+            while self.with(|core, released| core.evict_idle(SLICE, self, released)) {
+                self.driver.sleep_until(self.driver.monotonic() + BREATH).await;
+            }
+        }
     }
 }

@@ -79,7 +79,7 @@ impl Shared {
         driver.thread("keeper", Box::pin(self.clone().keep_for_ever()));
         driver.thread("scout", Box::pin(self.clone().scout_for_ever()));
         driver.thread("listener", Box::pin(self.clone().listen_for_ever(hints)));
-        driver.thread("janitor", Box::pin(self.clone().clean_for_ever()));
+        driver.thread("janitor", Box::pin(self.clone().tidy_for_ever()));
         driver.thread("watchdog", Box::pin(self.clone().watch_for_ever()));
     }
 

@@ -1,15 +1,9 @@
 //! What should run, by the handler's word: asked once when a visit ends, for all turns that it took.
 
 use super::{
-    body::Body,
-    chain::Link,
-    mutants,
-    seating::ONE_AT_A_TIME,
-    shared::Shared,
-    source::{End, Source},
-    turning::guarded,
+    body::Body, chain::Link, mutants, seating::ONE_AT_A_TIME, shared::Shared, source::Source, turning::guarded,
 };
-use crate::{Entity, Needed, Outcome, Parked, Work, WorkId, planted::Bug};
+use crate::{Entity, Needed, Parked, Work, WorkId, planted::Bug};
 
 /// What a listing says of the crashes that are counted (W2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,18 +100,18 @@ impl Body {
     /// piece has ended and none is left of those that may have caused them. That another has ended says nothing of one that
     /// has not: work goes on one piece at a time.
     fn judge(&mut self, listed: &[Work]) -> Verdict {
+        let ended = std::mem::take(&mut self.ended);
         if self.tip.as_ref().is_none_or(|tip| tip.crashes == 0) {
             return Verdict::None;
         }
         let doubted = self.doubted.get_or_insert_with(|| listed.iter().map(|work| work.id.clone()).collect());
-        let ends: Vec<&End> = self.chain.links.iter().filter_map(|link| link.source.end()).collect();
-        if ends.is_empty() {
+        if ended.is_empty() {
             let nothing_to_do = listed.is_empty() && self.queue.is_empty() && !self.alarm_is_due;
             return if nothing_to_do { Verdict::Forgiven } else { Verdict::None };
         }
         let goes_on = |id: &WorkId| listed.iter().any(|work| work.id == *id);
-        doubted.retain(|id| goes_on(id) && !ends.iter().any(|end| end.work.id == *id));
-        let was_given_up = ends.iter().any(|end| matches!(end.outcome, Outcome::Crashed { .. }));
+        doubted.retain(|id| goes_on(id) && !ended.iter().any(|(ended, _)| ended == id));
+        let was_given_up = ended.iter().any(|(_, was_given_up)| *was_given_up);
         if doubted.is_empty() || was_given_up { Verdict::Forgiven } else { Verdict::NextOne }
     }
 }

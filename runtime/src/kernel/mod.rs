@@ -2,7 +2,7 @@
 //!
 //! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): *hands* take turns, write
 //! batches and read; the *ringer* wakes keys on time; the *scout* looks in the store for what must be woken;
-//! the *keeper* renews leases; the *janitor* sweeps; the *watchdog* names code that blocks. No loop knows a
+//! the *keeper* renews leases; the *janitor* sweeps, the store and memory; the *watchdog* names code that blocks. No loop knows a
 //! kind: everything goes through [`Handler`](crate::Handler).
 
 mod backoff;
@@ -35,6 +35,7 @@ mod pulse;
 mod race;
 mod reading;
 mod remembering;
+mod residents;
 mod ringer;
 mod scout;
 mod seating;
@@ -119,6 +120,8 @@ pub struct Counts {
     pub dead_letters: u64,
     /// Hands that code blocked.
     pub blocked: u64,
+    /// Keys that left memory because nothing used them.
+    pub left: u64,
 }
 
 impl Kernel {

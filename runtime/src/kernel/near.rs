@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use super::seeded::Seeded;
 use crate::{Entity, Key, Millis, Partition};
 
+/// A longer record is read again when its alarm rings: as many as there may be alarms here, they take no more memory
+/// than residents may.
+const KEPT_BYTES_MAX: usize = 1_024;
+
 /// Alarms up to the horizon, one per key; beyond it the store knows.
 #[derive(Debug)]
 pub(crate) struct Near {
@@ -58,6 +62,16 @@ impl Near {
         self.by_time.insert((alarm, key.clone()), record);
         if self.by_time.len() > self.limit {
             self.draw_nearer();
+        }
+    }
+
+    /// Its entity, as the store has it, leaves memory: with a short record the alarm rings without a read.
+    pub(crate) fn keep(&mut self, key: &Key, record: Entity) {
+        let Some(alarm) = self.by_key.get(key).filter(|alarm| record.alarm == Some(**alarm)) else { return };
+        if record.weight() <= KEPT_BYTES_MAX
+            && let Some(kept) = self.by_time.get_mut(&(*alarm, key.clone()))
+        {
+            *kept = Some(Box::new(record));
         }
     }
 

@@ -50,6 +50,8 @@ pub struct Options {
     pub work_max: usize,
     /// Bytes of entities kept in memory: 64 MiB.
     pub resident_bytes_max: usize,
+    /// An entity that nothing has used for so long leaves memory: 5 s.
+    pub evict_after: Duration,
     /// Bytes of one payload: 1 MiB.
     pub payload_bytes_max: usize,
     /// Bytes of one commit: 4 MiB.
@@ -99,6 +101,7 @@ impl Default for Options {
             batch_bytes_max: 8 << 20,
             work_max: 1_024,
             resident_bytes_max: 64 << 20,
+            evict_after: Duration::from_secs(5),
             payload_bytes_max: 1 << 20,
             commit_bytes_max: 4 << 20,
             commit_rows_max: 1_000,

@@ -234,6 +234,7 @@ impl Body {
         out.dropped.append(&mut self.running);
         (self.is_reading, self.reading) = (false, 0);
         self.now_listed(Vec::new());
+        self.ended.clear();
         self.later.clear();
         self.queue.retain(|source| matches!(source, Source::Call(_)));
         self.inbox_read = None;

@@ -16,8 +16,10 @@ pub(crate) struct Slot {
     pub(crate) is_writable: bool,
     /// Its partition was lost while a hand had the body.
     pub(crate) is_lost: bool,
-    /// It was used since the last look at what may leave memory.
+    /// It was used since the last look for what must leave, for want of room.
     pub(crate) was_used: bool,
+    /// The tick in which a hand last had it.
+    pub(crate) used_at: u64,
     /// Calls that wait here, and their bytes.
     pub(crate) calls: usize,
     pub(crate) bytes: usize,
@@ -26,7 +28,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Body, tick: u64) -> Self {
         Self {
             mail: Vec::new(),
             weight: body.weight(),
@@ -36,6 +38,7 @@ impl Slot {
             is_writable: false,
             is_lost: false,
             was_used: true,
+            used_at: tick,
             calls: 0,
             bytes: 0,
         }

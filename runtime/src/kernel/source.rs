@@ -93,12 +93,6 @@ impl Source {
             _ => None,
         }
     }
-
-    /// The piece of work that has ended, if one has.
-    pub(crate) fn end(&self) -> Option<&End> {
-        if let Self::End(end) = self { Some(end) } else { None }
-    }
-
     /// The message that this turn takes.
     pub(crate) fn message(&self) -> Option<MessageId> {
         match self {

@@ -12,7 +12,7 @@ use super::{
     source::{End, Origin, Source},
 };
 use crate::{
-    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Parked, Status, Version,
+    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Outcome, Parked, Status, Version,
     planted::Bug,
     store::{Guard, Outgoing, Remembered, Touched},
 };
@@ -169,8 +169,14 @@ impl Body {
         self.after_what_it_saw(link(source, commit), out);
     }
 
-    /// A turn that nobody waits for came to its end: what failed before is no longer counted.
+    /// A turn that nobody waits for came to its end: what failed before is no longer counted. What has ended is kept until it is
+    /// judged: rows may be read first, and its commit be long gone.
     fn succeeded(&mut self, source: &Source) {
+        if let Source::End(end) = source
+            && self.tip.as_ref().is_some_and(|tip| tip.crashes > 0)
+        {
+            self.ended.push((end.work.id.clone(), matches!(end.outcome, Outcome::Crashed { .. })));
+        }
         if matches!(source, Source::Alarm(_) | Source::Gone(_) | Source::Changed) {
             self.failures = 0;
         }

@@ -161,8 +161,12 @@ impl Body {
             Some(suspect) if suspect != work.id => false,
             Some(_) => !self.is_exhausted(work, at),
             None => {
+                // What it is held to account for begins here: the crashes before were another's, which is listed no more.
                 let suspect = work.id.clone();
-                self.stack_own(at, Link::kernel(), |entity| entity.suspect = Some(suspect));
+                self.stack_own(at, Link::kernel(), |entity| {
+                    entity.suspect = Some(suspect);
+                    entity.crashes = entity.crashes.min(ONE_AT_A_TIME);
+                });
                 false
             }
         }

@@ -99,6 +99,12 @@ impl Hot {
         self.0 = None;
     }
 
+    /// About how many bytes it takes in memory: what is seen of it, and as much again for each of a few things that it
+    /// points to.
+    pub(crate) fn weight(&self) -> usize {
+        self.0.as_ref().map_or(0, |memory| 4 * size_of_val(&**memory))
+    }
+
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

@@ -1,0 +1,276 @@
+//! Entities leave memory when nothing uses them, with all that their handlers keep there, and come back as they were.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use drystone_runtime::{
+    Borrow, Cause, Change, Commit, Cx, Definition, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next,
+    Registry, Rows, To, Work,
+};
+use drystone_tests::world::{
+    Latch, World,
+    toys::{Code, Toy, add, adder, alarm_in, call, done, message, settles, text},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Idle for so long it may still be there; a second later it is not.
+const EVICT_AFTER: Duration = Duration::from_secs(5);
+
+/// A toy that keeps something in memory for every key, as a run keeps its future.
+struct Remembers {
+    toy: Toy,
+    memories: Memories,
+}
+
+/// What is in memory, by key.
+#[derive(Clone, Default)]
+struct Memories(Arc<Mutex<BTreeMap<String, Weak<()>>>>);
+
+impl Memories {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Weak<()>>> {
+        self.0.lock().expect("nobody panics while it is held")
+    }
+
+    fn hold(&self, key: &str) -> bool {
+        self.all().get(key).is_some_and(|memory| memory.strong_count() > 0)
+    }
+
+    fn count(&self) -> usize {
+        self.all().values().filter(|memory| memory.strong_count() > 0).count()
+    }
+}
+
+impl Handler for Remembers {
+    fn borrow(&self, verb: &str) -> Borrow {
+        self.toy.borrow(verb)
+    }
+
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        // A read is given a memory that ends with it.
+        let is_read = matches!(input, Input::Call { verb, .. } if self.borrow(verb) == Borrow::Shared);
+        if !is_read && hot.get::<Arc<()>>().is_none() {
+            let memory = Arc::new(());
+            self.memories.all().insert(text(&key.key), Arc::downgrade(&memory));
+            hot.set(memory);
+        }
+        self.toy.turn(hot, key, entity, rows, input, now)
+    }
+
+    fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        self.toy.work(hot, entity, rows, now)
+    }
+
+    fn run(&self, hot: &mut Hot, entity: Option<&Entity>, work: &Work, cx: Cx) -> Code {
+        self.toy.run(hot, entity, work, cx)
+    }
+}
+
+fn remembering(toy: Toy) -> (Registry, Memories) {
+    let memories = Memories::default();
+    let handler = Arc::new(Remembers { toy, memories: memories.clone() });
+    let definition = Definition {
+        name: "adder".into(),
+        kind: "toy".into(),
+        space: "app".into(),
+        config: bytes::Bytes::new(),
+        handler,
+    };
+    (Registry::new().with(definition), memories)
+}
+
+fn reads(world: &World, act: impl FnOnce()) -> u64 {
+    let before = world.store.counts();
+    act();
+    world.store.counts().since(before).read_calls
+}
+
+/// W8
+#[test]
+fn an_entity_that_nothing_uses_leaves_memory_and_comes_back_as_it_was() {
+    let (registry, memories) = remembering(adder());
+    let world = World::of(registry);
+    world.call(add("a", 1)).unwrap();
+    let before = world.entity("a");
+    world.advance(EVICT_AFTER);
+    assert!(memories.hold("a"), "it may be idle for so long");
+    world.advance(SECOND);
+    assert!(!memories.hold("a"), "what its handler kept is gone with it");
+    assert_eq!((world.entity("a"), world.kernel().counts().left), (before, 1));
+    assert_eq!(reads(&world, || assert_eq!(world.call(add("a", 1)).unwrap(), "2")), 1);
+    assert_eq!(reads(&world, || assert_eq!(world.call(add("a", 1)).unwrap(), "3")), 0);
+}
+
+/// W8
+#[test]
+fn an_entity_that_is_used_stays() {
+    let (registry, memories) = remembering(adder());
+    let world = World::of(registry);
+    world.call(add("a", 1)).unwrap();
+    world.call(add("b", 1)).unwrap();
+    let uses = || {
+        for total in 2..20 {
+            world.advance(EVICT_AFTER - SECOND / 2);
+            assert_eq!(world.call(add("a", 1)).unwrap(), total.to_string());
+            world.advance(EVICT_AFTER);
+            assert_eq!(world.call(call("adder", "a", "get", "")).unwrap(), total.to_string());
+        }
+    };
+    assert_eq!(reads(&world, uses), 0);
+    assert!(memories.hold("a") && !memories.hold("b"));
+    world.advance(EVICT_AFTER + SECOND);
+    assert_eq!((memories.hold("a"), world.kernel().counts().left), (false, 2));
+}
+
+/// Is busy in every way that there is: listed work, a caller's code and whoever waits behind it, callers who are held,
+/// messages that fail and are tried again.
+fn busy(latch: &Latch, is_mended: &Arc<AtomicBool>) -> Toy {
+    let (latch, is_mended) = (latch.clone(), is_mended.clone());
+    adder()
+        .own("work", |turn| Next::Commit(Commit { head: Some("work".into()), ..turn.says("") }))
+        .action("run", |_| Next::Run(Work { borrow: Borrow::Exclusive, ..Work::new("run") }))
+        .own("wait", |_| Next::Commit(Commit { hold: Some("room".into()), ..Commit::default() }))
+        .own("release", |turn| {
+            Next::Commit(Commit { replies: vec![(To::All("room".into()), Ok("".into()))], ..turn.says("") })
+        })
+        .own("send", |turn| Next::Commit(Commit { send: vec![message("adder", "letter", "take", 1)], ..turn.says("") }))
+        .action("take", move |turn| match is_mended.load(Ordering::Relaxed) {
+            true => Next::Commit(turn.sets(7)),
+            false => Next::Refuse(Error::Failed("not yet".into())),
+        })
+        .lists(|entity, _| if entity.head == "work" { vec![Work::new("job")] } else { Vec::new() })
+        .runs(move |_, _, _| {
+            let latch = latch.clone();
+            Box::pin(async move {
+                latch.wait().await;
+                done()
+            })
+        })
+        .otherwise(|turn| match turn.input {
+            Input::Done { cause: Cause::Listed, .. } => {
+                Next::Commit(Commit { head: Some("done".into()), ..Commit::default() })
+            }
+            _ => settles(turn),
+        })
+}
+
+/// W8
+#[test]
+fn one_with_running_work_a_held_caller_or_waiting_mail_stays_until_that_is_over() {
+    let (latch, is_mended) = (Latch::default(), Arc::default());
+    let (registry, memories) = remembering(busy(&latch, &is_mended));
+    let world = World::with(registry, |options| options.retry = (30 * SECOND, 30 * SECOND));
+    let ask = |key: &str, verb| world.ask(call("adder", key, verb, "").deadline(3_600 * SECOND));
+    for key in ["work", "sender", "run", "queue", "held", "letter"] {
+        world.call(add(key, 1)).unwrap();
+    }
+    world.call(call("adder", "work", "work", "")).unwrap();
+    world.call(call("adder", "sender", "send", "")).unwrap();
+    // A turn that fails leaves nothing in memory, but this one does.
+    world.call(call("adder", "letter", "peek", "")).unwrap();
+    let (runs, also, behind, held) = (ask("run", "run"), ask("queue", "run"), ask("queue", "add"), ask("held", "wait"));
+    assert!([&runs, &also, &behind, &held].iter().all(|asked| asked.waits()));
+
+    world.advance(2 * EVICT_AFTER);
+    assert_eq!(["work", "run", "queue", "letter"].map(|key| memories.hold(key)), [true; 4]);
+    assert!(!memories.hold("held") && held.waits(), "whoever waits needs no memory of the handler's");
+    assert!(!memories.hold("sender"), "nothing holds it back");
+    world.store.stall();
+    let written = world.ask(add("written", 1).deadline(3_600 * SECOND));
+    world.advance(2 * EVICT_AFTER);
+    assert!(memories.hold("written") && written.waits(), "its commit is on the way");
+
+    world.store.go_on();
+    latch.open();
+    is_mended.store(true, Ordering::Relaxed);
+    world.call(call("adder", "held", "release", "")).unwrap();
+    world.advance(60 * SECOND);
+    assert!([runs, also, behind, held, written].iter().all(|asked| asked.text().is_ok()));
+    assert_eq!((world.entity("work").unwrap().head.as_ref(), world.state("letter").as_str()), (&b"done"[..], "7"));
+    assert_eq!(memories.count(), 0, "and then they leave like all others");
+}
+
+/// Sets an alarm so many seconds from now, and says when it rang; its state is as long as it is told.
+fn ringing() -> Toy {
+    adder()
+        .action("set", |turn| {
+            let state = "x".repeat(turn.number() as usize);
+            Next::Commit(Commit { alarm: alarm_in(turn.now, 20 * SECOND), state: Some(state.into()), ..turn.says("") })
+        })
+        .otherwise(|turn| match turn.input {
+            Input::Alarm { .. } => {
+                let head = turn.now.0.to_string();
+                Next::Commit(Commit { alarm: Change::Clear, head: Some(head.into()), ..Commit::default() })
+            }
+            _ => Next::nothing(),
+        })
+}
+
+/// W8, A6
+#[test]
+fn the_alarm_of_one_that_has_left_rings_on_time_and_without_a_read_if_its_record_is_short() {
+    for (length, read_calls) in [(10, 0), (10_000, 1)] {
+        let (registry, memories) = remembering(ringing());
+        let world = World::of(registry);
+        world.call(call("adder", "a", "set", length)).unwrap();
+        let due = world.entity("a").unwrap().alarm.unwrap();
+        world.advance(19 * SECOND);
+        assert!(!memories.hold("a"));
+        assert_eq!(reads(&world, || world.advance(SECOND)), read_calls);
+        let after = world.entity("a").unwrap();
+        assert_eq!((text(&after.head), after.state.len(), after.alarm), (due.0.to_string(), length, None));
+    }
+}
+
+/// W8
+#[test]
+fn however_many_there_are_they_leave_when_their_time_has_come() {
+    let (registry, memories) = remembering(adder());
+    let world = World::of(registry);
+    for number in 0..1_000 {
+        world.call(add(&number.to_string(), 1)).unwrap();
+    }
+    world.advance(EVICT_AFTER);
+    assert_eq!(memories.count(), 1_000);
+    world.advance(SECOND + SECOND / 10);
+    assert_eq!((memories.count(), world.kernel().counts().left), (0, 1_000));
+}
+
+/// W8
+#[test]
+fn how_long_one_may_be_idle_is_an_option() {
+    for (after, early, late) in [
+        (Duration::ZERO, Duration::ZERO, SECOND / 10),
+        (60 * SECOND, 60 * SECOND, 12 * SECOND),
+        (Duration::MAX, 3_600 * SECOND, Duration::ZERO),
+    ] {
+        let (registry, memories) = remembering(adder());
+        let world = World::with(registry, |options| options.evict_after = after);
+        world.call(add("a", 1)).unwrap();
+        world.advance(early);
+        assert!(memories.hold("a"), "{after:?}");
+        world.advance(late);
+        assert_eq!(memories.hold("a"), after == Duration::MAX, "{after:?}");
+    }
+}
+
+/// W8
+#[test]
+fn one_that_came_after_all_had_left_leaves_as_soon_as_they_did() {
+    let (registry, memories) = remembering(adder());
+    let world = World::of(registry);
+    for key in ["a", "b", "c"] {
+        world.call(add(key, 1)).unwrap();
+        world.advance(EVICT_AFTER);
+        assert!(memories.hold(key));
+        world.advance(SECOND);
+        assert!(!memories.hold(key));
+        world.advance(17 * SECOND / 10);
+    }
+}
