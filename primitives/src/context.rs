@@ -21,6 +21,8 @@ pub struct Context {
     cx: Cx,
     is_shared: bool,
     past: Option<Past>,
+    /// Whether its name belongs to its entity, and not to who asked for it.
+    is_own: bool,
     outbox: Outbox,
 }
 
@@ -50,7 +52,13 @@ pub(crate) struct Said {
 
 impl Context {
     pub(crate) fn new(cx: Cx, is_shared: bool, past: Option<Past>) -> Self {
-        Self { cx, is_shared, past, outbox: Outbox::default() }
+        let is_own = cx.id.is_some() && !is_asked_for(cx.work.as_str());
+        Self { cx, is_shared, past, is_own, outbox: Outbox::default() }
+    }
+
+    /// The circumstances of a step.
+    pub(crate) fn of_step(cx: Cx, is_shared: bool) -> Self {
+        Self { cx, is_shared, past: None, is_own: true, outbox: Outbox::default() }
     }
 
     /// The entity's key.
@@ -92,7 +100,7 @@ impl Context {
     pub fn work_id(&self) -> String {
         let (definition, work) = (self.definition(), self.cx.work.as_str());
         match self.cx.id {
-            Some(id) if !is_asked_for(work) => format!("{definition}-{:x}-{work}", id.0),
+            Some(id) if self.is_own => format!("{definition}-{:x}-{work}", id.0),
             // Between two tries of a message its entity may have been bound, or have ended.
             _ => format!("{definition}-{}-{work}", self.key().escape_ascii()),
         }

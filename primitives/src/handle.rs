@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use crate::{
-    Address, Args, Call, CallError, Error, Never, Primitive, Stored, decode,
+    Address, Args, Call, CallError, Error, Never, OfKind, Primitive, Stored, decode,
     kind::{Kind, Started},
     runtime::kernel::Explain,
     view::View,
@@ -16,12 +16,7 @@ pub struct Handle<T> {
     primitive: PhantomData<fn() -> T>,
 }
 
-impl<T: Primitive> Handle<T> {
-    /// The handle of an address.
-    pub fn new(address: Address) -> Self {
-        Self { address, primitive: PhantomData }
-    }
-
+impl<T: OfKind> Handle<T> {
     /// Binds the key, with this state (E1). On a key that is bound nothing is overwritten: see [`Started`].
     #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
     pub fn start(&self, state: T) -> Call<Started> {
@@ -42,6 +37,13 @@ impl<T: Primitive> Handle<T> {
     /// Where it stands; `None` if the key is unbound.
     pub fn status(&self) -> Call<Option<<T::Kind as Kind>::Status>> {
         self.address.call("status", Args::new())
+    }
+}
+
+impl<T: Primitive> Handle<T> {
+    /// The handle of an address.
+    pub fn new(address: Address) -> Self {
+        Self { address, primitive: PhantomData }
     }
 
     /// Ends the entity (E8): accepted at once, and durable when this answers. A `#[destroy]` runs first, and is tried
@@ -80,7 +82,7 @@ impl<T: Primitive> Handle<T> {
 }
 
 /// What `state` answers: nothing at all for a key that is unbound.
-fn state_of<T: Primitive>(bytes: &[u8]) -> Result<Option<T>, String> {
+fn state_of<T: OfKind>(bytes: &[u8]) -> Result<Option<T>, String> {
     if bytes.is_empty() { Ok(None) } else { T::codec().read(bytes).map(Some) }
 }
 

@@ -1,7 +1,7 @@
 //! Typed, durable building blocks for Rust that stand without a server.
 //!
-//! State that must survive is a struct; `#[primitive]` on its `impl` says how it behaves. An app is the list of its primitives;
-//! its typed client has one method for each. Everything is kept in one SQLite file, and goes on after a crash.
+//! State that must survive is a struct; `#[primitive]` on its `impl` says how it behaves. What must get done to the end, step
+//! by step, is a [`#[workflow]`](macro@workflow). An app is the list of both; its typed client has one method for each. Everything is kept in one SQLite file, and goes on after a crash.
 //!
 //! ```
 //! use drystone::{Context, Never, Primitives, d, primitive, testing::World};
@@ -55,6 +55,7 @@
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
 //! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
 //! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
+//! | several things after each other, over days, to an end | [workflow](mod@workflow) | a body, `#[step]`s | `start`, `send`, `result`, `cancel` |
 //! | something else | [your own](kind) | its hooks | its verbs |
 //!
 //! Patterns such as debounce, throttle, singleton and concurrency per key are [`recipes`].
@@ -79,6 +80,19 @@
 //!   built with [`separate_keys`](Builder::separate_keys).
 //! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
 //!   `#[apply] fn apply(&mut self, value: T)` takes it in afterwards.
+//!
+//! # What a function in a `#[workflow]` impl is
+//!
+//! - `async fn run(flow: &Flow<Self>, input: T, ..) -> Result<R, E>` is the **body**. It awaits only what is durable: its steps as `flow.charge(..)`,
+//!   `flow.sleep("24h")`, `flow.wait_for::<Approved>()`, and `select!`, `join!`, [`join_all`] of them. Its owned parameters are those of `start`.
+//! - `#[step] async fn charge(card: Card, payments: &Payments, cx: &Context) -> Result<Charge, PayError>` **acts**: it has services and no
+//!   `self`, is executed at least once, and what it returns is recorded once.
+//! - `async fn` with `&self` is a **query** on the stored state. The struct is what a run shows; its body changes it by [`Flow::update`], and it
+//!   needs `Default`, for every replay begins with it.
+//! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a run that was cancelled. Any other `async fn` with a flow is a helper of the
+//!   body, and a plain `fn` is yours. Events are types with [`#[derive(Event)]`](macro@Event), listed in `#[workflow(events(..))]`.
+//!
+//! See [the module](mod@workflow) for what holds and [`workflow::what_happens_when`] for what happens when.
 //!
 //! # What is promised
 //!
@@ -117,8 +131,9 @@ mod stored;
 pub mod testing;
 mod timestamp;
 mod view;
+pub mod workflow;
 
-pub use drystone_macros::{Primitives, Services, d, primitive};
+pub use drystone_macros::{Event, Primitives, Services, d, durable, join, primitive, select, workflow};
 pub use drystone_runtime::{self as runtime, Error};
 
 pub use app::{Builder, Runtime, Start};
@@ -148,18 +163,20 @@ pub use services::{BoxFuture, Provide};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
 pub use view::{Meta, View};
+pub use workflow::{Event, EventTimeout, Fault, Flow, RunError, Workflow, assume_durable, join_all};
 
 pub(crate) use args::{Args, Params};
 pub(crate) use call::{Address, Desk};
 pub(crate) use env::Env;
-pub(crate) use primitive::{App, Runs};
+pub(crate) use primitive::{Acts, App, OfKind, Runs};
 pub(crate) use registrar::Registrar;
-pub(crate) use stored::{decode, encode};
+pub(crate) use stored::{decode, decode_part, encode};
 
 /// What the code that the macros make is written with, and what a kind of one's own names. Authors of apps need nothing of
 /// it.
 pub mod author {
     pub use bytes::Bytes;
+    pub use drystone_runtime::Definition;
 
     pub use crate::{
         args::{Args, Params},
@@ -169,9 +186,10 @@ pub mod author {
             AppliedAs, Fallback, FoldedFrom, HookError, Outcome, Probe, Taken, action_ended, applied, created, fold,
             folded, hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
         },
-        handler::COMMON_VERBS,
+        handler::{COMMON_VERBS, define},
         primitive::{
-            Action, App, Code, Create, Given, HookCode, HookRun, Making, Pure, Running, Runs, TakenBy, Thrown,
+            Action, Acts, App, Code, Create, Given, HookCode, HookRun, Making, OfKind, Pure, Running, Runs, TakenBy,
+            Thrown,
         },
         registrar::Registrar,
         services::Same,

@@ -74,6 +74,44 @@ pub enum Bug {
     DrainedEarly,
     /// An item has another id when it is tried again.
     ItemRenamed,
+    /// Of the entries of a journal every third is not written.
+    EntryForgotten,
+    /// An event that a wait has taken stays queued.
+    EventStays,
+    /// The end of a step that was let go is recorded.
+    LateStepRevives,
+    /// An event that is waited for leaves its queue in one commit and is recorded in the next.
+    TakenBeforeRecorded,
+    /// A wait that timed out swallows the next event.
+    TimeoutSwallows,
+    /// A replay tells two things that were outstanding together in the other order.
+    WinnerRedecided,
+    /// What branches ask for is numbered as it comes, whichever branch it is.
+    OrdinalIds,
+    /// In a replay what is recorded is ready when it is first polled.
+    ReadyAtFirstPoll,
+    /// A cancel is answered, and forgotten if a step runs.
+    CancelForgotten,
+    /// A sleep is over a little early.
+    WokenEarly,
+    /// Events that nobody took are gone with their run.
+    UnreadForgotten,
+    /// What lost a race stays asked for.
+    LosersKept,
+    /// Of queued events the newest is taken first.
+    NewestFirst,
+    /// What a body changes of its state is not stored.
+    StateForgotten,
+    /// A run that has ended takes events in.
+    EndedTakesEvents,
+    /// A wait with a key takes events with another.
+    KeyIgnored,
+    /// A cancel does not wait for the steps that run.
+    RunningDropped,
+    /// A step that is tried again has the number of its last execution.
+    AttemptsKept,
+    /// A replay counts the deadlines of what is outstanding anew.
+    DeadlineMoved,
 }
 
 #[cfg(feature = "planted")]
@@ -88,7 +126,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 33] = [
+        pub const ALL: [Self; 52] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -122,6 +160,25 @@ mod switch {
             Self::ConcurrencyForgotten,
             Self::DrainedEarly,
             Self::ItemRenamed,
+            Self::EntryForgotten,
+            Self::EventStays,
+            Self::LateStepRevives,
+            Self::TakenBeforeRecorded,
+            Self::TimeoutSwallows,
+            Self::WinnerRedecided,
+            Self::OrdinalIds,
+            Self::ReadyAtFirstPoll,
+            Self::CancelForgotten,
+            Self::WokenEarly,
+            Self::UnreadForgotten,
+            Self::LosersKept,
+            Self::NewestFirst,
+            Self::StateForgotten,
+            Self::EndedTakesEvents,
+            Self::KeyIgnored,
+            Self::RunningDropped,
+            Self::AttemptsKept,
+            Self::DeadlineMoved,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -1,22 +1,30 @@
 //! What `#[primitive]` makes of an `impl` block. Generated code implements these traits; nobody else does.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
+use drystone_runtime::Definition;
 
-use crate::{Address, Desk, Env, kind::Kind, stored::Codec};
+use crate::{Address, Desk, Env, Error, kind::Kind, stored::Codec};
 
-/// A definition: an author's struct with `#[primitive]` on its `impl`.
+/// A definition: an author's struct with `#[primitive]` or `#[workflow]` on its `impl`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a primitive",
     label = "not a primitive",
-    note = "write `#[primitive(object)]` (or continuous, buffer …) on `impl {Self}`"
+    note = "write `#[primitive(object)]` (or continuous, buffer …) or `#[workflow]` on `impl {Self}`"
 )]
 pub trait Primitive: Sized + Send + 'static {
+    /// What its callers hold: its verbs, and the author's own.
+    type Handle;
+
+    /// The handle of one key.
+    fn handle(address: Address) -> Self::Handle;
+}
+
+/// A primitive that a kind gives its behaviour: one with `#[primitive]`.
+pub trait OfKind: Primitive {
     /// How it behaves: the options of its kind.
     type Kind: Kind;
-    /// What its callers hold: the kind's verbs and the author's actions.
-    type Handle;
 
     /// What there is in the `impl` block.
     const CODE: Code;
@@ -26,9 +34,6 @@ pub trait Primitive: Sized + Send + 'static {
 
     /// The options, as the attribute says.
     fn kind() -> Self::Kind;
-
-    /// The handle of one key.
-    fn handle(address: Address) -> Self::Handle;
 
     /// A state to begin with, if `Self` is `Default`.
     fn initial() -> Option<Self>;
@@ -95,8 +100,14 @@ pub struct HookCode {
 /// Whether code acts on nothing outside.
 pub type Pure = bool;
 
-/// The author's code, run with the services `D` as a part of the app `A`.
+/// A primitive that runs with the services `D` as a part of the app `A`.
 pub trait Runs<D, A>: Primitive {
+    /// Its definition, under the name of its field.
+    fn define(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>;
+}
+
+/// The author's code, run with the services `D` as a part of the app `A`.
+pub trait Acts<D, A>: OfKind {
     /// Runs a `&self` action or hook.
     fn read<'a>(&'a self, name: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a>;
 
@@ -118,8 +129,10 @@ pub type Making<'a, T> = Pin<Box<dyn Future<Output = Result<T, Thrown>> + Send +
 pub enum Thrown {
     /// The author's own error, as JSON.
     Failed(Bytes),
-    /// Its input, or what it returned, cannot be read or written.
+    /// Its input cannot be read.
     Malformed(String),
+    /// What it returned cannot be written.
+    Unwritable(String),
     /// There is no such code.
     Unknown,
 }

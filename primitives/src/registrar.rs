@@ -4,7 +4,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 use drystone_runtime::{Definition, Registry};
 
-use crate::{Error, Runs, handler::define};
+use crate::{Error, Runs};
 
 /// Takes the primitives of the app `A`, each by the name of its field.
 pub struct Registrar<D, A> {
@@ -21,7 +21,7 @@ impl<D: Send + Sync + 'static, A: 'static> Registrar<D, A> {
 
     /// Takes a primitive.
     pub fn add<T: Runs<D, A>>(&mut self, name: &'static str) {
-        let definition = define::<T, D, A>(name, self.services.clone(), self.is_shared);
+        let definition = T::define(name, self.services.clone(), self.is_shared);
         match (&mut self.definitions, definition) {
             (Ok(definitions), Ok(definition)) => definitions.push(definition),
             (definitions @ Ok(_), Err(error)) => *definitions = Err(error),

@@ -11,13 +11,13 @@ use super::{
     verbs::Verb,
 };
 use crate::{
-    Params, Primitive, Runs, encode,
+    Acts, OfKind, Params, encode,
     kind::{Answer, Kind, Started, Stop},
 };
 
 impl<T, D, A> Author<T, D, A>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -104,7 +104,7 @@ where
 }
 
 /// The state that a caller hands in, read once and written as we write it.
-fn state_in<T: Primitive>(body: &[u8]) -> Result<Bytes, Stop> {
+fn state_in<T: OfKind>(body: &[u8]) -> Result<Bytes, Stop> {
     let state: T =
         Params::read(body, 1).and_then(|mut params| params.take_with(T::codec())).map_err(Stop::Malformed)?;
     let bytes = T::codec().write(&state).map_err(Stop::Malformed)?;

@@ -11,13 +11,13 @@ use super::{
     verbs::Verb,
 };
 use crate::{
-    Runs,
+    Acts,
     kind::{Answer, Ended},
 };
 
 impl<T, D, A> Author<T, D, A>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {

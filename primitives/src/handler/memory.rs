@@ -8,7 +8,7 @@ use drystone_runtime::{Commit, Hot, Lane, Row, RowKey, Work};
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
-use crate::{Primitive, kind::Piece, stored::decode_part};
+use crate::{OfKind, kind::Piece, stored::decode_part};
 
 /// Work that was listed before: the same piece and attempt is the same work, and need not be written out again.
 #[derive(Default)]
@@ -88,7 +88,7 @@ impl<T, R> Default for Memory<T, R> {
     }
 }
 
-impl<T: Primitive, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
+impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     /// The memory that lies in `hot`.
     pub(super) fn of(hot: &mut Hot) -> &mut Self {
         if hot.get::<Self>().is_none() {

@@ -24,7 +24,7 @@ use self::{
     verbs::{OWN_VERBS, Verb},
 };
 use crate::{
-    Error, Primitive, Runs,
+    Acts, Error, OfKind,
     call::space_of,
     encode,
     kind::{Kind, Turn},
@@ -34,7 +34,7 @@ pub(crate) use running::is_asked_for;
 pub use verbs::COMMON_VERBS;
 
 /// The handler of one definition.
-pub(crate) struct Author<T: Primitive, D, A> {
+pub(crate) struct Author<T: OfKind, D, A> {
     name: Name,
     kind: T::Kind,
     services: Arc<D>,
@@ -42,10 +42,10 @@ pub(crate) struct Author<T: Primitive, D, A> {
     app: PhantomData<fn() -> A>,
 }
 
-/// The definition of a primitive, under the name of its field.
-pub(crate) fn define<T, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
+/// The definition of a primitive that a kind gives its behaviour, under the name of its field.
+pub fn define<T, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -57,11 +57,11 @@ where
     Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
 }
 
-type Record<T> = <<T as Primitive>::Kind as Kind>::Record;
+type Record<T> = <<T as OfKind>::Kind as Kind>::Record;
 
 impl<T, D, A> Handler for Author<T, D, A>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -99,7 +99,7 @@ where
     }
 }
 
-impl<T: Primitive, D, A> Author<T, D, A> {
+impl<T: OfKind, D, A> Author<T, D, A> {
     fn unknown(&self, verb: &str) -> Error {
         let actions = T::CODE.actions.iter().map(|action| action.name);
         let creates = T::CODE.creates.iter().map(|create| create.name);

@@ -14,7 +14,7 @@ use super::{
     turning::shown,
 };
 use crate::{
-    Context, Env, Primitive, Runs, Timestamp,
+    Acts, Context, Env, OfKind, Timestamp,
     context::{Past, ScheduledFor},
     decode,
     kind::{Input, Items, Kind, row_in},
@@ -102,7 +102,7 @@ pub(super) fn action(action: &Action, asker: Asker, body: &Bytes) -> Work {
 }
 
 /// The making of a state, for a verb of the kind's.
-pub(super) fn init<T: Primitive>(verb: &str, asker: Asker, body: &Bytes) -> Work {
+pub(super) fn init<T: OfKind>(verb: &str, asker: Asker, body: &Bytes) -> Work {
     let pure = T::CODE.init.unwrap_or_default();
     Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}/{asker}"))) }
 }
@@ -132,7 +132,7 @@ enum Task {
 
 impl<T, D, A> Author<T, D, A>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -165,17 +165,17 @@ where
 }
 
 /// How often the hook has succeeded.
-fn run_count<T: Primitive>(head: &[u8]) -> u64 {
+fn run_count<T: OfKind>(head: &[u8]) -> u64 {
     head_of::<T>(head).map_or(0, |head| T::kind().run_count(&head.record))
 }
 
 /// What a hook of the kind's stands for.
-fn scheduled_for<T: Primitive>(entity: &Entity, now: Millis) -> Option<Timestamp> {
+fn scheduled_for<T: OfKind>(entity: &Entity, now: Millis) -> Option<Timestamp> {
     let head = head_of::<T>(&entity.head)?;
     T::kind().scheduled_for(&shown(&head.record, entity, now))
 }
 
-fn head_of<T: Primitive>(head: &[u8]) -> Option<Head<Record<T>>> {
+fn head_of<T: OfKind>(head: &[u8]) -> Option<Head<Record<T>>> {
     decode(head).ok()
 }
 
@@ -205,7 +205,7 @@ async fn run<T, D, A>(
     env: Env<D, A>,
 ) -> Outcome
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -253,7 +253,7 @@ const UNHEARD: &str = "code with `&self` commits nothing, so what it says would 
                        message, tell listeners or set the alarm";
 
 /// A state that nobody handed in: by the `#[create]` that was called, by `#[init]`, or the default.
-async fn make<T: Runs<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Thrown> {
+async fn make<T: Acts<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Thrown> {
     match (Piecework::parse(work.id.as_str()), T::CODE.init) {
         (Piecework::Create(name), _) => {
             T::make(name, Given { body: work.input.clone(), ..Given::default() }, env).await
@@ -301,7 +301,7 @@ async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crat
 
 /// The state that code left: written, and read back at once, so that what cannot be read is never stored. `None` if it
 /// is as it was.
-fn left<T: Primitive>(
+fn left<T: OfKind>(
     memory: &mut Memory<T, Record<T>>,
     before: Option<&Bytes>,
     state: &T,
@@ -315,7 +315,7 @@ fn left<T: Primitive>(
     Ok((before != Some(&bytes)).then_some(bytes))
 }
 
-fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
+fn said<T: OfKind, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
     let said = env.context().take_said();
     if let Some(reason) = said.error {
         return Outcome::Refused(reason);
@@ -333,7 +333,7 @@ fn said<T: Primitive, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
 fn failed(thrown: Thrown) -> Outcome {
     match thrown {
         Thrown::Failed(error) => Outcome::Failed(error),
-        Thrown::Malformed(reason) => Outcome::Refused(reason),
+        Thrown::Malformed(reason) | Thrown::Unwritable(reason) => Outcome::Refused(reason),
         Thrown::Unknown => Outcome::Refused("there is no such code".to_owned()),
     }
 }

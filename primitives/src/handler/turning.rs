@@ -12,7 +12,7 @@ use super::{
     running::{self, Asker, Piecework},
 };
 use crate::{
-    Error, Failure, Primitive, Runs, decode,
+    Acts, Error, Failure, OfKind, decode,
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
     planted::Bug,
     stored::encode_near,
@@ -58,7 +58,7 @@ pub(super) type Turned = Result<Next, Halt>;
 
 impl<T, D, A> Author<T, D, A>
 where
-    T: Runs<D, A>,
+    T: Acts<D, A>,
     D: Send + Sync + 'static,
     A: 'static,
 {
@@ -356,7 +356,7 @@ pub(super) fn shown<'a, R>(record: &'a R, entity: &'a Entity, now: Millis) -> Sh
     Shown { id, definition, record, word: &entity.status.word, alarm: entity.alarm.map(Into::into), now: now.into() }
 }
 
-fn hook_borrow<T: Primitive>(hook: &str) -> Borrow {
+fn hook_borrow<T: OfKind>(hook: &str) -> Borrow {
     let writes = T::CODE.hooks.iter().any(|code| code.name == hook && code.writes);
     if writes { Borrow::Exclusive } else { Borrow::Shared }
 }

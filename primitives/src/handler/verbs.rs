@@ -2,7 +2,7 @@
 
 use super::Author;
 use crate::{
-    Primitive,
+    OfKind,
     kind::Kind,
     primitive::{Action, Create},
 };
@@ -34,7 +34,7 @@ pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "
 pub const COMMON_VERBS: &[&str] =
     &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
 
-impl<T: Primitive, D, A> Author<T, D, A> {
+impl<T: OfKind, D, A> Author<T, D, A> {
     pub(super) fn verb(&self, name: &str) -> Option<Verb> {
         Some(match name {
             "start" => Verb::Start,
@@ -50,7 +50,7 @@ impl<T: Primitive, D, A> Author<T, D, A> {
 }
 
 /// The verb that the author wrote under this name.
-fn authors<T: Primitive>(name: &str) -> Option<Verb> {
+fn authors<T: OfKind>(name: &str) -> Option<Verb> {
     let action = T::CODE.actions.iter().find(|action| action.name == name).map(Verb::Action);
     action.or_else(|| T::CODE.creates.iter().find(|create| create.name == name).map(Verb::Create))
 }

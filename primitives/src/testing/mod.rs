@@ -97,6 +97,8 @@ pub use setup::{Begin, Setup};
 pub use store::{Fault, Moment};
 pub use world::World;
 
+pub use crate::workflow::{ReplayError, replay};
+
 /// The definitions of an app with these services, for a kernel that somebody else runs: the dead letters are among them.
 pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
     crate::app::registry::<D, A>(services, true)

@@ -14,7 +14,7 @@ use super::{
 use crate::{App, Error, Timestamp, app::registry};
 
 /// How seldom the kernel looks for what it needs not look for here: leases that nobody contends for, code that blocks,
-/// rows to be swept. At its usual pace a year would be a hundred million looks.
+/// rows to be swept, entities that nothing uses. At its usual pace a year would be a hundred million looks.
 const SELDOM: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A world that is not started yet: see [`World::memory`].
@@ -55,6 +55,7 @@ fn unhurried() -> Options {
     options.blocked_after = 2 * SELDOM;
     options.rescan_every = SELDOM;
     options.sweep_every = SELDOM;
+    options.evict_after = SELDOM;
     options.nap_max = SELDOM;
     options.horizon = 2 * SELDOM;
     options

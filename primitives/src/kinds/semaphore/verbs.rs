@@ -8,14 +8,14 @@ use super::{
     Options, Permit, Stats,
     permit::{AcquireError, Granted, Refused},
 };
-use crate::{Address, Args, CallError, Error, Never, Primitive, decode};
+use crate::{Address, Args, CallError, Error, Never, OfKind, decode};
 
 crate::verbs! {
     /// The verbs of a semaphore, beside those of every entity.
     pub struct Verbs;
 }
 
-impl<T: Primitive<Kind = Options>, I> Verbs<T, I> {
+impl<T: OfKind<Kind = Options>, I> Verbs<T, I> {
     /// Waits in line for a permit: the first who asked is served first, however much the others want. Await it, or say
     /// before how much it weighs and how long to wait. Binds the key (E1).
     pub fn acquire(&self) -> Acquire {

@@ -1,0 +1,112 @@
+//! A body that asks for something else than it did before (W4).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{journal::Entry, record::step_name};
+
+/// Where today's code and a journal part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// The entry of the journal at which they do; one past the last if they do in what is asked for next.
+    pub entry: u64,
+    /// What the journal has there.
+    pub expected: String,
+    /// What the code does instead.
+    pub found: String,
+    /// What was likely changed.
+    pub likely: String,
+}
+
+impl Divergence {
+    /// An entry belongs to an operation that the code does not ask for.
+    pub(super) fn not_asked(entry: u64, expected: &Entry, instead: Option<&str>) -> Self {
+        let name = step_name(&expected.op);
+        let (found, likely) = match instead {
+            Some(instead) if step_name(instead) == name => (
+                format!("asks for `{instead}`"),
+                format!("a `{name}` before it was added or removed, or one was moved into or out of a branch"),
+            ),
+            Some(instead) => (
+                format!("asks for `{instead}`"),
+                format!("`{name}` was removed, renamed or moved, or `{}` was added before it", step_name(instead)),
+            ),
+            None => ("asks for nothing".to_owned(), format!("`{name}` was removed")),
+        };
+        Self { entry, expected: format!("`{}`", expected.op), found, likely }
+    }
+
+    /// The operation is asked for, but with another input.
+    pub(super) fn asked_otherwise(entry: u64, expected: &Entry) -> Self {
+        Self {
+            entry,
+            expected: format!("`{}` with the input it was given", expected.op),
+            found: "asks for it with another".to_owned(),
+            likely: "what is handed to it was changed, or differs from one time to the next".to_owned(),
+        }
+    }
+
+    /// The body ends where the journal goes on.
+    pub(super) fn ended_early(entry: u64, next: Option<&Entry>) -> Self {
+        let expected = next.map_or_else(|| "that it waits".to_owned(), |next| format!("`{}`", next.op));
+        let likely = "what came after was removed, or it returns earlier".to_owned();
+        Self { entry, expected, found: "has ended".to_owned(), likely }
+    }
+
+    /// What is recorded cannot be read.
+    pub(super) fn unreadable(entry: u64, what: &str, reason: &str) -> Self {
+        let likely = "the type of it was changed; a new field needs `#[serde(default)]`".to_owned();
+        Self { entry, expected: what.to_owned(), found: format!("cannot read it: {reason}"), likely }
+    }
+
+    /// After the last entry the run waited for something that the code does not ask for, or the other way about.
+    pub(super) fn waits_otherwise(entry: u64, missing: Option<&str>, added: Option<&str>) -> Self {
+        let expected = missing.map_or_else(|| "nothing more".to_owned(), |op| format!("`{op}`"));
+        let found = added.map_or_else(|| "does not ask for it".to_owned(), |op| format!("asks for `{op}`"));
+        let likely = match (missing, added) {
+            (Some(op), Some(other)) if step_name(op) == step_name(other) => {
+                format!("what is handed to `{}` was changed, or another `{}` was added", step_name(op), step_name(op))
+            }
+            (Some(op), Some(other)) => {
+                format!("`{}` was replaced by `{}`, or that was added before it", step_name(op), step_name(other))
+            }
+            (Some(op), None) => format!("`{}` was removed", step_name(op)),
+            (None, Some(op)) => format!("`{}` was added", step_name(op)),
+            (None, None) => "the order of what it asks for was changed".to_owned(),
+        };
+        Self { entry, expected, found, likely }
+    }
+
+    /// The body goes on where the run ended.
+    pub(super) fn goes_on(entry: u64, asks: Option<&str>) -> Self {
+        let found = asks.map_or_else(|| "waits".to_owned(), |op| format!("asks for `{op}`"));
+        let likely = "something was added at the end".to_owned();
+        Self { entry, expected: "its end".to_owned(), found, likely }
+    }
+
+    /// The body ends, but with something else.
+    pub(super) fn ends_otherwise(entry: u64) -> Self {
+        let (expected, found) = ("its end".to_owned(), "ends with another result".to_owned());
+        Self { entry, expected, found, likely: "what it returns was changed".to_owned() }
+    }
+
+    /// A step that the run waits for is not there any more.
+    pub(super) fn no_such_step(entry: u64, op: &str) -> Self {
+        Self {
+            entry,
+            expected: format!("`{op}`"),
+            found: format!("has no step `{}`", step_name(op)),
+            likely: "it was renamed or removed".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, expected, found, likely } = self;
+        write!(out, "at entry {entry} of the journal {expected} is expected, and the code {found}: {likely}")
+    }
+}
+
+impl std::error::Error for Divergence {}

@@ -1,0 +1,146 @@
+//! What a body may await: only what a replay can repeat (W7).
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Event,
+    ask::Until,
+    combine::{All, Both, Either, Race, race},
+    core::Core,
+    step::{Caught, Run, Step},
+    time::Sleep,
+    wait::{TimedWait, Wait, WaitMany},
+};
+
+/// A future that a replay repeats: a step, a sleep, a wait for events, several of them, or a block of the body's own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not durable: a workflow can only await what a replay can repeat",
+    label = "would be lost in a crash, and repeated by every replay",
+    note = "time: `flow.sleep(\"5m\")`; calls to the world: a `#[step] async fn`, or `flow.run(\"name\", async move {{ .. }})`; several at once: `select!`, `join!`, `join_all`; a helper: an `async fn` of the workflow's `impl`, or one with `#[durable]`"
+)]
+pub trait Durable: Future {}
+
+#[diagnostic::do_not_recommend]
+impl<T> Durable for Step<T> {}
+#[diagnostic::do_not_recommend]
+impl<T> Durable for Caught<T> {}
+#[diagnostic::do_not_recommend]
+impl<T> Durable for Run<T> {}
+#[diagnostic::do_not_recommend]
+impl Durable for Sleep {}
+#[diagnostic::do_not_recommend]
+impl<E: Event> Durable for Wait<E> {}
+#[diagnostic::do_not_recommend]
+impl<E: Event> Durable for WaitMany<E> {}
+#[diagnostic::do_not_recommend]
+impl<E: Event> Durable for TimedWait<Wait<E>> {}
+#[diagnostic::do_not_recommend]
+impl<E: Event> Durable for TimedWait<WaitMany<E>> {}
+#[diagnostic::do_not_recommend]
+impl<A: Durable, B: Durable> Durable for Race<A, B> {}
+#[diagnostic::do_not_recommend]
+impl<A: Durable, B: Durable> Durable for Both<A, B> {}
+#[diagnostic::do_not_recommend]
+impl<F: Durable> Durable for All<F> {}
+#[diagnostic::do_not_recommend]
+impl<F: Durable + Unpin + ?Sized> Durable for &mut F {}
+#[diagnostic::do_not_recommend]
+impl<F: Durable + Unpin + ?Sized> Durable for Box<F> {}
+#[diagnostic::do_not_recommend]
+impl<F: Durable + ?Sized> Durable for Pin<Box<F>> {}
+#[diagnostic::do_not_recommend]
+impl<F: Durable + ?Sized> Durable for Pin<&mut F> {}
+
+/// What every `.await` of a body goes through.
+pub trait AwaitDurable: Sized {
+    /// Itself, if it is durable.
+    #[doc(hidden)]
+    fn __durable(self) -> Self
+    where
+        Self: Durable,
+    {
+        self
+    }
+
+    /// At most so long from when it is first awaited; then it is let go, and this is [`Elapsed`]. In a body a literal may stand
+    /// for the duration: `.within("24h")`.
+    fn within(self, limit: Duration) -> Within<Self>
+    where
+        Self: Durable,
+    {
+        Within { race: race(self, Sleep::new(&Core::current(), Until::After(limit))), limit }
+    }
+}
+
+impl<T> AwaitDurable for T {}
+
+/// A future that ends at a deadline: [`within`](AwaitDurable::within).
+#[derive(Debug)]
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Within<F: Future> {
+    race: Race<F, Sleep>,
+    limit: Duration,
+}
+
+impl<F: Durable> Future for Within<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let after = self.limit;
+        Pin::new(&mut self.race).poll(context).map(|first| match first {
+            Either::Left(output) => Ok(output),
+            Either::Right(()) => Err(Elapsed { after }),
+        })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Durable> Durable for Within<F> {}
+
+/// It did not end in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("it did not end within {after:?}")]
+pub struct Elapsed {
+    /// How long it was given.
+    pub after: Duration,
+}
+
+/// A block or a helper of a body: whatever it awaits is durable, and so is it.
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Block<F>(Pin<Box<F>>);
+
+/// A block whose awaits were checked: what generated code makes of `async { .. }` in a body.
+#[doc(hidden)]
+pub fn block<F: Future>(future: F) -> Block<F> {
+    Block(Box::pin(future))
+}
+
+impl<F: Future> Future for Block<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> Durable for Block<F> {}
+
+impl<F> fmt::Debug for Block<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Block")
+    }
+}
+
+/// Takes a future for durable that the compiler cannot see to be: one that awaits nothing but durable futures, through a
+/// combinator that is not ours. If it awaits anything else, the run is stopped when that is noticed.
+pub fn assume_durable<F: Future>(future: F) -> Block<F> {
+    block(future)
+}

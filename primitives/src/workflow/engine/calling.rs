@@ -1,0 +1,335 @@
+//! Calls and messages to a run.
+
+use bytes::Bytes;
+use drystone_runtime::{Borrow, Commit, Error, Name, Next, Work};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Flows, RunError, RunStatus, SendError, Started, Workflow,
+        history::HistoryPage,
+        journal::{self, Entry, What},
+        record::Record,
+        verbs::QueuedEvent,
+    },
+    Caller, Engine,
+    ending::{answer, result_of},
+    memory::Memory,
+    queueing::{Queued, ready, refused},
+    starting::{Start, answering, only},
+    turning::{Halt, Seen, Turned, Turning},
+};
+use crate::{Timestamp, decode, encode, primitive::Action};
+
+/// What those are held under who wait for the result.
+pub(super) const RESULT: &str = "result";
+
+/// Entries of a history that are answered at once.
+const HISTORY_PAGE: u64 = 500;
+
+/// Bytes of them at most.
+const HISTORY_BYTES: usize = 512 << 10;
+
+/// What a run can be asked.
+#[derive(Clone, Copy)]
+pub(super) enum Verb {
+    Start,
+    StartOrGet,
+    StartWith,
+    SendOrStart,
+    Send,
+    Result,
+    TryResult,
+    Status,
+    State,
+    Events,
+    History,
+    Cancel,
+    Terminate,
+    Resume,
+    Destroy,
+    /// One of the author's.
+    Query(&'static Action),
+}
+
+/// The verbs of every run.
+const VERBS: &[(&str, Verb)] = &[
+    ("start", Verb::Start),
+    ("start_or_get", Verb::StartOrGet),
+    ("start_with", Verb::StartWith),
+    ("send_or_start", Verb::SendOrStart),
+    ("send", Verb::Send),
+    ("result", Verb::Result),
+    ("try_result", Verb::TryResult),
+    ("status", Verb::Status),
+    ("state", Verb::State),
+    ("events", Verb::Events),
+    ("history", Verb::History),
+    ("cancel", Verb::Cancel),
+    ("terminate", Verb::Terminate),
+    ("resume", Verb::Resume),
+    ("destroy", Verb::Destroy),
+    ("force_destroy", Verb::Destroy),
+];
+
+impl Verb {
+    pub(super) fn of<W: Workflow>(name: &str) -> Option<Self> {
+        let own = VERBS.iter().find(|(verb, _)| *verb == name).map(|(_, verb)| *verb);
+        own.or_else(|| W::SCRIPT.queries.iter().find(|query| query.name == name).map(Self::Query))
+    }
+}
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn called(
+        &self,
+        memory: &mut Memory,
+        seen: Seen<'_>,
+        (name, body): (&str, &Bytes),
+        caller: Caller,
+    ) -> Turned {
+        let verb = Verb::of::<W>(name).ok_or_else(|| Halt::Refuse(self.unknown(name)))?;
+        if seen.entity.is_none() {
+            return self.called_unbound(memory, seen, (verb, body), caller);
+        }
+        match verb {
+            Verb::Query(query) => Ok(Next::Run(query_work(query, body, caller))),
+            Verb::Start | Verb::StartWith => Self::found(memory, seen, None, caller),
+            Verb::StartOrGet => Self::found(memory, seen, Some(body), caller),
+            Verb::Send => {
+                let (event, payload) = event_in(body)?;
+                Self::sent(memory, seen, (&event, &payload), caller)
+            }
+            Verb::SendOrStart => {
+                let (_, event, payload) = start_in(body)?;
+                Self::sent(memory, seen, (&event, &payload), caller)
+            }
+            Verb::Result => Self::result(memory, seen, caller, true),
+            Verb::TryResult => Self::result(memory, seen, caller, false),
+            Verb::Status => Self::status(memory, seen, caller),
+            Verb::State => only(caller, seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone())),
+            Verb::Events => Self::events(memory, seen, caller),
+            Verb::History => self.history(memory, seen, body, caller),
+            Verb::Cancel => Self::changed_by(memory, seen, caller, Turning::cancel),
+            Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
+            Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume_if(|_| true)),
+            Verb::Destroy => {
+                let mut commit = Commit { destroy: true, ..Commit::default() };
+                commit.replies.extend(
+                    caller.map(|caller| (drystone_runtime::To::Ticket(caller), encode(&true).map_err(unreadable))),
+                );
+                Ok(Next::Commit(commit))
+            }
+        }
+    }
+
+    fn called_unbound(
+        &self,
+        memory: &mut Memory,
+        seen: Seen<'_>,
+        (verb, body): (Verb, &Bytes),
+        caller: Caller,
+    ) -> Turned {
+        match verb {
+            Verb::Start => {
+                let start = Start { input: body, event: None };
+                Turning::<W>::started(memory, seen, &start, caller, |_| encode(&()))
+            }
+            Verb::StartOrGet => {
+                let start = Start { input: body, event: None };
+                Turning::<W>::started(memory, seen, &start, caller, |_| encode(&Started::Started))
+            }
+            Verb::StartWith | Verb::SendOrStart => {
+                let (input, event, payload) = start_in(body)?;
+                let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)) };
+                let answer = |sent: Option<super::super::Sent>| encode(&sent);
+                let turned = Turning::<W>::started(memory, seen, &start, caller, answer);
+                turned.map_err(|halt| if matches!(verb, Verb::StartWith) { of_start(halt) } else { halt })
+            }
+            Verb::Send => Err(refused(SendError::NotFound)),
+            Verb::Result | Verb::TryResult => {
+                Err(encode(&RunError::<()>::NotFound).map_or_else(Halt::Malformed, Halt::Failed))
+            }
+            Verb::Status => only(caller, Bytes::from_static(b"null")),
+            // No text, for the state of a struct without fields is `null`.
+            Verb::State => only(caller, Bytes::new()),
+            Verb::Events => only(caller, Bytes::from_static(b"[]")),
+            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy => only(caller, Bytes::from_static(b"false")),
+            Verb::History | Verb::Query(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
+        }
+    }
+
+    fn found(memory: &mut Memory, seen: Seen<'_>, input: Option<&[u8]>, caller: Caller) -> Turned {
+        let Some(turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        let found = reply_of(turning.found(input))?;
+        turning.close(memory, None)?;
+        Ok(answering(caller, found))
+    }
+
+    fn sent(memory: &mut Memory, seen: Seen<'_>, (event, body): (&str, &RawValue), caller: Caller) -> Turned {
+        ready(memory, seen)?;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        let reply = match reply_of(turning.send(event, body))? {
+            Ok(number) => {
+                turning.go_on()?;
+                Ok(encode(&turning.sent(number, event)).map_err(Halt::Malformed)?)
+            }
+            Err(error) if caller.is_some() => Err(error),
+            Err(error) => return Err(Halt::Refuse(error)),
+        };
+        turning.close(memory, Some((caller, reply)))
+    }
+
+    fn changed_by<'a>(
+        memory: &mut Memory,
+        seen: Seen<'a>,
+        caller: Caller,
+        change: impl FnOnce(&mut Turning<'a, W>) -> Result<bool, Halt>,
+    ) -> Turned {
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        let changed = encode(&change(&mut turning)?).map_err(Halt::Malformed)?;
+        turning.close(memory, Some((caller, Ok(changed))))
+    }
+
+    fn result(memory: &mut Memory, seen: Seen<'_>, caller: Caller, waits: bool) -> Turned {
+        let record = known(memory, seen)?;
+        if record.end.is_none() {
+            return if waits {
+                Ok(Next::Commit(Commit { hold: Some(Name::new(RESULT)), ..Commit::default() }))
+            } else {
+                only(caller, Bytes::new())
+            };
+        }
+        let range = journal::range(record.generation, record.entries - 1, record.entries);
+        let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
+        let entry = rows.first().map(Entry::read).transpose().map_err(Halt::Park)?;
+        let Some(Entry { what: What::Ended(end), .. }) = entry else {
+            return Err(Halt::Park("the journal of a run that has ended does not end with its end".to_owned()));
+        };
+        Ok(answering(caller, result_of(answer(&end)?)))
+    }
+
+    fn status(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
+        let record = known(memory, seen)?;
+        let time = Timestamp::from_millis;
+        let status = RunStatus {
+            phase: record.phase(),
+            started_at: time(record.started_at),
+            ended_at: record.end.as_ref().map(|end| time(end.at)),
+            entries: record.entries,
+            waits_for: record.shown_pending(),
+            queued: record.shown_queues(),
+            stopped: record.stopped.as_ref().map(|halted| halted.why.clone()),
+            cleanup_error: record.end.as_ref().and_then(|end| end.cleanup_error.clone()),
+        };
+        only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
+    }
+
+    fn events(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
+        let record = known(memory, seen)?;
+        let full = record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
+        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(event))).collect();
+        let missing: Vec<_> = ranges.iter().filter(|(_, range)| seen.rows.get(range).is_none()).collect();
+        if !missing.is_empty() {
+            return Err(Halt::Read(missing.into_iter().map(|(_, range)| range.clone()).collect()));
+        }
+        let mut events = Vec::new();
+        for (event, range) in &ranges {
+            for row in seen.rows.get(range).unwrap_or_default() {
+                let queued: Queued = decode(&row.body).map_err(Halt::Park)?;
+                let number = row.key[..].try_into().map_or(0, u64::from_be_bytes);
+                let body = decode(queued.event.get().as_bytes()).map_err(Halt::Park)?;
+                let (event, sent_at) = ((*event).clone(), Timestamp::from_millis(queued.at));
+                events.push(QueuedEvent { event, number, sent_at, body });
+            }
+        }
+        events.sort_by_key(|event| event.number);
+        only(caller, encode(&events).map_err(Halt::Malformed)?)
+    }
+
+    fn history(&self, memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
+        let [from]: [u64; 1] = decode(body).map_err(Halt::Malformed)?;
+        let record = known(memory, seen)?;
+        let until = (from + HISTORY_PAGE).min(record.entries);
+        let range = journal::range(record.generation, from, until);
+        let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        for row in rows {
+            bytes += row.body.len();
+            if bytes > HISTORY_BYTES && !entries.is_empty() {
+                break;
+            }
+            entries.push(Entry::read(row).map_err(Halt::Park)?);
+        }
+        let is_last = from + entries.len() as u64 >= record.entries;
+        let (workflow, key) = (self.name.to_string(), seen.key.key.to_vec());
+        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last };
+        only(caller, encode(&page).map_err(Halt::Malformed)?)
+    }
+
+    fn unknown(&self, verb: &str) -> Error {
+        let queries = W::SCRIPT.queries.iter().map(|query| query.name);
+        let known = VERBS.iter().map(|(verb, _)| *verb).chain(queries).map(str::to_owned).collect();
+        Error::UnknownVerb { definition: self.name.to_string(), verb: verb.to_owned(), known }
+    }
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// Ends the run at once.
+    fn terminate(&mut self) -> Result<bool, Halt> {
+        if self.record.end.is_some() {
+            return Ok(false);
+        }
+        self.end(super::super::journal::End::Terminated)?;
+        Ok(true)
+    }
+}
+
+/// An error of ours is an answer like any other.
+fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
+    match asked {
+        Ok(value) => Ok(Ok(value)),
+        Err(Halt::Failed(error)) => Ok(Err(Error::Failed(error))),
+        Err(halt) => Err(halt),
+    }
+}
+
+/// The record, where nothing of it is changed.
+fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
+    let entity = seen.entity.ok_or_else(|| Halt::Refuse(Error::NotBound { key: seen.key.clone() }))?;
+    memory.record(&entity.head).map_err(Halt::Park)
+}
+
+fn unreadable(reason: String) -> Error {
+    Error::Malformed { verb: "destroy".to_owned(), reason }
+}
+
+/// The code of a query.
+fn query_work(query: &Action, body: &Bytes, caller: Caller) -> Work {
+    let number = caller.map_or(0, |caller| caller.number);
+    let name = Name::from(format!("query:{}/{number}", query.name));
+    Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..Work::new(name) }
+}
+
+fn event_in(body: &[u8]) -> Result<(String, Box<RawValue>), Halt> {
+    decode(body).map_err(Halt::Malformed)
+}
+
+fn start_in(body: &[u8]) -> Result<(Box<RawValue>, String, Box<RawValue>), Halt> {
+    decode(body).map_err(Halt::Malformed)
+}
+
+/// What is wrong with the event that a run was to be started with.
+fn of_start(halt: Halt) -> Halt {
+    match halt {
+        Halt::Failed(error) => {
+            let told = decode::<SendError>(&error).map(super::super::StartError::Event);
+            told.and_then(|error| encode(&error)).map_or_else(Halt::Malformed, Halt::Failed)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,86 @@
+//! The end of a turn: what it leaves is written down, with alarm and status as the record says.
+
+use bytes::Bytes;
+use drystone_runtime::{Change, Millis, Next, Reply, To};
+
+use super::{
+    super::Workflow,
+    Caller,
+    memory::Memory,
+    turning::{BYTES_MAX, Halt, Turned, Turning, beyond},
+};
+use crate::{planted::Bug, stored::encode_near};
+
+impl<W: Workflow> Turning<'_, W> {
+    /// The commit: record and state only if they differ.
+    pub(super) fn close(mut self, memory: &mut Memory, answer: Option<(Caller, Reply)>) -> Turned {
+        self.write_state()?;
+        let before = self.seen.entity.map(|entity| &entity.head);
+        let mut head = encode_near(&self.record, before.map_or(0, Bytes::len)).map_err(Halt::Malformed)?;
+        if head.len() > BYTES_MAX {
+            self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
+            head = encode_near(&self.record, 0).map_err(Halt::Malformed)?;
+        }
+        self.set_alarm();
+        self.commit.head = (before != Some(&head)).then(|| head.clone());
+        if let Some((Some(ticket), reply)) = answer {
+            self.commit.replies.push((To::Ticket(ticket), reply));
+        }
+        let has_ended = self.record.end.is_some();
+        memory.live = self.live.filter(|_| !has_ended);
+        memory.fronts = self.fronts;
+        memory.set_record(head, self.record);
+        Ok(Next::Commit(self.commit))
+    }
+
+    fn write_state(&mut self) -> Result<(), Halt> {
+        let is_new = self.seen.entity.is_none();
+        let Some(live) = &self.live else {
+            // Its first poll came to nothing, and it has a state all the same.
+            if is_new && self.commit.state.is_none() {
+                self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
+            }
+            return Ok(());
+        };
+        let is_changed = live.core.take_state_changed() && !Bug::StateForgotten.planted();
+        if !is_changed && !is_new {
+            return Ok(());
+        }
+        let state = live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
+        if state.len() > BYTES_MAX {
+            return self.end(beyond("run", "bytes in its state", BYTES_MAX));
+        }
+        let before = self.seen.entity.map(|entity| &entity.state);
+        self.commit.state = (before != Some(&state)).then_some(state);
+        Ok(())
+    }
+
+    /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then.
+    pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
+        let Some(live) = &self.live else { return Ok(()) };
+        if live.core.take_state_changed() && !Bug::StateForgotten.planted() {
+            let state =
+                live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
+            self.commit.state = Some(state).filter(|state| state.len() <= BYTES_MAX);
+        }
+        Ok(())
+    }
+
+    fn set_alarm(&mut self) {
+        let at = match (&self.record.end, self.is_more) {
+            (_, true) => Some(self.seen.now.0),
+            (Some(end), false) if self.has_unread() => Some(end.at),
+            (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
+            (None, false) => self.record.next_due(),
+        };
+        let alarm = at.map(Millis);
+        let before = self.seen.entity.and_then(|entity| entity.alarm);
+        if alarm != before {
+            self.commit.alarm = alarm.map_or(Change::Clear, Change::Set);
+        }
+        let status = self.record.status(alarm);
+        if self.seen.entity.is_none_or(|entity| entity.status != status) {
+            self.commit.status = Some(status);
+        }
+    }
+}

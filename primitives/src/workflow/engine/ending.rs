@@ -1,0 +1,285 @@
+//! Ends: of a step's attempt, of a run.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use drystone_runtime::{Millis, Next, Outcome};
+
+use super::{
+    super::{
+        Divergence, Fault, Flows, Policy, RunError, Workflow,
+        fault::Cause,
+        journal::{End, Entry, What},
+        live::Live,
+        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, step_name},
+        status::RunPhase,
+    },
+    Engine,
+    memory::Memory,
+    queueing::ready,
+    running::{LOOK, UNKNOWN, UNREADABLE},
+    turning::{BYTES_MAX, Halt, Seen, Turned, Turning, beyond, raw},
+};
+use crate::{Failure, decode, encode, planted::Bug};
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    /// An attempt of a step has ended: it is recorded, or tried again (W3).
+    pub(super) fn step_done(
+        &self,
+        memory: &mut Memory,
+        seen: Seen<'_>,
+        (op, attempt): (&str, u32),
+        outcome: &Outcome,
+    ) -> Turned {
+        let is_code = super::super::record::is_code(op);
+        if is_code {
+            seen.entity.and_then(|entity| self.parcels.take(entity.id, op));
+        }
+        ready(memory, seen)?;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        if op.starts_with(LOOK) {
+            turning.go_on()?;
+            return turning.close(memory, None);
+        }
+        let index = turning.record.position(op);
+        let step = index.and_then(|index| turning.record.pending[index].step());
+        // It was let go, or it is another attempt that counts now: a late end changes nothing.
+        let is_late = step.is_none_or(|step| step.attempt != attempt) || !turning.record.goes_on();
+        if is_late && !Bug::LateStepRevives.planted() {
+            return turning.close(memory, None);
+        }
+        let is_again = turning.attempt_ended(op, outcome)?;
+        if is_again && is_code {
+            // Only the body can make the code anew.
+            turning.live = None;
+        }
+        turning.close(memory, None)
+    }
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// Whether the step is tried again.
+    fn attempt_ended(&mut self, op: &str, outcome: &Outcome) -> Result<bool, Halt> {
+        let what = match outcome {
+            Outcome::Ok(produced) if produced.value.len() > BYTES_MAX => self.too_long(op, produced.value.len()),
+            Outcome::Ok(produced) => {
+                self.commit.send.extend(produced.send.iter().cloned());
+                self.commit.emit.extend(produced.emit.iter().cloned());
+                What::Ok(raw(&produced.value).map_err(Halt::Park)?)
+            }
+            Outcome::Refused(reason) if reason == UNKNOWN => {
+                self.diverge(Divergence::no_such_step(self.record.entries, op));
+                return Ok(false);
+            }
+            // A fault would be the end of the run; code that fits lets it go on.
+            Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => {
+                let reason = reason.trim_start_matches(UNREADABLE);
+                self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
+                return Ok(false);
+            }
+            Outcome::Refused(reason) => fault(op, Cause::Refused { reason: reason.clone() }),
+            Outcome::Crashed { crashes } => fault(op, Cause::Exhausted { crashes: *crashes }),
+            Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut | Outcome::Silent => {
+                if self.try_again(op, outcome) {
+                    return Ok(true);
+                }
+                self.given_up(op, outcome)?
+            }
+        };
+        let hash = self.record.position(op).map_or(0, |index| self.record.pending[index].hash);
+        self.happened(&Entry::new(op, hash, self.seen.now, what))?;
+        if self.record.winds_down() {
+            self.wind_down()?;
+        } else {
+            self.go_on()?;
+        }
+        Ok(false)
+    }
+
+    /// The step's last failure is its own error; without one it is a fault.
+    fn given_up(&self, op: &str, outcome: &Outcome) -> Result<What, Halt> {
+        let attempts = self.stepping(op).map_or(1, |step| step.attempt);
+        Ok(match outcome {
+            Outcome::Failed(error) if error.len() > BYTES_MAX => self.too_long(op, error.len()),
+            Outcome::Failed(error) => What::Failed(raw(error).map_err(Halt::Park)?),
+            Outcome::Panicked(message) => fault(op, Cause::Panicked { message: message.clone(), attempts }),
+            Outcome::TimedOut => fault(op, Cause::TimedOut { attempts }),
+            _ => fault(op, Cause::Silent { attempts }),
+        })
+    }
+
+    fn too_long(&self, op: &str, found: usize) -> What {
+        let reason = format!("what it returned has {found} bytes, more than {BYTES_MAX}");
+        fault(op, Cause::Refused { reason })
+    }
+
+    fn stepping(&self, op: &str) -> Option<&Stepping> {
+        self.record.position(op).and_then(|index| self.record.pending[index].step())
+    }
+
+    /// Plans another attempt, if there is one.
+    fn try_again(&mut self, op: &str, outcome: &Outcome) -> bool {
+        let now = self.seen.now;
+        // Whoever is on the way out does not begin anew.
+        let is_worth_it = match outcome {
+            Outcome::Failed(error) => W::is_worth_retrying(step_name(op), error),
+            _ => true,
+        } && !self.record.winds_down();
+        let seed = self.record.seed;
+        let Some(index) = self.record.position(op).filter(|_| is_worth_it) else { return false };
+        let Waiting::Step(step) = &mut self.record.pending[index].what else { return false };
+        let policy = policy::<W>(op, step);
+        let spent = now.since(Millis(step.since));
+        let Some(pause) = policy.pause_after(step.attempt, spent, seed ^ u64::from(step.attempt)) else { return false };
+        step.error = Some(told(outcome).shortened());
+        step.attempt += u32::from(!Bug::AttemptsKept.planted());
+        step.retry_at = Some(now.after(pause.max(Duration::from_millis(1))).0);
+        true
+    }
+
+    /// Attempts whose pause is over may run.
+    pub(super) fn retries_are_due(&mut self) {
+        let now = self.seen.now.0;
+        for pending in &mut self.record.pending {
+            if let Waiting::Step(step) = &mut pending.what {
+                step.retry_at = step.retry_at.filter(|at| *at > now);
+            }
+        }
+    }
+
+    /// The run has ended: what it waited for goes with it, and whoever waits for its result is told (L3).
+    pub(super) fn end(&mut self, end: End) -> Result<(), Halt> {
+        let end = match end {
+            End::Succeeded(value) | End::Failed(value) if value.get().len() > BYTES_MAX => {
+                beyond("run", "bytes in its result", BYTES_MAX)
+            }
+            end => end,
+        };
+        let cleanup_error = match &end {
+            End::Cancelled(error) => error.clone(),
+            _ => None,
+        };
+        let phase = match &end {
+            End::Succeeded(_) => RunPhase::Succeeded,
+            End::Failed(_) | End::Fault(_) => RunPhase::Failed,
+            End::Cancelled(_) => RunPhase::Cancelled,
+            End::Terminated => RunPhase::Terminated,
+        };
+        for pending in std::mem::take(&mut self.record.pending) {
+            self.forget_input(&pending);
+        }
+        self.answer_result(answer(&end).map(result_of)?);
+        self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
+        self.record.stopped = None;
+        self.record.untold = 0;
+        self.record.end = Some(Ended { phase, at: self.seen.now.0, cleanup_error });
+        let event = match phase {
+            RunPhase::Succeeded => "workflow.succeeded",
+            RunPhase::Failed => "workflow.failed",
+            RunPhase::Cancelled => "workflow.cancelled",
+            _ => "workflow.terminated",
+        };
+        self.tell_listeners(event, &[]);
+        Ok(())
+    }
+
+    /// Somebody wants the run to end (L3): steps that run end first.
+    pub(super) fn cancel(&mut self) -> Result<bool, Halt> {
+        if self.record.end.is_some() || self.record.cancel.is_some() {
+            return Ok(false);
+        }
+        if Bug::CancelForgotten.planted() && self.record.steps_due(self.seen.now).next().is_some() {
+            return Ok(true);
+        }
+        self.append(&Entry::of_run(self.seen.now, What::CancelAsked))?;
+        self.record.cancel = Some(Cancel { began: None });
+        // A body that cannot go on need not: its end does not depend on it.
+        self.record.stopped = None;
+        self.record.untold = 0;
+        self.live = None;
+        // What is due may run: whether it does, memory could say, and memory may be gone (E13).
+        let now = self.seen.now.0;
+        let is_due = |step: &Stepping| step.retry_at.is_none_or(|at| at <= now);
+        let runs = |pending: &Pending| pending.step().is_some_and(is_due) && !Bug::RunningDropped.planted();
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
+        self.record.pending = kept;
+        gone.iter().for_each(|pending| self.forget_input(pending));
+        self.wind_down()?;
+        Ok(true)
+    }
+
+    /// When no step is left that runs, the `#[cancelled]` body begins, if there is one.
+    pub(super) fn wind_down(&mut self) -> Result<(), Halt> {
+        if !self.record.pending.is_empty() {
+            return Ok(());
+        }
+        if !W::SCRIPT.has_cancelled {
+            return self.end(End::Cancelled(None));
+        }
+        let state = self.seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone());
+        let what = What::CancelBegan(raw(&state).map_err(Halt::Park)?);
+        let decoded = match W::codec().read(&state) {
+            Ok(decoded) => decoded,
+            Err(reason) => {
+                self.diverge(Divergence::unreadable(self.record.entries, "its state", &reason));
+                return Ok(());
+            }
+        };
+        let Some(live) = Live::cleanup::<W>(&self.identity(), decoded, self.seen.now) else {
+            return self.end(End::Cancelled(None));
+        };
+        self.record.cancel = Some(Cancel { began: Some(self.record.entries) });
+        self.append(&Entry::of_run(self.seen.now, what))?;
+        self.begin(live);
+        self.go_on()
+    }
+}
+
+/// The policy of a step: code is authoritative, and knows all but that of code which the body made.
+pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
+    match &step.code {
+        Code::Body(policy) => *policy,
+        Code::Input(_) | Code::Row(_) => {
+            let name = step_name(op);
+            W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)
+        }
+    }
+}
+
+fn fault(op: &str, cause: Cause) -> What {
+    What::Fault(Fault { step: op.to_owned(), cause })
+}
+
+/// What an attempt failed with, as it is told.
+fn told(outcome: &Outcome) -> Failure {
+    match outcome {
+        Outcome::Failed(error) => {
+            decode::<Failure>(error).unwrap_or_else(|_| Failure::from(String::from_utf8_lossy(error).into_owned()))
+        }
+        Outcome::Panicked(message) => format!("it panicked: {message}").into(),
+        Outcome::TimedOut => "it took longer than its timeout".into(),
+        _ => "it gave no sign of life".into(),
+    }
+}
+
+/// What whoever waits for the result of a run is told: its result, or its error as JSON.
+pub(super) fn answer(end: &End) -> Result<Result<Bytes, Bytes>, Halt> {
+    use serde_json::value::RawValue;
+    let error = |error: &RunError<&RawValue>| encode(error).map(Err).map_err(Halt::Malformed);
+    match end {
+        End::Succeeded(value) => Ok(Ok(Bytes::copy_from_slice(value.get().as_bytes()))),
+        End::Failed(failed) => error(&RunError::Failed(failed)),
+        End::Fault(fault) => error(&RunError::Fault(fault.clone())),
+        End::Cancelled(_) => error(&RunError::Cancelled),
+        End::Terminated => error(&RunError::Terminated),
+    }
+}
+
+pub(super) fn result_of(answer: Result<Bytes, Bytes>) -> drystone_runtime::Reply {
+    answer.map_err(drystone_runtime::Error::Failed)
+}

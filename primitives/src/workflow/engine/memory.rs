@@ -1,0 +1,100 @@
+//! What is remembered of a run: its record, its body, the events at the head of its queues. All of it may be gone before any turn
+//! (E13).
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use drystone_runtime::{Hot, Version};
+
+use super::super::{ask::Code, live::Live, record::Record};
+use crate::decode_part;
+
+/// The memory of one run.
+#[derive(Default)]
+pub(super) struct Memory {
+    record: Option<(Bytes, Record)>,
+    pub(super) live: Option<Live>,
+    pub(super) fronts: Fronts,
+}
+
+/// The first rows of the queues, by event.
+pub(super) type Fronts = BTreeMap<String, VecDeque<Front>>;
+
+/// An event at the head of its queue.
+#[derive(Clone, Debug)]
+pub(super) struct Front {
+    pub(super) number: u64,
+    pub(super) body: Bytes,
+}
+
+impl Memory {
+    /// The memory that lies in `hot`.
+    pub(super) fn of(hot: &mut Hot) -> &mut Self {
+        if hot.get::<Self>().is_none() {
+            hot.set(Self::default());
+        }
+        hot.get::<Self>().expect("it was just put there")
+    }
+
+    /// The record in `head`.
+    pub(super) fn record(&mut self, head: &Bytes) -> Result<&Record, String> {
+        let is_known = self.record.as_ref().is_some_and(|(known, _)| is_same(known, head));
+        if !is_known {
+            self.record = Some((head.clone(), decode_part("head", head)?));
+        }
+        Ok(&self.record.as_ref().expect("it was just put there").1)
+    }
+
+    /// The record in `head`, and all else that is remembered.
+    pub(super) fn at_hand(&mut self, head: &Bytes) -> Result<(&Record, Option<&Live>, &Fronts), String> {
+        self.record(head)?;
+        let (_, record) = self.record.as_ref().expect("it was just put there");
+        Ok((record, self.live.as_ref(), &self.fronts))
+    }
+
+    /// Takes the record in `head`: the turn that changes it brings it back.
+    pub(super) fn take_record(&mut self, head: &Bytes) -> Result<Record, String> {
+        self.record(head)?;
+        Ok(self.record.take().expect("it was just put there").1)
+    }
+
+    pub(super) fn set_record(&mut self, head: Bytes, record: Record) {
+        self.record = Some((head, record));
+    }
+}
+
+/// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
+fn is_same(one: &Bytes, other: &Bytes) -> bool {
+    (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
+}
+
+/// Code that bodies made, from when it is listed to when it starts: the kernel starts work without the memory of its entity.
+#[derive(Default)]
+/// Another run of the same key has operations of the same names: each has its own.
+pub(super) struct Parcels(Mutex<BTreeMap<(Version, String), Code>>);
+
+impl Parcels {
+    pub(super) fn has(&self, run: Version, op: &str) -> bool {
+        self.codes().contains_key(&(run, op.to_owned()))
+    }
+
+    pub(super) fn put(&self, run: Version, op: &str, code: Code) {
+        self.codes().insert((run, op.to_owned()), code);
+    }
+
+    pub(super) fn take(&self, run: Version, op: &str) -> Option<Code> {
+        self.codes().remove(&(run, op.to_owned()))
+    }
+
+    /// What was not started of a run that has ended never will be.
+    pub(super) fn forget(&self, run: Version) {
+        self.codes().retain(|(of, _), _| *of != run);
+    }
+
+    fn codes(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Version, String), Code>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

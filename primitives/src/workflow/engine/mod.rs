@@ -1,0 +1,161 @@
+//! The handler of a workflow: it joins a body to the kernel. A turn records what has happened, tells the body, and writes down
+//! what the body then waits for: one commit.
+//!
+//! *Only what is at rest is recorded*: an entry is told to the body before the next one is written, so that the journal is the
+//! order in which the body has seen it all, and a replay can repeat it.
+
+mod asking;
+mod burying;
+mod calling;
+mod closing;
+mod ending;
+mod memory;
+mod queueing;
+mod reviving;
+mod running;
+mod starting;
+mod stopping;
+mod turning;
+
+use std::{marker::PhantomData, pin::Pin, sync::Arc};
+
+use drystone_runtime::{
+    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket,
+    Work,
+};
+use serde::Serialize;
+
+use self::{
+    calling::Verb,
+    memory::{Memory, Parcels},
+    queueing::ready,
+    turning::{Seen, Turning},
+};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions};
+use crate::{Error, call::space_of, encode};
+
+/// The definition of a workflow, under the name of its field.
+pub fn define<W, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    let name = Name::new(name).checked()?;
+    let config = encode(&config::<W>()).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
+    let space = space_of(&name, is_shared);
+    let parcels = Parcels::default();
+    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, app: PhantomData };
+    Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
+}
+
+/// `primitive:type` of every workflow.
+pub(super) const KIND: &str = "workflow";
+
+/// What is shown of a workflow, and by which a change of its code is noticed.
+#[derive(Serialize)]
+struct Config {
+    options: Options,
+    steps: &'static [StepCode],
+    events: Vec<(&'static str, EventOptions)>,
+    code: u64,
+}
+
+fn config<W: Workflow>() -> Config {
+    let events = W::SCRIPT.events.iter().map(|event| (event.name, event.options)).collect();
+    Config { options: W::options(), steps: W::SCRIPT.steps, events, code: W::SCRIPT.hash }
+}
+
+/// The handler of one workflow.
+pub(super) struct Engine<W, D, A> {
+    name: Name,
+    services: Arc<D>,
+    is_shared: bool,
+    /// Code that bodies made, on its way to where it runs.
+    parcels: Parcels,
+    app: PhantomData<fn() -> (W, A)>,
+}
+
+impl<W, D, A> Handler for Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    fn borrow(&self, verb: &str) -> Borrow {
+        match Verb::of::<W>(verb) {
+            Some(Verb::Query(_)) => Borrow::Shared,
+            _ => Borrow::None,
+        }
+    }
+
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        let memory = Memory::of(hot);
+        let seen = Seen { definition: &self.name, key, entity, rows, now };
+        self.take(memory, seen, input)
+    }
+
+    fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        self.listed(Memory::of(hot), entity, rows, now)
+    }
+
+    fn run(
+        &self,
+        _: &mut Hot,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        self.start(entity, work, cx)
+    }
+}
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    fn take(&self, memory: &mut Memory, seen: Seen<'_>, input: &Input) -> Next {
+        let (verb, turned) = match input {
+            Input::Call { verb, body, ticket } => {
+                (verb.as_str(), self.called(memory, seen, (verb, body), Some(*ticket)))
+            }
+            Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, (verb, body), None)),
+            Input::Alarm { .. } => ("alarm", Self::rang(memory, seen)),
+            Input::Done { work, attempt, cause: Cause::Listed, outcome } => {
+                (work.as_str(), self.step_done(memory, seen, (work.as_str(), *attempt), outcome))
+            }
+            // Only queries are run for a call, and they are answered beside the turns.
+            Input::Done { .. } | Input::Gone { .. } => ("gone", Ok(Next::nothing())),
+            Input::Changed => ("changed", Self::changed(memory, seen)),
+        };
+        turned.unwrap_or_else(|halt| halt.into_next(verb))
+    }
+
+    /// Time has come for something; or the run's own is over.
+    fn rang(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
+        ready(memory, seen)?;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        if turning.record.end.is_some() {
+            turning.after_the_end()?;
+        } else if turning.record.stopped.is_some() {
+            turning.resume_if(|halted| halted.retry_at <= seen.now.0)?;
+        } else {
+            turning.retries_are_due();
+            turning.go_on()?;
+        }
+        turning.close(memory, None)
+    }
+
+    /// The code is another than it was: what it could not go on with is tried again (W4).
+    fn changed(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
+        memory.live = None;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        turning.resume_if(|halted| halted.code != W::SCRIPT.hash)?;
+        turning.close(memory, None)
+    }
+}
+
+/// Who waits for what comes of a call.
+type Caller = Option<Ticket>;

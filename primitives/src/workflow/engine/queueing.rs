@@ -1,0 +1,342 @@
+//! Events: queued by type, taken by waits, each once (V).
+
+use std::collections::VecDeque;
+
+use drystone_runtime::{Millis, Name, Range, Row};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        EventCode, SendError, Sent, Workflow,
+        event::Keep,
+        journal::{self, Entry, What},
+        record::{Awaited, Pending, Record, Waiting},
+    },
+    memory::{Front, Memory},
+    turning::{Halt, Seen, Turning, is_of},
+};
+use crate::{decode_part, encode, planted::Bug};
+
+/// An event in its queue.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Queued {
+    pub(super) at: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    pub(super) event: Box<RawValue>,
+}
+
+/// Rows of a queue that are read at once, and how few of them may be at hand.
+const PAGE: u32 = 64;
+const LOW: usize = 16;
+
+/// What marks a queue whose next event is swallowed, if that bug is planted.
+const SWALLOWING: u64 = 1 << 40;
+
+/// What a turn will need that polls the body: read before anything is done, so that what is in memory stays.
+pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
+    let Some(entity) = seen.entity else { return Ok(()) };
+    let (record, live, fronts) = memory.at_hand(&entity.head).map_err(Halt::Park)?;
+    let last = |front: &VecDeque<Front>| front.back().map(|front| front.number);
+    let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
+    let is_polled = record.goes_on() && !record.winds_down();
+    if is_polled && !live.is_some_and(|live| is_of(live, record)) {
+        wanted.push(journal::range(record.generation, 0, record.entries));
+    }
+    wanted.retain(|range| seen.rows.get(range).is_none());
+    if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
+}
+
+/// The pages of the queues of which little is at hand.
+fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<Range> {
+    if !record.goes_on() {
+        return Vec::new();
+    }
+    let low = record.queues.iter().filter_map(|(event, queue)| {
+        let (count, last) = front(event);
+        (count < LOW && (count as u64) < queue.count).then(|| page(event, last))
+    });
+    low.collect()
+}
+
+/// The rows of a queue behind those that are known.
+fn page(event: &str, last: Option<u64>) -> Range {
+    let from = last.map_or(0, |last| last + 1);
+    Range { from: Some(journal::row_key(from)), ..Range::first(lane(event), PAGE) }
+}
+
+/// All that is queued of an event.
+pub(super) fn whole(event: &str) -> Range {
+    Range::first(lane(event), u32::MAX)
+}
+
+pub(super) fn lane(event: &str) -> Name {
+    Name::from(format!("event/{event}"))
+}
+
+/// What can be taken now: which events, and when the last of them was sent.
+struct Hit {
+    numbers: Vec<u64>,
+    events: Vec<Box<RawValue>>,
+    at: i64,
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// Takes an event in: it is queued, and whoever waits for it finds it there.
+    pub(super) fn send(&mut self, event: &str, body: &RawValue) -> Result<u64, Halt> {
+        let code = Self::accepted(event)?;
+        let malformed = |reason| SendError::Malformed { event: event.to_owned(), reason };
+        let key = (code.read)(body.get().as_bytes()).map_err(malformed).map_err(refused)?;
+        if let Some(end) = self.record.end.as_ref().filter(|_| !Bug::EndedTakesEvents.planted()) {
+            return Err(refused(SendError::Terminated { status: end.phase.word().to_owned() }));
+        }
+        self.expire(event)?;
+        let count = self.record.queues.get(event).map_or(0, |queue| queue.count);
+        let (is_first, is_latest) = (code.options.keep == Keep::First, code.options.keep == Keep::Latest);
+        if count > 0 && is_first {
+            self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
+            return Ok(self.fronts.get(event).and_then(|front| front.front()).map_or(0, |front| front.number));
+        }
+        if count > 0 && is_latest {
+            self.overwrite(event)?;
+        } else if count >= code.options.max_queued {
+            let limit = code.options.max_queued;
+            return Err(refused(SendError::Full { event: event.to_owned(), limit }));
+        }
+        if self.swallows(event) {
+            return Ok(self.record.events);
+        }
+        self.queue(event, key, body)
+    }
+
+    /// Whether a wait that has timed out takes it: a bug that can be planted.
+    fn swallows(&mut self, event: &str) -> bool {
+        if !Bug::TimeoutSwallows.planted() {
+            return false;
+        }
+        let timed_out = self.record.queues.get_mut(event).filter(|queue| queue.expired >= SWALLOWING);
+        timed_out.is_some_and(|queue| {
+            queue.expired -= SWALLOWING;
+            true
+        })
+    }
+
+    pub(super) fn accepted(event: &str) -> Result<&'static EventCode, Halt> {
+        let events = W::SCRIPT.events;
+        events.iter().find(|code| code.name == event).ok_or_else(|| {
+            let accepted = events.iter().map(|code| code.name.to_owned()).collect();
+            refused(SendError::NotAccepted { event: event.to_owned(), accepted })
+        })
+    }
+
+    fn queue(&mut self, event: &str, key: Option<String>, body: &RawValue) -> Result<u64, Halt> {
+        self.record.events += 1;
+        let number = self.record.events;
+        let queued = Queued { at: self.seen.now.0, key, event: body.to_owned() };
+        let body = encode(&queued).map_err(Halt::Malformed)?;
+        let queue = self.record.queues.entry(event.to_owned()).or_default();
+        let front = self.fronts.entry(event.to_owned()).or_default();
+        // Only what is all of a queue, or its beginning, is a front of it.
+        if front.len() as u64 == queue.count && front.len() < PAGE as usize {
+            front.push_back(Front { number, body: body.clone() });
+        }
+        queue.count += 1;
+        let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
+        if Bug::TakenBeforeRecorded.planted() && self.record.pending.iter().any(waits) {
+            self.is_more = true;
+            return Ok(number);
+        }
+        self.commit.put.push(Row { lane: lane(event), key: journal::row_key(number), body });
+        Ok(number)
+    }
+
+    /// The single event that is kept makes room for a later one.
+    fn overwrite(&mut self, event: &str) -> Result<(), Halt> {
+        let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
+        if let Some(number) = number {
+            self.taken(event, &[number]);
+            self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
+        }
+        Ok(())
+    }
+
+    /// What was sent, as its sender is told.
+    pub(super) fn sent(&self, number: u64, event: &str) -> Sent {
+        let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
+        let is_put = self.commit.put.iter().any(|row| row.lane == lane(event) && row.key == journal::row_key(number));
+        Sent { number, taken: !waits && !is_put }
+    }
+
+    /// Rows of queues of which little is at hand.
+    pub(super) fn prefetch(&mut self) -> Result<(), Halt> {
+        let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
+        let low = pages(&self.record, known);
+        for range in low {
+            let event = range.lane.as_str().trim_start_matches("event/").to_owned();
+            self.extend(&event, &range)?;
+        }
+        Ok(())
+    }
+
+    /// The first rows of a queue, if none is at hand.
+    fn load(&mut self, event: &str) -> Result<(), Halt> {
+        let has_some = self.fronts.get(event).is_some_and(|front| !front.is_empty());
+        if has_some || self.record.queues.get(event).is_none_or(|queue| queue.count == 0) {
+            return Ok(());
+        }
+        self.extend(event, &page(event, self.last_read(event)))
+    }
+
+    /// The last event that is known of a queue. What this turn has removed is still stored, and must not come back.
+    fn last_read(&self, event: &str) -> Option<u64> {
+        let lane = lane(event);
+        let removed = self.commit.remove.iter().filter(|(of, _)| *of == lane).map(|(_, key)| number_in(key));
+        removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
+    }
+
+    /// Rows behind those that are known; behind those that are stored are those that this very turn has put.
+    fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
+        let (rows, last) = (self.rows(range)?, self.last_read(event));
+        let put = self.commit.put.iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
+        let known = |row: &&Row| last.is_none_or(|last| number_in(&row.key) > last);
+        let rows = rows.iter().chain(put).filter(known);
+        let rows: Vec<_> = rows.map(|row| Front { number: number_in(&row.key), body: row.body.clone() }).collect();
+        self.fronts.entry(event.to_owned()).or_default().extend(rows);
+        Ok(())
+    }
+
+    /// What has happened and was not told yet: of what is due, what was due first (V6).
+    pub(super) fn next_ready(&mut self) -> Result<Option<Entry>, Halt> {
+        let now = self.seen.now;
+        let mut first: Option<(i64, usize, Option<Hit>)> = None;
+        for index in 0..self.record.pending.len() {
+            let found = match &self.record.pending[index].what {
+                Waiting::Step(_) => None,
+                Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
+                Waiting::Event(awaited) => {
+                    let (awaited, until) = (awaited.clone(), awaited.until.filter(|(until, _)| *until <= now.0));
+                    let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
+                    hit.or_else(|| until.map(|(until, _)| (until, None)))
+                }
+            };
+            if let Some((at, hit)) = found
+                && first.as_ref().is_none_or(|(earliest, ..)| at < *earliest)
+            {
+                first = Some((at, index, hit));
+            }
+        }
+        Ok(first.map(|(_, index, hit)| self.entry_of(index, hit)))
+    }
+
+    fn entry_of(&mut self, index: usize, hit: Option<Hit>) -> Entry {
+        let pending = self.record.pending[index].clone();
+        let what = match (&pending.what, hit) {
+            (Waiting::Event(awaited), Some(hit)) => {
+                if !Bug::EventStays.planted() {
+                    self.taken(&awaited.event, &hit.numbers);
+                }
+                What::Events(hit.events)
+            }
+            (Waiting::Event(awaited), None) => {
+                if Bug::TimeoutSwallows.planted() {
+                    self.record.queues.entry(awaited.event.clone()).or_default().expired += SWALLOWING;
+                }
+                What::TimedOut(awaited.until.map_or(0, |(_, after)| after))
+            }
+            (Waiting::Sleep(_) | Waiting::Step(_), _) => What::Woke,
+        };
+        Entry::new(&pending.op, pending.hash, self.seen.now, what)
+    }
+
+    /// The events that a wait can take now, the oldest first.
+    fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
+        let event = awaited.event.as_str();
+        self.expire(event)?;
+        let Some(count) = self.record.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
+            return Ok(None);
+        };
+        if count < u64::from(awaited.count) {
+            return Ok(None);
+        }
+        if Bug::NewestFirst.planted()
+            && let Some(front) = self.fronts.get_mut(event).filter(|front| front.len() as u64 == count)
+        {
+            front.make_contiguous().sort_by_key(|front| std::cmp::Reverse(front.number));
+        }
+        let mut hit = Hit { numbers: Vec::new(), events: Vec::new(), at: 0 };
+        let mut looked = 0;
+        loop {
+            let Some(front) = self.fronts.get(event).and_then(|front| front.get(looked)) else {
+                if looked as u64 >= count {
+                    return Ok(None);
+                }
+                self.extend(event, &page(event, self.last_read(event)))?;
+                if self.fronts.get(event).is_none_or(|front| front.len() <= looked) {
+                    return Ok(None);
+                }
+                continue;
+            };
+            looked += 1;
+            let queued: Queued = decode_part("event", &front.body).map_err(Halt::Park)?;
+            if awaited.key.is_none() || awaited.key == queued.key || Bug::KeyIgnored.planted() {
+                hit.numbers.push(front.number);
+                hit.events.push(queued.event);
+                hit.at = queued.at;
+            }
+            if hit.numbers.len() >= awaited.count as usize {
+                return Ok(Some(hit));
+            }
+        }
+    }
+
+    /// Events that nobody took in time are gone, and counted (V9).
+    fn expire(&mut self, event: &str) -> Result<(), Halt> {
+        let Ok(code) = Self::accepted(event) else { return Ok(()) };
+        let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
+        self.load(event)?;
+        while let Some(front) = self.fronts.get(event).and_then(|front| front.front()) {
+            let queued: Queued = decode_part("event", &front.body).map_err(Halt::Park)?;
+            if queued.at > before {
+                break;
+            }
+            let number = front.number;
+            self.taken(event, &[number]);
+            self.record.queues.entry(event.to_owned()).or_default().expired += 1;
+        }
+        Ok(())
+    }
+
+    /// These events are in their queue no more.
+    pub(super) fn taken(&mut self, event: &str, numbers: &[u64]) {
+        if let Some(front) = self.fronts.get_mut(event) {
+            front.retain(|front| !numbers.contains(&front.number));
+        }
+        if let Some(queue) = self.record.queues.get_mut(event) {
+            queue.count = queue.count.saturating_sub(numbers.len() as u64);
+            let says_nothing = queue.count == 0 && queue.overwritten == 0 && queue.expired == 0;
+            if says_nothing {
+                self.record.queues.remove(event);
+            }
+        }
+        for number in numbers {
+            self.remove_row((lane(event), journal::row_key(*number)));
+        }
+    }
+}
+
+/// The number in the key of an event's row.
+pub(super) fn number_in(key: &[u8]) -> u64 {
+    key.try_into().map_or(0, u64::from_be_bytes)
+}
+
+fn is_over(until: i64, now: Millis) -> bool {
+    let early = if Bug::WokenEarly.planted() { 50 } else { 0 };
+    until <= now.0.saturating_add(early)
+}
+
+/// An error of ours for whoever sends.
+#[expect(clippy::needless_pass_by_value, reason = "an error is handed over")]
+pub(super) fn refused(error: SendError) -> Halt {
+    encode(&error).map_or_else(Halt::Malformed, Halt::Failed)
+}

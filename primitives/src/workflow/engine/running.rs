@@ -1,0 +1,231 @@
+//! What should run of a run, and how it is run.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Rows, Work};
+
+use super::{
+    super::{
+        Flows, journal, live,
+        live::Identity,
+        record::{Code, Pending, Record, Stepping, is_code, step_name},
+    },
+    Engine,
+    asking::inputs_lane,
+    ending::policy,
+    memory::Memory,
+    reviving::revived,
+    turning::is_of,
+};
+use crate::{
+    Context, Env, decode,
+    primitive::{Running, Thrown},
+};
+
+/// What a step says that is not there any more.
+pub(super) const UNKNOWN: &str = "there is no such step";
+
+/// What a step says before the reason if its input is not one that it takes any more.
+pub(super) const UNREADABLE: &str = "its input cannot be read: ";
+
+/// A piece of work that only asks for another turn.
+pub(super) const LOOK: &str = "look:";
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn listed(&self, memory: &mut Memory, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        let record = match memory.take_record(&entity.head) {
+            Ok(record) => record,
+            // The kernel parks the entity with this; it is not lost quietly (E10).
+            Err(reason) => panic!("its record cannot be read: {reason}"),
+        };
+        if record.end.is_some() {
+            self.parcels.forget(entity.id);
+        }
+        let listed = self.listed_of(memory, entity, rows, &record, now);
+        memory.set_record(entity.head.clone(), record);
+        listed
+    }
+
+    fn listed_of(
+        &self,
+        memory: &mut Memory,
+        entity: &Entity,
+        rows: &Rows,
+        record: &Record,
+        now: Millis,
+    ) -> Needed<Vec<Work>> {
+        let mut listed = Vec::new();
+        for (pending, step) in record.steps_due(now) {
+            if let Code::Body(_) = &step.code
+                && !record.winds_down()
+            {
+                match self.made(memory, entity, rows, record, pending) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        listed.push(Work::new(Name::from(format!("{LOOK}{}", record.entries))));
+                        continue;
+                    }
+                    Err(range) => return Needed::Read(vec![range]),
+                }
+            }
+            listed.push(work::<W>(pending, step));
+        }
+        Needed::Ready(listed)
+    }
+
+    /// Whether the code that only the body can make is at hand; the rows to replay it by, if it must be made anew.
+    fn made(
+        &self,
+        memory: &mut Memory,
+        entity: &Entity,
+        rows: &Rows,
+        record: &Record,
+        pending: &Pending,
+    ) -> Result<bool, drystone_runtime::Range> {
+        let op = pending.op.as_str();
+        if self.parcels.has(entity.id, op) {
+            return Ok(true);
+        }
+        if !memory.live.as_ref().is_some_and(|live| is_of(live, record)) {
+            let range = journal::range(record.generation, 0, record.entries);
+            let rows = rows.get(&range).ok_or(range)?;
+            memory.live = self.replayed(entity, record, rows);
+        }
+        let Some(live) = &mut memory.live else { return Ok(false) };
+        // If it was handed over before, it runs, and goes on.
+        if let Some(code) = live.codes.remove(op) {
+            self.parcels.put(entity.id, op, code);
+        }
+        Ok(true)
+    }
+
+    fn replayed(&self, entity: &Entity, record: &Record, rows: &[drystone_runtime::Row]) -> Option<live::Live> {
+        let entries = rows.iter().map(journal::Entry::read).collect::<Result<Vec<_>, _>>().ok()?;
+        let who = Identity { key: entity.key.key.clone(), seed: record.seed };
+        revived::<W>(&who, record, &entries).ok()
+    }
+
+    pub(super) fn start(
+        &self,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let name = work.id.as_str();
+        if name.starts_with(LOOK) {
+            return Box::pin(std::future::ready(Outcome::Ok(Produced::default())));
+        }
+        if let Some(query) = name.strip_prefix("query:") {
+            return self.query(entity, query, work.input.clone(), cx);
+        }
+        if is_code(name) {
+            return self.code(name, &cx);
+        }
+        let row = entity.filter(|_| work.input.is_empty()).and_then(|entity| row_of(entity, name));
+        let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
+        Box::pin(step::<W, D, A>(step_name(name).to_owned(), work.input.clone(), row, env))
+    }
+
+    fn code(&self, op: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let code = cx.id.and_then(|id| self.parcels.take(id, op));
+        Box::pin(async move {
+            match code {
+                Some(code) => match code.await {
+                    Ok(Ok(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
+                    Ok(Err(error)) => Outcome::Failed(error),
+                    Err(reason) => Outcome::Refused(reason),
+                },
+                None => Outcome::Refused("the code of the body is gone, for its run is on its way out".to_owned()),
+            }
+        })
+    }
+
+    fn query(
+        &self,
+        entity: Option<&Entity>,
+        query: &str,
+        input: Bytes,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let name = query.rsplit_once('/').map_or(query, |(name, _)| name).to_owned();
+        let state = entity.map(|entity| entity.state.clone()).unwrap_or_default();
+        let env = Env::new(self.services.clone(), Context::new(cx, self.is_shared, None));
+        Box::pin(async move {
+            let state = match W::codec().read(&state) {
+                Ok(state) => state,
+                Err(reason) => return Outcome::Refused(format!("its state cannot be read: {reason}")),
+            };
+            if env.context().has_said_anything() {
+                return Outcome::Refused("a query commits nothing".to_owned());
+            }
+            ended(state.query(&name, input, &env).await)
+        })
+    }
+}
+
+/// The work of a step.
+fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
+    let input = match &step.code {
+        Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
+        Code::Row(_) | Code::Body(_) => Bytes::new(),
+    };
+    let timeout = policy::<W>(&pending.op, step).time_limit();
+    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(pending.op.clone())) }
+}
+
+/// The row that a step's input lies in.
+fn row_of(entity: &Entity, op: &str) -> Option<(u32, u64)> {
+    let record: Record = decode(&entity.head).ok()?;
+    let index = record.position(op)?;
+    match record.pending[index].step()?.code {
+        Code::Row(number) => Some((record.generation, number)),
+        _ => None,
+    }
+}
+
+async fn step<W, D, A>(name: String, input: Bytes, row: Option<(u32, u64)>, env: Env<D, A>) -> Outcome
+where
+    W: Flows<D, A>,
+{
+    let input = match row {
+        Some((generation, number)) => {
+            let key = journal::row_key(number);
+            let range = drystone_runtime::Range::at(inputs_lane(generation), key.clone());
+            match env.context().rows(range).await {
+                Ok(rows) => rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default(),
+                Err(error) => return Outcome::Refused(error.to_string()),
+            }
+        }
+        None => input,
+    };
+    let outcome = ended(run::<W, D, A>(&name, input, &env).await);
+    let Outcome::Ok(produced) = outcome else { return outcome };
+    let said = env.context().take_said();
+    match said.error {
+        Some(reason) => Outcome::Refused(reason),
+        None if said.alarm != drystone_runtime::Change::Keep => {
+            Outcome::Refused("the alarm of a workflow is its own: write `flow.sleep(..)` in the body".to_owned())
+        }
+        None => Outcome::Ok(Produced { send: said.send, emit: said.emit, ..produced }),
+    }
+}
+
+fn run<'a, W: Flows<D, A>, D, A>(name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a> {
+    W::step(name, input, env)
+}
+
+fn ended(returned: Result<Bytes, Thrown>) -> Outcome {
+    match returned {
+        Ok(value) => Outcome::Ok(Produced { value, ..Produced::default() }),
+        Err(Thrown::Failed(error)) => Outcome::Failed(error),
+        Err(Thrown::Malformed(reason)) => Outcome::Refused(format!("{UNREADABLE}{reason}")),
+        Err(Thrown::Unwritable(reason)) => Outcome::Refused(reason),
+        Err(Thrown::Unknown) => Outcome::Refused(UNKNOWN.to_owned()),
+    }
+}

@@ -1,0 +1,88 @@
+//! The beginning of a run: it is bound, its body is polled for the first time, and what it asks for is in the same commit (L2).
+
+use bytes::Bytes;
+use drystone_runtime::{Commit, Next, Reply, stable_hash};
+
+use super::{
+    super::{
+        StartError, Workflow,
+        ask::canonical_hash,
+        journal::{Entry, What},
+        live::{Identity, Live},
+        record::Record,
+        verbs::Started,
+    },
+    Caller,
+    memory::Memory,
+    turning::{Halt, Seen, Turned, Turning, raw},
+};
+use crate::encode;
+
+/// What a run is asked to begin with.
+pub(super) struct Start<'a> {
+    pub(super) input: &'a [u8],
+    /// An event that it finds queued.
+    pub(super) event: Option<(&'a str, &'a serde_json::value::RawValue)>,
+}
+
+impl<'a, W: Workflow> Turning<'a, W> {
+    /// A run that begins; what becomes of its event.
+    pub(super) fn start(seen: Seen<'a>, start: &Start<'_>) -> Result<(Self, Option<super::super::Sent>), Halt> {
+        let hash = canonical_hash(start.input);
+        // Another run of the same key has another seed, for it begins later.
+        let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
+        let who = Identity { key: seen.key.key.clone(), seed };
+        let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
+        let mut turning = Self::new(seen, Record::new(seed, hash, seen.now));
+        let number =
+            start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
+        let input = raw(start.input).map_err(Halt::Malformed)?;
+        turning.append(&Entry::of_run(seen.now, What::Started(input)))?;
+        turning.begin(live);
+        turning.go_on()?;
+        turning.tell_listeners("workflow.started", &[]);
+        let sent = number.map(|(number, event)| turning.sent(number, event));
+        Ok((turning, sent))
+    }
+
+    /// The run begins, and its caller is told `answer`.
+    pub(super) fn started(
+        memory: &mut Memory,
+        seen: Seen<'a>,
+        start: &Start<'_>,
+        caller: Caller,
+        answer: impl FnOnce(Option<super::super::Sent>) -> Result<Bytes, String>,
+    ) -> Turned {
+        let (turning, sent) = Self::start(seen, start)?;
+        let answer = answer(sent).map_err(Halt::Malformed)?;
+        turning.close(memory, Some((caller, Ok(answer))))
+    }
+
+    /// There is a run already: it is found if it is the same, and nothing of it is changed.
+    pub(super) fn found(&self, input: Option<&[u8]>) -> Result<Bytes, Halt> {
+        if input.is_some_and(|input| canonical_hash(input) == self.record.input) {
+            return encode(&Started::Found).map_err(Halt::Malformed);
+        }
+        let status = self.record.phase().word().to_owned();
+        Err(already_exists(status))
+    }
+}
+
+fn already_exists(status: String) -> Halt {
+    encode(&StartError::AlreadyExists { status }).map_or_else(Halt::Malformed, Halt::Failed)
+}
+
+/// A turn that only answers.
+pub(super) fn only(caller: Caller, answer: Bytes) -> Turned {
+    Ok(answering(caller, Ok(answer)))
+}
+
+/// A turn that only answers, perhaps with an error of ours. What is remembered of the run stays, as it does not if the kernel is told to refuse.
+pub(super) fn answering(caller: Caller, reply: Reply) -> Next {
+    match (caller, reply) {
+        (Some(ticket), reply) => Next::Commit(Commit::reply(ticket, reply)),
+        // A message that is refused is tried again, and in the end a dead letter.
+        (None, Err(error)) => Next::Refuse(error),
+        (None, Ok(_)) => Next::nothing(),
+    }
+}

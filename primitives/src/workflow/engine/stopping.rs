@@ -1,0 +1,41 @@
+//! A run that cannot go on: it is stopped, with the reason, and tried again.
+
+use super::{
+    super::{Divergence, Workflow, record::Halted, status::Stopped},
+    turning::{Halt, Turning},
+};
+
+impl<W: Workflow> Turning<'_, W> {
+    pub(super) fn diverge(&mut self, divergence: Divergence) {
+        self.halt(Stopped::Diverged(divergence));
+    }
+
+    /// The body is not polled any more until it is other code, or somebody says so.
+    pub(super) fn halt(&mut self, why: Stopped) {
+        let (event, text) = match &why {
+            Stopped::Panicked { message, .. } => ("workflow.panicked", message.clone()),
+            Stopped::Diverged(divergence) => ("workflow.diverged", divergence.to_string()),
+        };
+        if !self.is_tried_again {
+            tracing::error!(key = %self.seen.key, why = text, "{event}");
+            self.tell_listeners(event, &[("why", text)]);
+        }
+        self.live = None;
+        self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));
+    }
+
+    /// Lets a run go on that was stopped, if `which`; whether it was.
+    pub(super) fn resume_if(&mut self, which: impl FnOnce(&Halted) -> bool) -> Result<bool, Halt> {
+        let Some(halted) = self.record.stopped.take_if(|halted| which(halted)) else { return Ok(false) };
+        tracing::debug!(key = %self.seen.key, was = ?halted.why, "a run that was stopped is tried again");
+        self.is_tried_again = true;
+        if self.record.winds_down() {
+            self.wind_down()?;
+        } else {
+            self.go_on()?;
+        }
+        let again = self.record.stopped.take();
+        self.record.stopped = again.map(|again| again.tried(halted.tries + 1, self.seen.now));
+        Ok(true)
+    }
+}

@@ -1,0 +1,354 @@
+//! One turn of a run: what has happened is recorded, the body is told and polled until it rests, and so on until nothing more is
+//! due.
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use drystone_runtime::{Commit, Entity, Key, Millis, Name, Next, Range, Row, Rows, To};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Divergence, Fault, Workflow,
+        core::Stop as CoreStop,
+        fault::Cause,
+        journal::{self, End, Entry, What},
+        live::{Identity, Live, Rest},
+        record::{Record, Waiting},
+        replay,
+        status::Stopped,
+    },
+    memory::{Fronts, Memory},
+    reviving::revived,
+};
+use crate::{Error, decode, encode, planted::Bug, primitive::Thrown};
+
+/// What a turn sees.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) definition: &'a Name,
+    pub(super) key: &'a Key,
+    pub(super) entity: Option<&'a Entity>,
+    pub(super) rows: &'a Rows,
+    pub(super) now: Millis,
+}
+
+/// Why a turn does not come to a commit.
+pub(super) enum Halt {
+    /// These rows are needed first.
+    Read(Vec<Range>),
+    /// The caller gets this error of ours, as JSON.
+    Failed(Bytes),
+    Refuse(Error),
+    Malformed(String),
+    /// What is stored cannot be read.
+    Park(String),
+}
+
+impl Halt {
+    pub(super) fn into_next(self, verb: &str) -> Next {
+        match self {
+            Self::Read(ranges) => Next::Read(ranges),
+            Self::Failed(error) => Next::Refuse(Error::Failed(error)),
+            Self::Refuse(error) => Next::Refuse(error),
+            Self::Malformed(reason) => Next::Refuse(Error::Malformed { verb: verb.to_owned(), reason }),
+            Self::Park(reason) => Next::Park(reason),
+        }
+    }
+}
+
+pub(super) type Turned = Result<Next, Halt>;
+
+/// Entries that one turn records at most, and their bytes: then the run goes on in another turn, so that a commit stays within
+/// its limits (K3).
+const ENTRIES_PER_TURN: usize = 200;
+const BYTES_PER_TURN: usize = 1 << 20;
+
+/// The longest journal, and where one is warned of (W11).
+const ENTRIES_MAX: u64 = 50_000;
+const ENTRIES_WARN: u64 = 40_000;
+
+/// What a row, a record or a state may hold: a payload (K3), with some room for what is written around it.
+pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
+
+/// A turn under way.
+pub(super) struct Turning<'a, W> {
+    pub(super) seen: Seen<'a>,
+    pub(super) record: Record,
+    pub(super) live: Option<Live>,
+    pub(super) fronts: Fronts,
+    pub(super) commit: Commit,
+    /// Whether there is more to do than one turn may.
+    pub(super) is_more: bool,
+    recorded: (usize, usize),
+    /// Whether it was stopped before, and nobody need be told again.
+    pub(super) is_tried_again: bool,
+    workflow: PhantomData<fn() -> W>,
+}
+
+impl<'a, W: Workflow> Turning<'a, W> {
+    /// The turn of a run that is there.
+    pub(super) fn open(memory: &mut Memory, seen: Seen<'a>) -> Result<Option<Self>, Halt> {
+        let Some(entity) = seen.entity else { return Ok(None) };
+        let record = memory.take_record(&entity.head).map_err(Halt::Park)?;
+        let mut turning = Self::new(seen, record);
+        turning.live = memory.live.take();
+        turning.fronts = std::mem::take(&mut memory.fronts);
+        Ok(Some(turning))
+    }
+
+    pub(super) fn new(seen: Seen<'a>, record: Record) -> Self {
+        let (commit, fronts) = (Commit::default(), Fronts::new());
+        Self {
+            seen,
+            record,
+            live: None,
+            fronts,
+            commit,
+            is_more: false,
+            recorded: (0, 0),
+            is_tried_again: false,
+            workflow: PhantomData,
+        }
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity { key: self.seen.key.key.clone(), seed: self.record.seed }
+    }
+
+    /// How many entries the body was told.
+    fn told(&self) -> u64 {
+        self.record.entries - self.record.untold
+    }
+
+    /// Has the body at hand, as the journal left it. One that has gone from memory is replayed.
+    pub(super) fn wake(&mut self) -> Result<(), Halt> {
+        if !self.record.goes_on() || self.record.winds_down() {
+            return Ok(());
+        }
+        let told = self.told();
+        if self.live.as_ref().is_some_and(|live| is_of(live, &self.record)) {
+            return Ok(());
+        }
+        self.live = None;
+        let entries = self.journal()?;
+        if told == 0 {
+            // Its first poll has come to nothing before.
+            return Ok(());
+        }
+        match revived::<W>(&self.identity(), &self.record, &entries) {
+            Ok(live) => {
+                self.live = Some(live);
+                self.move_deadlines();
+            }
+            Err(replay::Halt::Diverged(divergence)) => self.diverge(divergence),
+            Err(replay::Halt::Panicked { message, entry }) => self.halt(Stopped::Panicked { message, entry }),
+        }
+        Ok(())
+    }
+
+    /// A bug that can be planted: what a sleep had left is not taken into account.
+    fn move_deadlines(&mut self) {
+        if !Bug::DeadlineMoved.planted() {
+            return;
+        }
+        let started_at = self.record.started_at;
+        for pending in &mut self.record.pending {
+            if let Waiting::Sleep(until) = &mut pending.what {
+                *until += (self.seen.now.0 - started_at).min(1_000);
+            }
+        }
+    }
+
+    /// The whole journal.
+    pub(super) fn journal(&self) -> Result<Vec<Entry>, Halt> {
+        let range = journal::range(self.record.generation, 0, self.record.entries);
+        let rows = self.rows(&range)?;
+        rows.iter().map(Entry::read).collect::<Result<_, _>>().map_err(Halt::Park)
+    }
+
+    pub(super) fn rows(&self, range: &Range) -> Result<&'a [Row], Halt> {
+        self.seen.rows.get(range).ok_or_else(|| Halt::Read(vec![range.clone()]))
+    }
+
+    /// Lets the body go on with what is due now, and with what follows from that.
+    pub(super) fn go_on(&mut self) -> Result<(), Halt> {
+        self.prefetch()?;
+        self.wake()?;
+        self.tell_untold()?;
+        if Bug::TakenBeforeRecorded.planted() && self.is_more {
+            return Ok(());
+        }
+        while self.record.goes_on() && !self.record.winds_down() {
+            let Some(entry) = self.next_ready()? else { break };
+            if self.is_enough() {
+                self.is_more = true;
+                break;
+            }
+            self.happened(&entry)?;
+        }
+        Ok(())
+    }
+
+    /// Entries that are recorded and that the body has not been told, for it was stopped.
+    fn tell_untold(&mut self) -> Result<(), Halt> {
+        if self.record.untold == 0 || !self.record.goes_on() || self.record.winds_down() {
+            return Ok(());
+        }
+        let entries = self.journal()?;
+        let from = usize::try_from(self.told()).unwrap_or(0);
+        for entry in &entries[from.min(entries.len())..] {
+            if !self.record.goes_on() {
+                return Ok(());
+            }
+            self.keep_state()?;
+            self.record.untold -= 1;
+            self.tell(entry);
+        }
+        Ok(())
+    }
+
+    fn is_enough(&self) -> bool {
+        let (entries, bytes) = self.recorded;
+        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN
+    }
+
+    /// Something has happened: it is recorded, and the body is told.
+    pub(super) fn happened(&mut self, entry: &Entry) -> Result<(), Halt> {
+        self.wake()?;
+        if self.record.entries >= ENTRIES_MAX {
+            return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
+        }
+        if let Some(index) = self.record.position(&entry.op) {
+            let pending = self.record.pending.remove(index);
+            self.forget_input(&pending);
+        }
+        self.append(entry)?;
+        if self.record.goes_on() && !self.record.winds_down() {
+            self.keep_state()?;
+            self.tell(entry);
+        }
+        Ok(())
+    }
+
+    /// Tells the body, and takes in what it does then.
+    fn tell(&mut self, entry: &Entry) {
+        let Some(live) = &mut self.live else { return self.begin_anew(entry) };
+        match live.tell(entry) {
+            Ok(()) => self.settle(),
+            Err(divergence) => {
+                self.record.untold += 1;
+                self.diverge(divergence);
+            }
+        }
+    }
+
+    /// The first entry is the start: whoever is told it begins.
+    fn begin_anew(&mut self, entry: &Entry) {
+        let What::Started(input) = &entry.what else { return };
+        match Live::begin::<W>(&self.identity(), input.get().as_bytes(), Millis(entry.at)) {
+            Ok(live) => self.begin(live),
+            Err(reason) => {
+                self.record.untold += 1;
+                self.diverge(Divergence::unreadable(0, "its input", &reason));
+            }
+        }
+    }
+
+    /// The first poll of a body.
+    pub(super) fn begin(&mut self, mut live: Live) {
+        live.told = self.told();
+        self.live = Some(live);
+        self.settle();
+    }
+
+    /// Polls the body until it rests, and writes down what it waits for.
+    fn settle(&mut self) {
+        let Some(mut live) = self.live.take() else { return };
+        let rest = live.poll();
+        match rest {
+            Rest::Waits => {
+                let moves = live.take_moves();
+                self.live = Some(live);
+                self.take_in(moves);
+            }
+            Rest::Ended(ended) => self.body_ended(live, ended),
+            Rest::Panicked(message) => {
+                self.record.untold += 1;
+                self.halt(Stopped::Panicked { message, entry: self.told() });
+            }
+            Rest::Stopped(CoreStop::Fault(fault)) => {
+                let end = replay::fault_of(fault, live.is_cleanup);
+                self.live = Some(live);
+                let ended = self.end(end);
+                debug_assert!(ended.is_ok(), "the end of a run reads nothing");
+            }
+            Rest::Stopped(CoreStop::Unreadable(op, reason)) => {
+                self.record.untold += 1;
+                self.diverge(Divergence::unreadable(self.told(), &format!("`{op}`"), &reason));
+            }
+        }
+    }
+
+    fn body_ended(&mut self, live: Live, ended: Result<Bytes, Thrown>) {
+        let is_cleanup = live.is_cleanup;
+        self.live = Some(live);
+        let end = replay::end_of(ended, is_cleanup);
+        let ended = self.end(end);
+        debug_assert!(ended.is_ok(), "the end of a run reads nothing");
+    }
+
+    /// A row that this very turn has put is not there at all.
+    pub(super) fn remove_row(&mut self, (lane, key): (Name, Bytes)) {
+        let before = self.commit.put.len();
+        self.commit.put.retain(|row| row.lane != lane || row.key != key);
+        if self.commit.put.len() == before {
+            self.commit.remove.push((lane, key));
+        }
+    }
+
+    /// Adds an entry to the journal. One that is too long for a row ends the run.
+    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), Halt> {
+        let body = entry.written().map_err(Halt::Malformed)?;
+        let has_begun = self.record.entries > 0;
+        if body.len() > BYTES_MAX && has_begun {
+            return self.end(beyond(&entry.op, "bytes in one entry of its journal", BYTES_MAX));
+        }
+        self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
+        let (lane, key) = (journal::lane(self.record.generation), journal::row_key(self.record.entries));
+        if !Bug::EntryForgotten.planted() || self.record.entries % 3 != 2 {
+            self.commit.put.push(Row { lane, key, body });
+        }
+        self.record.entries += 1;
+        if self.record.entries == ENTRIES_WARN {
+            tracing::warn!(key = %self.seen.key, entries = ENTRIES_WARN, limit = ENTRIES_MAX, "a journal grows long");
+            self.tell_listeners("workflow.long", &[("entries", ENTRIES_WARN.to_string())]);
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, String)]) {
+        let fields = fields.iter().filter_map(|(name, value)| Some((Name::new(name), encode(value).ok()?))).collect();
+        self.commit.emit.push(drystone_runtime::Lifecycle { name: Name::new(name), fields });
+    }
+
+    /// Answers everybody who waits for the result.
+    pub(super) fn answer_result(&mut self, reply: drystone_runtime::Reply) {
+        self.commit.replies.push((To::All(Name::new(super::calling::RESULT)), reply));
+    }
+}
+
+/// The end of a run that goes beyond a limit (W11).
+pub(super) fn beyond(step: &str, what: &str, limit: usize) -> End {
+    let cause = Cause::Limit { what: what.to_owned(), limit: limit as u64 };
+    End::Fault(Fault { step: step.to_owned(), cause })
+}
+
+/// Whether a body in memory is as the journal left it.
+pub(super) fn is_of(live: &Live, record: &Record) -> bool {
+    live.told == record.entries - record.untold && live.is_cleanup == record.cancel.is_some()
+}
+
+pub(super) fn raw(bytes: &[u8]) -> Result<Box<RawValue>, String> {
+    decode(bytes)
+}

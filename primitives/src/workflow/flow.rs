@@ -1,0 +1,126 @@
+//! What a body is given: its steps, time, events, and the state of its run.
+
+use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
+
+use super::{EventOf, Workflow, ask::Until, core::Core, step::Run, time::Sleep, wait::Wait};
+use crate::{Stored, StoredError, Timestamp};
+
+/// The run, as its body sees it: `flow.charge(..)` for each `#[step]`, and what is here.
+pub struct Flow<W: Workflow> {
+    core: Core,
+    steps: W::Steps,
+    workflow: PhantomData<fn() -> W>,
+}
+
+impl<W: Workflow> Flow<W> {
+    pub(super) fn new(core: Core) -> Self {
+        Self { steps: core.clone().into(), core, workflow: PhantomData }
+    }
+
+    /// Code of the body's own as a step: it runs outside of the body, once, and what it returns is recorded. Within it all is
+    /// allowed that is not in a body. It cannot borrow from the body; a step that is worth a name is better a `#[step]`.
+    pub fn run<T: Stored>(&self, name: &str, code: impl Future<Output = T> + Send + 'static) -> Run<T> {
+        Run::new(&self.core, name, code)
+    }
+
+    /// The same with code that can fail: its error is recorded as such, and it can be tried again.
+    pub fn try_run<T: Stored, E: StoredError>(
+        &self,
+        name: &str,
+        code: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Run<Result<T, E>> {
+        Run::fallible(&self.core, name, code)
+    }
+
+    /// Sleeps so long from when it is first awaited. In a body a literal may stand for the duration: `flow.sleep("24h")`.
+    pub fn sleep(&self, span: Duration) -> Sleep {
+        Sleep::new(&self.core, Until::After(span))
+    }
+
+    /// Sleeps until then; not at all if that is past.
+    pub fn sleep_until(&self, time: Timestamp) -> Sleep {
+        Sleep::new(&self.core, Until::At(time.into()))
+    }
+
+    /// Waits for an event: the oldest of its type that is queued, or the next one.
+    pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E> {
+        Wait::new(&self.core)
+    }
+
+    /// Changes the state that queries and people see; it is stored with the next commit of the run.
+    pub fn update<T>(&self, change: impl FnOnce(&mut W) -> T) -> T {
+        self.core.with_state(true, change)
+    }
+
+    /// Looks at that state.
+    pub fn look<T>(&self, look: impl FnOnce(&W) -> T) -> T {
+        self.core.with_state(false, |state: &mut W| look(state))
+    }
+
+    /// The time of the run: that of what it was last told, and so the same in every replay.
+    pub fn now(&self) -> Timestamp {
+        self.core.now().into()
+    }
+
+    /// A number by chance, the same in every replay.
+    pub fn random(&self) -> u64 {
+        self.core.random()
+    }
+
+    /// A UUID (version 4), the same in every replay.
+    pub fn uuid(&self) -> String {
+        let bits = u128::from(self.random()) << 64 | u128::from(self.random());
+        let bits = bits & !(0xf << 76) | 4 << 76;
+        let bits = bits & !(3 << 62) | 2 << 62;
+        let hex = format!("{bits:032x}");
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// The key of the run.
+    pub fn key(&self) -> &[u8] {
+        self.core.key()
+    }
+
+    /// The key of the run as text, with what is not UTF-8 replaced.
+    pub fn key_text(&self) -> String {
+        String::from_utf8_lossy(self.key()).into_owned()
+    }
+}
+
+/// The steps.
+impl<W: Workflow> Deref for Flow<W> {
+    type Target = W::Steps;
+
+    fn deref(&self) -> &W::Steps {
+        &self.steps
+    }
+}
+
+impl<W: Workflow> Clone for Flow<W> {
+    fn clone(&self) -> Self {
+        Self::new(self.core.clone())
+    }
+}
+
+impl<W: Workflow> fmt::Debug for Flow<W> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Flow({:?})", self.core)
+    }
+}
+
+/// The methods of [`Flow`]: no step may have the name of one, for it would never be reached.
+pub const FLOW_METHODS: &[&str] = &[
+    "run",
+    "try_run",
+    "sleep",
+    "sleep_until",
+    "wait_for",
+    "update",
+    "look",
+    "now",
+    "random",
+    "uuid",
+    "key",
+    "key_text",
+    "clone",
+];

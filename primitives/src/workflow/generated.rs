@@ -1,0 +1,93 @@
+//! The functions and checks that the code made by `#[workflow]` calls: small here, so that little is compiled for each
+//! workflow.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::{EventCode, EventOf, RunError};
+use crate::{Address, Args, Call, decode, stored::Codec};
+
+/// The verbs of a run: no query may have the name of one, for it would hide it.
+pub const RUN_VERBS: &[&str] = &[
+    "start",
+    "start_or_get",
+    "start_new",
+    "start_with",
+    "send_or_start",
+    "result",
+    "try_result",
+    "status",
+    "state",
+    "send",
+    "events",
+    "cancel",
+    "terminate",
+    "resume",
+    "history",
+    "destroy",
+    "force_destroy",
+    "key",
+    "explain",
+    "view",
+    "address",
+];
+
+/// The state that a run begins with.
+#[diagnostic::on_unimplemented(
+    message = "the workflow state `{Self}` has no initial value",
+    label = "no initial value",
+    note = "a run begins with it, and a replay begins anew: add `#[derive(Default)]` to `{Self}`"
+)]
+pub trait Initial {
+    /// It.
+    fn initial() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Initial for T {
+    fn initial() -> Self {
+        T::default()
+    }
+}
+
+/// An event that is listed. By this bound alone one that is no event is told once, where it is listed.
+pub const fn event_of<W, E: EventOf<W>>() -> EventCode {
+    EventCode::of::<E>()
+}
+
+/// How long whoever waits for a result waits, unless a deadline is said: longer than any program runs.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// How an answer is read.
+type Read<T> = fn(&[u8]) -> Result<T, String>;
+
+/// Waits for the result of a run.
+pub fn result<T, E>(address: &Address, read: Read<T>, thrown: Read<RunError<E>>) -> Call<T, RunError<E>> {
+    Call::new(address, "result", Args::new(), read, thrown).deadline(FOR_EVER)
+}
+
+/// The result of a run, if it has ended.
+pub fn try_result<T, E>(
+    address: &Address,
+    read: Read<Option<T>>,
+    thrown: Read<RunError<E>>,
+) -> Call<Option<T>, RunError<E>> {
+    Call::new(address, "try_result", Args::new(), read, thrown)
+}
+
+/// Reads a value that may not be there: then there is no text at all, for `null` is the result of many a run.
+pub fn read_option<T>(bytes: &[u8], value: Codec<T>) -> Result<Option<T>, String> {
+    if bytes.is_empty() { Ok(None) } else { value.read(bytes).map(Some) }
+}
+
+/// Reads how a run ended that has no result.
+pub fn read_run_error<E>(bytes: &[u8], error: Codec<E>) -> Result<RunError<E>, String> {
+    Ok(match decode::<RunError<Box<RawValue>>>(bytes)? {
+        RunError::Failed(raw) => RunError::Failed(error.read(raw.get().as_bytes())?),
+        RunError::Fault(fault) => RunError::Fault(fault),
+        RunError::Cancelled => RunError::Cancelled,
+        RunError::Terminated => RunError::Terminated,
+        RunError::NotFound => RunError::NotFound,
+    })
+}

@@ -1,0 +1,89 @@
+//! The recorded history of a run, as it is shown, saved and replayed.
+
+use std::{fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::journal::Entry;
+
+/// Everything that is recorded of a run: what [`history`](super::Verbs::history) gives and
+/// [`testing::replay`](crate::testing::replay) runs against today's code.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct History {
+    /// The workflow's name in its app.
+    pub workflow: String,
+    /// The key of the run.
+    pub key: Vec<u8>,
+    /// What its chance begins with.
+    pub(super) seed: u64,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A page of a history.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct HistoryPage {
+    pub(super) workflow: String,
+    pub(super) key: Vec<u8>,
+    pub(super) seed: u64,
+    pub(super) entries: Vec<Entry>,
+    pub(super) is_last: bool,
+}
+
+impl HistoryPage {
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// The history that it is a page of, without entries.
+    pub(super) fn history(&self) -> History {
+        History { workflow: self.workflow.clone(), key: self.key.clone(), seed: self.seed, entries: Vec::new() }
+    }
+}
+
+impl History {
+    pub(super) fn entries_count(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    pub(super) fn extend(&mut self, page: HistoryPage) {
+        self.entries.extend(page.entries);
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The operations in the order in which they ended: `charge#1`, `wait:Approved#1`.
+    pub fn operations(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.op.as_str()).filter(|op| !op.is_empty())
+    }
+
+    /// As JSON, one entry per line, so that a changed one shows in a diff.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let entries: Result<Vec<String>, _> = self.entries.iter().map(serde_json::to_string).collect();
+        let (workflow, key) = (serde_json::to_string(&self.workflow)?, serde_json::to_string(&self.key)?);
+        let entries = entries?.join(",\n");
+        Ok(format!("{{\"workflow\":{workflow},\"key\":{key},\"seed\":{},\"entries\":[\n{entries}\n]}}\n", self.seed))
+    }
+
+    /// From what [`to_json`](Self::to_json) wrote.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Writes it to a file.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        fs::write(path, self.to_json()?)
+    }
+
+    /// Reads it from a file.
+    pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self::from_json(&fs::read_to_string(path)?)?)
+    }
+}

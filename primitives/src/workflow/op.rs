@@ -1,0 +1,81 @@
+//! One durable operation in a body: asked for at its first poll, told once, let go if it is dropped.
+
+use std::task::{Context, Poll};
+
+use super::{
+    ask::Ask,
+    core::{Core, OpId},
+    journal::Recorded,
+};
+use crate::planted::Bug;
+
+/// An operation. Its identity is taken when it is made, so that it does not depend on the order of polls; what it asks for is
+/// asked when it is first polled, as with all futures.
+#[derive(Debug)]
+pub(super) struct Op {
+    core: Core,
+    id: OpId,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Made(Ask),
+    Open,
+    Over,
+}
+
+impl Op {
+    pub(super) fn new(core: &Core, ask: Ask, called: Option<&str>) -> Self {
+        let id = core.identity(&ask.name(called));
+        Self { core: core.clone(), id, stage: Stage::Made(ask) }
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(super) fn id(&self) -> &OpId {
+        &self.id
+    }
+
+    /// What it asks for, while it was not asked.
+    pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
+        match &mut self.stage {
+            Stage::Made(ask) => Some(ask),
+            Stage::Open | Stage::Over => None,
+        }
+    }
+
+    /// Nothing is ready at its first poll, whether it happens for the first time or again: else a replay would poll other
+    /// arms of a `select!` than were polled before.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Recorded> {
+        match std::mem::replace(&mut self.stage, Stage::Open) {
+            Stage::Made(ask) => {
+                if Bug::ReadyAtFirstPoll.planted()
+                    && let Some(recorded) = self.core.take_early(&self.id)
+                {
+                    self.stage = Stage::Over;
+                    return Poll::Ready(recorded);
+                }
+                self.core.ask(&self.id, ask, context.waker());
+            }
+            Stage::Open => {
+                if let Some(recorded) = self.core.look(&self.id, context.waker()) {
+                    self.stage = Stage::Over;
+                    return Poll::Ready(recorded);
+                }
+            }
+            Stage::Over => self.stage = Stage::Over,
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Op {
+    fn drop(&mut self) {
+        if let Stage::Open = self.stage {
+            self.core.let_go(&self.id);
+        }
+    }
+}

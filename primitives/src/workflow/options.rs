@@ -1,0 +1,38 @@
+//! What `#[workflow(..)]` sets.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::literal;
+
+/// The options of `#[workflow(..)]`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Options {
+    retention_ms: u64,
+}
+
+impl Options {
+    /// The defaults: a run that has ended is kept for 7 days.
+    pub const NEW: Self = Self { retention_ms: 7 * 24 * 60 * 60 * 1_000 };
+
+    /// How long a run is kept after it has ended, with its history and its result: `"30d"`. Then it is gone, and its key may be used
+    /// again (L9).
+    #[track_caller]
+    #[must_use]
+    pub const fn retention(self, span: &str) -> Self {
+        self.retention_with(literal::some_duration(span))
+    }
+
+    /// The same from a constant.
+    #[track_caller]
+    #[must_use]
+    pub const fn retention_with(mut self, span: Duration) -> Self {
+        self.retention_ms = literal::millis(span);
+        self
+    }
+
+    pub(super) fn keeps_for(&self) -> Duration {
+        Duration::from_millis(self.retention_ms)
+    }
+}

@@ -1,0 +1,97 @@
+//! How a step is tried: as a value, from `#[step(..)]` or made by hand.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Retry, literal};
+
+/// How often a step is executed, how long to wait in between, how long one execution and all of them may take (W3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    max_attempts: u32,
+    pauses: Retry,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    give_up_after_ms: Option<u64>,
+}
+
+impl Policy {
+    /// The defaults of a `#[step]`: executed up to 3 times, 1 second to 1 minute apart, for as long as it takes.
+    pub const NEW: Self =
+        Self { max_attempts: 3, pauses: Retry::parse("1s..1m"), timeout_ms: None, give_up_after_ms: None };
+
+    /// Executed once.
+    pub(super) const ONCE: Self = Self { max_attempts: 1, ..Self::NEW };
+
+    /// So many executions in all, the first included.
+    #[track_caller]
+    #[must_use]
+    pub const fn max_attempts(mut self, attempts: u64) -> Self {
+        self.max_attempts = literal::count_u32(attempts);
+        self
+    }
+
+    /// How long to wait between them: `"1m"`, or `"1s..1m"` for a pause that doubles.
+    #[track_caller]
+    #[must_use]
+    pub const fn backoff(self, pauses: &str) -> Self {
+        self.backoff_with(Retry::parse(pauses))
+    }
+
+    /// The same from a constant: pauses of any form. A plan's own number of attempts holds beside `max_attempts`.
+    #[must_use]
+    pub const fn backoff_with(mut self, pauses: Retry) -> Self {
+        self.pauses = pauses;
+        self
+    }
+
+    /// How long one execution may take, from when its code starts: `"30s"`. No limit unless said.
+    #[track_caller]
+    #[must_use]
+    pub const fn timeout(self, limit: &str) -> Self {
+        self.timeout_with(literal::some_duration(limit))
+    }
+
+    /// The same from a constant.
+    #[track_caller]
+    #[must_use]
+    pub const fn timeout_with(mut self, limit: Duration) -> Self {
+        self.timeout_ms = Some(literal::millis(limit));
+        self
+    }
+
+    /// Not executed again once so much time has passed since it was first asked for: `"1h"`. No limit unless said.
+    #[track_caller]
+    #[must_use]
+    pub const fn give_up_after(self, limit: &str) -> Self {
+        self.give_up_after_with(literal::some_duration(limit))
+    }
+
+    /// The same from a constant.
+    #[track_caller]
+    #[must_use]
+    pub const fn give_up_after_with(mut self, limit: Duration) -> Self {
+        self.give_up_after_ms = Some(literal::millis(limit));
+        self
+    }
+
+    pub(super) fn time_limit(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// How long to wait after the execution with this number (from 1) has failed, so long after the step was first asked
+    /// for; `None` if it was the last. `seed` stands for chance.
+    pub(super) fn pause_after(&self, attempt: u32, spent: Duration, seed: u64) -> Option<Duration> {
+        let pause = self.pauses.pause_after(attempt, seed).filter(|_| attempt < self.max_attempts)?;
+        let limit = self.give_up_after_ms.map_or(Duration::MAX, Duration::from_millis);
+        (spent.saturating_add(pause) < limit).then_some(pause)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::NEW
+    }
+}

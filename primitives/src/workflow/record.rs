@@ -1,0 +1,313 @@
+//! What is stored of a run beside its journal and its state: what it waits for, and where it stands.
+
+use std::collections::BTreeMap;
+
+use drystone_runtime::{Millis, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    Policy,
+    ask::{Ask, Until},
+    core::OpId,
+    status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
+};
+use crate::{Failure, Retry, stored::is_default};
+
+/// The record of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Counted from 1: the same key may begin anew.
+    pub(super) generation: u32,
+    /// What chance begins with.
+    pub(super) seed: u64,
+    /// The hash of its input.
+    pub(super) input: u64,
+    pub(super) started_at: i64,
+    /// How many entries the journal has.
+    pub(super) entries: u64,
+    /// How many of them the body was told: all, unless it was stopped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) untold: u64,
+    /// What it waits for, in the order in which it asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) pending: Vec<Pending>,
+    /// How many inputs lie in rows of their own, of all time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) inputs: u64,
+    /// How many events were sent, of all time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) events: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) queues: BTreeMap<String, Queue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cancel: Option<Cancel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stopped: Option<Halted>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<Ended>,
+}
+
+/// Something that the body waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Pending {
+    pub(super) op: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) hash: u64,
+    pub(super) what: Waiting,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Waiting {
+    /// A step, or code of the body's own.
+    Step(Stepping),
+    /// A sleep, until then.
+    Sleep(i64),
+    /// Events.
+    Event(Awaited),
+}
+
+/// A step that was asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Stepping {
+    pub(super) code: Code,
+    /// Which attempt is next, or under way.
+    pub(super) attempt: u32,
+    /// When it was asked for.
+    pub(super) since: i64,
+    /// Not before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) retry_at: Option<i64>,
+    /// What the attempt before it failed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Failure>,
+}
+
+/// What is run for a step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Code {
+    /// A function, with this input.
+    Input(Box<RawValue>),
+    /// A function, whose input lies in a row.
+    Row(u64),
+    /// Code that only the body can make.
+    Body(Policy),
+}
+
+/// Events that are waited for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Awaited {
+    pub(super) event: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    pub(super) count: u32,
+    /// The deadline, and how long after the wait began it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<(i64, u64)>,
+}
+
+/// Events of one type that wait to be taken.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Queue {
+    pub(super) count: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) overwritten: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) expired: u64,
+}
+
+/// Somebody wants the run to end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Cancel {
+    /// The entry with which the `#[cancelled]` body began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) began: Option<u64>,
+}
+
+/// Why the body is not polled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Halted {
+    pub(super) why: Stopped,
+    /// The hash of the code that it was: other code is tried.
+    pub(super) code: u64,
+    /// What has changed may not show in that: now and then it is tried all the same.
+    pub(super) retry_at: i64,
+    pub(super) tries: u32,
+}
+
+impl Halted {
+    pub(super) fn new(why: Stopped, code: u64, now: Millis) -> Self {
+        Self { why, code, retry_at: 0, tries: 0 }.tried(0, now)
+    }
+
+    /// The same after so many tries.
+    pub(super) fn tried(self, tries: u32, now: Millis) -> Self {
+        let pause = TRIES.pause_after(tries + 1, 0).unwrap_or_default();
+        Self { retry_at: now.after(pause).0, tries, ..self }
+    }
+}
+
+/// The pauses between tries of a run that was stopped.
+const TRIES: Retry = Retry::parse("1m..1h");
+
+/// How the run ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub(super) phase: RunPhase,
+    pub(super) at: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cleanup_error: Option<String>,
+}
+
+impl Pending {
+    /// What an ask becomes, at the time it is asked.
+    pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
+        let what = match ask {
+            Ask::Step { .. } | Ask::Code { .. } => {
+                let code = code.expect("a step has something to run");
+                Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
+            }
+            Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
+            Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),
+            Ask::Wait(wanted) => {
+                let until = wanted.timeout.map(|span| {
+                    let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+                    (now.after(span).0, millis)
+                });
+                let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
+                Waiting::Event(Awaited { event, key, count, until })
+            }
+        };
+        Self { op: op.to_string(), hash: ask.hash(), what }
+    }
+
+    pub(super) fn step(&self) -> Option<&Stepping> {
+        match &self.what {
+            Waiting::Step(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// When something is due of it without anybody's doing.
+    pub(super) fn due_at(&self) -> Option<i64> {
+        match &self.what {
+            Waiting::Step(step) => step.retry_at,
+            Waiting::Sleep(until) => Some(*until),
+            Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
+        }
+    }
+
+    fn shown(&self) -> WaitsFor {
+        let step = self.step();
+        WaitsFor {
+            operation: self.op.clone(),
+            until: self.due_at().map(crate::Timestamp::from_millis),
+            attempt: step.map(|step| step.attempt),
+            last_error: step.and_then(|step| step.error.clone()),
+        }
+    }
+}
+
+/// The name of the function of a step: `charge` of `1.0/charge#2`.
+pub(super) fn step_name(op: &str) -> &str {
+    let name = op.rsplit_once('#').map_or(op, |(name, _)| name);
+    name.rsplit_once('/').map_or(name, |(_, name)| name)
+}
+
+/// Whether an operation is code of the body's own, and not a function.
+pub(super) fn is_code(op: &str) -> bool {
+    let unbranched = op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'));
+    unbranched.starts_with("run:")
+}
+
+impl Record {
+    pub(super) fn new(seed: u64, input: u64, now: Millis) -> Self {
+        Self { generation: 1, seed, input, started_at: now.0, ..Self::default() }
+    }
+
+    pub(super) fn position(&self, op: &str) -> Option<usize> {
+        self.pending.iter().position(|pending| pending.op == op)
+    }
+
+    /// Whether its body, or its `#[cancelled]` body, may go on.
+    pub(super) fn goes_on(&self) -> bool {
+        self.end.is_none() && self.stopped.is_none()
+    }
+
+    /// Whether the body is to be dropped, and steps that run are waited for.
+    pub(super) fn winds_down(&self) -> bool {
+        self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+    }
+
+    /// Steps whose code should run now.
+    pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
+        let goes_on = self.goes_on();
+        let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
+        self.pending.iter().filter_map(|pending| Some((pending, pending.step()?))).filter(move |(_, step)| due(step))
+    }
+
+    pub(super) fn phase(&self) -> RunPhase {
+        if let Some(end) = &self.end {
+            return end.phase;
+        }
+        match &self.stopped {
+            Some(Halted { why: Stopped::Panicked { .. }, .. }) => return RunPhase::Panicked,
+            Some(Halted { why: Stopped::Diverged(_), .. }) => return RunPhase::Diverged,
+            None => {}
+        }
+        if self.cancel.is_some() {
+            return RunPhase::Cancelling;
+        }
+        let runs = self.pending.iter().filter_map(Pending::step).any(|step| step.retry_at.is_none());
+        if runs { RunPhase::Running } else { RunPhase::Suspended }
+    }
+
+    /// What its phase means to the kernel: one that waits for an event alone is woken by whoever sends it.
+    pub(super) fn status(&self, alarm: Option<Millis>) -> Status {
+        let phase = self.phase();
+        let word = phase.word();
+        match phase {
+            RunPhase::Running => Status::live(word),
+            RunPhase::Suspended | RunPhase::Cancelling if alarm.is_some() => Status::live(word),
+            RunPhase::Panicked | RunPhase::Diverged => Status::failing(word),
+            _ => Status::resting(word),
+        }
+    }
+
+    /// When something is due next without anybody's doing.
+    pub(super) fn next_due(&self) -> Option<i64> {
+        if let Some(halted) = &self.stopped {
+            return Some(halted.retry_at);
+        }
+        self.pending.iter().filter_map(Pending::due_at).min()
+    }
+
+    pub(super) fn shown_pending(&self) -> Vec<WaitsFor> {
+        self.pending.iter().map(Pending::shown).collect()
+    }
+
+    pub(super) fn shown_queues(&self) -> Vec<QueuedEvents> {
+        let shown = |(event, queue): (&String, &Queue)| QueuedEvents {
+            event: event.clone(),
+            count: queue.count,
+            overwritten: queue.overwritten,
+            expired: queue.expired,
+        };
+        self.queues.iter().map(shown).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_say_what_they_are() {
+        assert_eq!(step_name("charge#1"), "charge");
+        assert_eq!(step_name("1.0/2.11/charge#12"), "charge");
+        assert!(is_code("run:fetch#1") && is_code("1.0/run:a/b#1#2") && is_code("!/run:x#1"));
+        assert!(!is_code("charge#1") && !is_code("1.0/charge#1") && !is_code("wait:run:x#1"));
+    }
+}

@@ -1,0 +1,150 @@
+//! A body begun anew, and told each entry of its journal in order.
+
+use bytes::Bytes;
+use drystone_runtime::Millis;
+
+use super::{
+    Divergence, Workflow,
+    core::Stop,
+    fault::{Cause, Fault},
+    journal::{End, Entry, What},
+    live::{Identity, Live, Rest},
+};
+use crate::{Failure, decode, planted::Bug, primitive::Thrown};
+
+/// The body as the journal left it: begun anew and told each entry in order.
+pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Option<u64>) -> Result<Live, Halt> {
+    let mut live = match cleanup {
+        None => begun::<W>(who, entries)?,
+        Some(began) => cleaning::<W>(who, entries, began)?,
+    };
+    let from = usize::try_from(live.told).unwrap_or(usize::MAX);
+    let mut rest: Vec<&Entry> = entries.get(from..).unwrap_or_default().iter().collect();
+    if Bug::ReadyAtFirstPoll.planted() {
+        live.told = entries.len() as u64;
+        rest.drain(..).for_each(|entry| live.tell_early(entry));
+    }
+    live.rest_in_replay(entries)?;
+    for index in 0..rest.len() {
+        live.redecide(&mut rest[index..]);
+        if matches!(rest[index].what, What::Ended(_)) {
+            break;
+        }
+        live.tell(rest[index])?;
+        live.rest_in_replay(entries)?;
+    }
+    Ok(live)
+}
+
+/// Two bugs that can be planted.
+impl Live {
+    fn tell_early(&self, entry: &Entry) {
+        if let Some(recorded) = entry.recorded() {
+            self.core.tell_early(&entry.op, recorded);
+        }
+    }
+
+    /// Tells the second of two that are outstanding together before the first.
+    fn redecide(&self, rest: &mut [&Entry]) {
+        if Bug::WinnerRedecided.planted()
+            && let [first, second, ..] = rest
+            && self.open().any(|(op, _)| op == second.op)
+        {
+            std::mem::swap(first, second);
+        }
+    }
+}
+
+/// Why a replay comes to nothing.
+pub(super) enum Halt {
+    Diverged(Divergence),
+    Panicked { message: String, entry: u64 },
+}
+
+impl From<Divergence> for Halt {
+    fn from(divergence: Divergence) -> Self {
+        Self::Diverged(divergence)
+    }
+}
+
+fn begun<W: Workflow>(who: &Identity, entries: &[Entry]) -> Result<Live, Halt> {
+    let Some(Entry { at, what: What::Started(input), .. }) = entries.first() else {
+        return Err(Divergence::unreadable(0, "its start", "the journal does not begin with one").into());
+    };
+    let mut live = Live::begin::<W>(who, input.get().as_bytes(), Millis(*at))
+        .map_err(|reason| Divergence::unreadable(0, "its input", &reason))?;
+    live.told = 1;
+    Ok(live)
+}
+
+fn cleaning<W: Workflow>(who: &Identity, entries: &[Entry], began: u64) -> Result<Live, Halt> {
+    let entry = usize::try_from(began).ok().and_then(|began| entries.get(began));
+    let Some(Entry { at, what: What::CancelBegan(state), .. }) = entry else {
+        return Err(Divergence::unreadable(began, "the beginning of its end", "the journal has none there").into());
+    };
+    let state = W::codec()
+        .read(state.get().as_bytes())
+        .map_err(|reason| Divergence::unreadable(began, "its state", &reason))?;
+    let live = Live::cleanup::<W>(who, state, Millis(*at));
+    let mut live =
+        live.ok_or_else(|| Divergence::unreadable(began, "its end", "there is no `#[cancelled]` body any more"))?;
+    live.told = began + 1;
+    Ok(live)
+}
+
+impl Live {
+    /// Comes to rest within a replay: it must wait, for the journal goes on, or the run would have ended.
+    fn rest_in_replay(&mut self, entries: &[Entry]) -> Result<(), Halt> {
+        let rest = self.poll();
+        self.take_moves();
+        self.core.take_state_changed();
+        let next = usize::try_from(self.told).ok().and_then(|told| entries.get(told));
+        match rest {
+            Rest::Waits => Ok(()),
+            Rest::Panicked(message) => Err(Halt::Panicked { message, entry: self.told }),
+            Rest::Stopped(Stop::Unreadable(op, reason)) => {
+                Err(Divergence::unreadable(self.told.saturating_sub(1), &format!("`{op}`"), &reason).into())
+            }
+            Rest::Ended(ended) => self.ended_in_replay(end_of(ended, self.is_cleanup), next),
+            Rest::Stopped(Stop::Fault(fault)) => self.ended_in_replay(fault_of(fault, self.is_cleanup), next),
+        }
+    }
+
+    fn ended_in_replay(&mut self, end: End, next: Option<&Entry>) -> Result<(), Halt> {
+        if !matches!(next, Some(Entry { what: What::Ended(_), .. })) {
+            return Err(Divergence::ended_early(self.told, next).into());
+        }
+        self.ended = Some(end);
+        Ok(())
+    }
+}
+
+/// How a run ends by what its body returned.
+pub(super) fn end_of(ended: Result<Bytes, Thrown>, is_cleanup: bool) -> End {
+    match ended {
+        Ok(_) if is_cleanup => End::Cancelled(None),
+        Err(thrown) if is_cleanup => End::Cancelled(Some(told_of(&thrown))),
+        Ok(value) => decode(&value).map_or_else(|reason| unrecordable(&reason), End::Succeeded),
+        Err(Thrown::Failed(error)) => decode(&error).map_or_else(|reason| unrecordable(&reason), End::Failed),
+        Err(Thrown::Malformed(reason) | Thrown::Unwritable(reason)) => unrecordable(&reason),
+        Err(Thrown::Unknown) => unrecordable("there is no such body"),
+    }
+}
+
+/// How a run ends by a fault that its body does not catch. One that is cancelled ends so, whatever its cleanup comes to (L3).
+pub(super) fn fault_of(fault: Fault, is_cleanup: bool) -> End {
+    if is_cleanup { End::Cancelled(Some(fault.to_string())) } else { End::Fault(fault) }
+}
+
+fn unrecordable(reason: &str) -> End {
+    End::Fault(Fault { step: "run".to_owned(), cause: Cause::Refused { reason: reason.to_owned() } })
+}
+
+fn told_of(thrown: &Thrown) -> String {
+    match thrown {
+        Thrown::Failed(error) => decode::<Failure>(error)
+            .map_or_else(|_| String::from_utf8_lossy(error).into_owned(), |failure| failure.to_string()),
+        Thrown::Malformed(reason) | Thrown::Unwritable(reason) => reason.clone(),
+        Thrown::Unknown => "there is no such body".to_owned(),
+    }
+}

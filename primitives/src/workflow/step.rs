@@ -1,0 +1,224 @@
+//! A step in a body: what the author's function returns, once it is recorded.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use super::{
+    Fault, Policy,
+    ask::Ask,
+    core::{Core, Stop},
+    journal::Recorded,
+    op::Op,
+};
+use crate::{
+    Args, Retry, Stored, StoredError, encode,
+    stored::{Codec, stored, stored_error},
+};
+
+/// A step: await it, and it is what the author's function returned, recorded once and the same in every replay (W1).
+///
+/// A fault (it timed out or panicked in every attempt, it killed the process) ends the run as failed; whoever wants to go on
+/// writes [`catch`](Self::catch). Like all futures it does nothing until it is awaited.
+#[must_use = "a step does nothing until it is awaited"]
+pub struct Step<T> {
+    op: Result<Op, (Core, String)>,
+    recall: Recall<T>,
+}
+
+/// How what is recorded becomes what the function returned; the reason if it cannot be read.
+pub struct Recall<T>(Box<Reads<T>>);
+
+type Reads<T> = dyn Fn(Told<'_>) -> Result<T, String> + Send;
+
+/// What a step was told.
+#[derive(Debug)]
+pub(super) enum Told<'a> {
+    Ok(&'a [u8]),
+    Failed(&'a [u8]),
+}
+
+impl<T: 'static> Recall<T> {
+    /// Of a function that cannot fail.
+    pub fn plain(value: Codec<T>) -> Self {
+        let read = value.reader();
+        Self(Box::new(move |told| match told {
+            Told::Ok(bytes) => read(bytes),
+            Told::Failed(_) => Err("it failed, and cannot fail any more".to_owned()),
+        }))
+    }
+}
+
+impl<T: 'static, E: 'static> Recall<Result<T, E>> {
+    /// Of a function that returns a `Result`.
+    pub fn fallible(value: Codec<T>, error: Codec<E>) -> Self {
+        let (read, thrown) = (value.reader(), error.reader());
+        Self(Box::new(move |told| match told {
+            Told::Ok(bytes) => read(bytes).map(Ok),
+            Told::Failed(bytes) => thrown(bytes).map(Err),
+        }))
+    }
+}
+
+impl<T> Step<T> {
+    /// The step `name` with this input: what generated code makes of `flow.charge(..)`.
+    pub fn new(core: &Core, name: &'static str, args: Args, recall: Recall<T>) -> Self {
+        let op = match args.finish() {
+            Ok(input) => Ok(Op::new(core, Ask::Step { name, input }, None)),
+            Err(reason) => Err((core.clone(), format!("the input of `{name}` cannot be written: {reason}"))),
+        };
+        Self { op, recall }
+    }
+
+    /// What the function returned, or the fault that it ended in: then the run goes on.
+    pub fn catch(self) -> Caught<T> {
+        Caught(self)
+    }
+
+    /// What it comes to; a fault is left to the caller. What cannot be read stops the run: the code is another than before.
+    fn poll_told(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Fault>> {
+        let op = match &mut self.op {
+            Ok(op) => op,
+            // It is a mistake of the code, and the same in every replay.
+            Err((_, reason)) => panic!("{reason}"),
+        };
+        let told = match std::task::ready!(op.poll(context)) {
+            Recorded::Ok(bytes) => (self.recall.0)(Told::Ok(&bytes)),
+            Recorded::Failed(bytes) => (self.recall.0)(Told::Failed(&bytes)),
+            Recorded::Fault(fault) => return Poll::Ready(Err(fault)),
+            other => Err(format!("it is recorded as {}", other.noun())),
+        };
+        match told {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(reason) => {
+                op.core().stop(Stop::Unreadable(op.id().clone(), reason));
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> Future for Step<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match std::task::ready!(self.poll_told(context)) {
+            Ok(value) => Poll::Ready(value),
+            Err(fault) => {
+                if let Ok(op) = &self.op {
+                    op.core().stop(Stop::Fault(fault));
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A step whose fault the body wants to see: [`Step::catch`].
+#[must_use = "a step does nothing until it is awaited"]
+pub struct Caught<T>(Step<T>);
+
+impl<T> Future for Caught<T> {
+    type Output = Result<T, Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_told(context)
+    }
+}
+
+/// Code of the body's own as a step: [`Flow::run`](super::Flow::run).
+#[must_use = "a step does nothing until it is awaited"]
+pub struct Run<T> {
+    step: Step<T>,
+}
+
+impl<T: Stored> Run<T> {
+    pub(super) fn new(core: &Core, name: &str, code: impl Future<Output = T> + Send + 'static) -> Self {
+        let code = Box::pin(async move { encode(&code.await).map(Ok) });
+        Self::of(core, name, code, Recall::plain(stored()))
+    }
+}
+
+impl<T: Stored, E: StoredError> Run<Result<T, E>> {
+    pub(super) fn fallible(core: &Core, name: &str, code: impl Future<Output = Result<T, E>> + Send + 'static) -> Self {
+        let code = Box::pin(async move {
+            match code.await {
+                Ok(value) => encode(&value).map(Ok),
+                Err(error) => encode(&error).map(Err),
+            }
+        });
+        Self::of(core, name, code, Recall::fallible(stored(), stored_error()))
+    }
+}
+
+impl<T> Run<T> {
+    fn of(core: &Core, name: &str, code: super::ask::Code, recall: Recall<T>) -> Self {
+        let ask = Ask::Code { policy: Policy::ONCE, code };
+        Self { step: Step { op: Ok(Op::new(core, ask, Some(name))), recall } }
+    }
+
+    /// Executed up to so many times if it panics, takes too long or (of [`try_run`](super::Flow::try_run)) fails, the first time
+    /// included: once unless said. The body is replayed for each, for only it can make the code anew.
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.with(|policy| policy.max_attempts(attempts.into()))
+    }
+
+    /// How long to wait between those executions.
+    pub fn backoff(self, pauses: Retry) -> Self {
+        self.with(|policy| policy.backoff_with(pauses))
+    }
+
+    /// How long one execution may take.
+    pub fn timeout(self, limit: Duration) -> Self {
+        self.with(|policy| policy.timeout_with(limit))
+    }
+
+    /// What the code returned, or the fault that it ended in: then the run goes on.
+    pub fn catch(self) -> Caught<T> {
+        self.step.catch()
+    }
+
+    fn with(mut self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        if let Ok(op) = &mut self.step.op
+            && let Some(Ask::Code { policy, .. }) = op.ask_mut()
+        {
+            *policy = change(*policy);
+        }
+        self
+    }
+}
+
+impl<T> Future for Run<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        Pin::new(&mut self.step).poll(context)
+    }
+}
+
+impl<T> fmt::Debug for Step<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Step({:?})", self.op.as_ref().ok().map(Op::id))
+    }
+}
+
+impl<T> fmt::Debug for Caught<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, out)
+    }
+}
+
+impl<T> fmt::Debug for Run<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.step, out)
+    }
+}
+
+impl<T> fmt::Debug for Recall<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Recall")
+    }
+}

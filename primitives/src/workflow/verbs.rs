@@ -1,0 +1,231 @@
+//! What callers of a run hold.
+
+use std::{fmt, ops::Deref};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{EventOf, History, RunStatus, Workflow, history::HistoryPage};
+use crate::{Args, Call, CallError, Handle, Never, Timestamp, decode};
+
+/// The verbs of a run of the workflow `W`. The handle that `client.checkout("key")` gives dereferences to this, and has `start` and
+/// its relatives, `result` and `try_result` beside it, whose types are the body's.
+pub struct Verbs<W>(Handle<W>);
+
+impl<W: Workflow> Verbs<W> {
+    /// Where the run stands; `None` if there is none of this key.
+    pub fn status(&self) -> Call<Option<RunStatus>> {
+        self.0.address().call("status", Args::new())
+    }
+
+    /// The state as it is stored; `None` if there is no run of this key.
+    pub fn state(&self) -> Call<Option<W>> {
+        Call::new(self.0.address(), "state", Args::new(), state_of::<W>, decode::<Never>)
+    }
+
+    /// Sends an event: durable when this answers, and taken by the oldest wait for its type, now or later (V1, V2).
+    #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
+    pub fn send<V: EventOf<W>>(&self, event: V) -> Call<Sent, SendError> {
+        self.0.address().call("send", Args::new().put(&V::NAME.to_owned()).with(V::codec(), &event))
+    }
+
+    /// The events that are queued and not taken yet, in order (V12).
+    pub fn events(&self) -> Call<Vec<QueuedEvent>> {
+        self.0.address().call("events", Args::new())
+    }
+
+    /// Asks the run to end (L3): steps that run end first, and what they come to is recorded; then the body is dropped at its
+    /// await, and the `#[cancelled]` body runs. `true` once; `false` if the run was asked before or has ended.
+    pub fn cancel(&self) -> Call<bool> {
+        self.0.address().call("cancel", Args::new())
+    }
+
+    /// Ends the run at once: steps that run are dropped, and no more of its code runs. `false` if it has ended.
+    pub fn terminate(&self) -> Call<bool> {
+        self.0.address().call("terminate", Args::new())
+    }
+
+    /// Lets a run go on that was stopped because its code panicked, or was another than it began with. `true` if it was stopped.
+    pub fn resume(&self) -> Call<bool> {
+        self.0.address().call("resume", Args::new())
+    }
+
+    /// Everything that is recorded of the run, from its start on.
+    pub async fn history(&self) -> Result<History, CallError<Never>> {
+        let mut whole: Option<History> = None;
+        loop {
+            let from = whole.as_ref().map_or(0, History::entries_count);
+            let call: Call<HistoryPage> = self.0.address().call("history", Args::new().put(&from));
+            let page = call.await?;
+            let is_last = page.is_last();
+            let history = whole.get_or_insert_with(|| page.history());
+            history.extend(page);
+            if is_last {
+                return Ok(whole.unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// What `state` answers: nothing at all for a key that is unbound.
+fn state_of<W: Workflow>(bytes: &[u8]) -> Result<Option<W>, String> {
+    if bytes.is_empty() { Ok(None) } else { W::codec().read(bytes).map(Some) }
+}
+
+/// The verbs that start a run: what generated code makes `start` and its relatives of, whose parameters are the body's.
+#[derive(Debug)]
+pub struct Starting;
+
+impl Starting {
+    /// Starts a run; refused if there is one of this key (L2).
+    pub fn start<W: Workflow>(handle: &Handle<W>, input: Args) -> Call<(), StartError> {
+        handle.address().call("start", input)
+    }
+
+    /// Starts a run, or finds the one that was started with the same input.
+    pub fn start_or_get<W: Workflow>(handle: &Handle<W>, input: Args) -> Call<Started, StartError> {
+        handle.address().call("start_or_get", input)
+    }
+
+    /// Starts a run under a new key, which begins with the handle's; that key.
+    pub async fn start_new<W: Workflow>(handle: Handle<W>, input: Args) -> Result<String, CallError<StartError>> {
+        let chance = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
+        let key = format!("{}{:016x}{:016x}", String::from_utf8_lossy(handle.key()), chance(), chance());
+        let address = handle.address().desk().address(handle.address().definition().to_owned(), &key);
+        Call::<(), StartError>::new(&address, "start", input, decode, decode).await?;
+        Ok(key)
+    }
+
+    /// Starts a run with an event that it finds queued, in one commit (V11).
+    #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
+    pub fn start_with<W: Workflow, V: EventOf<W>>(handle: &Handle<W>, input: Args, event: V) -> Call<Sent, StartError> {
+        let args = Args::new().put(&raw(input)).put(&V::NAME.to_owned()).with(V::codec(), &event);
+        handle.address().call("start_with", args)
+    }
+
+    /// Sends an event, and starts the run first if there is none: one commit (V11).
+    #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
+    pub fn send_or_start<W: Workflow, V: EventOf<W>>(
+        handle: &Handle<W>,
+        event: V,
+        input: Args,
+    ) -> Call<Sent, SendError> {
+        let args = Args::new().put(&raw(input)).put(&V::NAME.to_owned()).with(V::codec(), &event);
+        handle.address().call("send_or_start", args)
+    }
+}
+
+/// The parameters as a value among others. What cannot be written is told by what reads it.
+fn raw(args: Args) -> Option<Box<RawValue>> {
+    let bytes: Bytes = args.finish().ok()?;
+    decode(&bytes).ok()
+}
+
+/// What `start_or_get` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Started {
+    /// Nothing: the run begins.
+    Started,
+    /// The run that was started with this input.
+    Found,
+}
+
+/// Why a run does not start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is a run of this key; nothing of it was changed.
+    #[error("there is a run of this key already, and it is {status}")]
+    AlreadyExists {
+        /// Where it stands.
+        status: String,
+    },
+    /// The event that it was to be started with was refused.
+    #[error("{0}")]
+    Event(SendError),
+}
+
+/// What became of an event that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Its number among the events of this run.
+    pub number: u64,
+    /// Whether a wait has taken it at once.
+    pub taken: bool,
+}
+
+/// Why an event was refused; nothing was stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SendError {
+    /// There is no run of this key (V7).
+    #[error("there is no such run")]
+    NotFound,
+    /// The run has ended (V7).
+    #[error("the run is {status}, and takes no more events")]
+    Terminated {
+        /// How it ended.
+        status: String,
+    },
+    /// Too many events of this type wait already (V9).
+    #[error("{limit} events `{event}` are queued, and none is taken")]
+    Full {
+        /// The event.
+        event: String,
+        /// How many may be queued.
+        limit: u64,
+    },
+    /// The workflow does not accept such an event (V3).
+    #[error("the workflow does not accept the event `{event}`; it accepts: {}", accepted.join(", "))]
+    NotAccepted {
+        /// The event.
+        event: String,
+        /// Those that it accepts.
+        accepted: Vec<String>,
+    },
+    /// What was sent is not such an event (V3).
+    #[error("this is not an event `{event}`: {reason}")]
+    Malformed {
+        /// The event.
+        event: String,
+        /// Where and why.
+        reason: String,
+    },
+}
+
+/// An event that waits to be taken (V12).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueuedEvent {
+    /// Its type.
+    pub event: String,
+    /// Its number among the events of this run.
+    pub number: u64,
+    /// When it was sent.
+    pub sent_at: Timestamp,
+    /// What it holds.
+    pub body: serde_json::Value,
+}
+
+impl<W: Workflow> From<Handle<W>> for Verbs<W> {
+    fn from(handle: Handle<W>) -> Self {
+        Self(handle)
+    }
+}
+
+impl<W> Deref for Verbs<W> {
+    type Target = Handle<W>;
+
+    fn deref(&self) -> &Handle<W> {
+        &self.0
+    }
+}
+
+impl<W> fmt::Debug for Verbs<W> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, out)
+    }
+}

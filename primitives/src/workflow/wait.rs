@@ -1,0 +1,151 @@
+//! Waiting for events in a body.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Event,
+    ask::{Ask, Wanted},
+    core::{Core, Stop},
+    journal::Recorded,
+    op::Op,
+};
+
+/// A wait for one event: the oldest of its type that was sent and not taken yet, or the next one (V2). Without a
+/// [`timeout`](Self::timeout) it waits for ever, and has no error.
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct Wait<E> {
+    op: Op,
+    event: PhantomData<fn() -> E>,
+}
+
+impl<E: Event> Wait<E> {
+    pub(super) fn new(core: &Core) -> Self {
+        let wanted = Wanted { event: E::NAME, key: None, count: 1, timeout: None };
+        Self { op: Op::new(core, Ask::Wait(wanted), None), event: PhantomData }
+    }
+
+    /// Only an event with this key: that of the field which `#[event(key = ..)]` names. Others stay queued.
+    pub fn key(mut self, key: impl fmt::Display) -> Self {
+        self.wanted().key = Some(key.to_string());
+        self
+    }
+
+    /// So many events at once, in order: none of them is taken before all are there.
+    pub fn times(mut self, count: u32) -> WaitMany<E> {
+        self.wanted().count = count.max(1);
+        WaitMany(self)
+    }
+
+    /// At most so long: then it is an [`EventTimeout`], and an event that comes later stays queued for the next wait (V6).
+    pub fn timeout(mut self, limit: Duration) -> TimedWait<Self> {
+        self.wanted().timeout = Some(limit);
+        TimedWait(self)
+    }
+
+    fn wanted(&mut self) -> &mut Wanted {
+        match self.op.ask_mut() {
+            Some(Ask::Wait(wanted)) => wanted,
+            _ => unreachable!("a wait that is being made was not polled yet"),
+        }
+    }
+
+    fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<E>, EventTimeout>> {
+        let read = match std::task::ready!(self.op.poll(context)) {
+            Recorded::Events(events) => events.iter().map(|event| E::codec().read(event)).collect(),
+            Recorded::TimedOut { after } => {
+                return Poll::Ready(Err(EventTimeout { event: E::NAME.to_owned(), after }));
+            }
+            other => Err(format!("it is recorded as {}", other.noun())),
+        };
+        match read {
+            Ok(events) => Poll::Ready(Ok(events)),
+            Err(reason) => {
+                self.op.core().stop(Stop::Unreadable(self.op.id().clone(), reason));
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<E: Event> Future for Wait<E> {
+    type Output = E;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<E> {
+        self.poll_events(context).map(|events| one(events).expect("a wait without a timeout does not time out"))
+    }
+}
+
+fn one<E>(events: Result<Vec<E>, EventTimeout>) -> Result<E, EventTimeout> {
+    events.map(|mut events| events.pop().expect("a wait for one event is told one"))
+}
+
+/// A wait for several events of one type: [`Wait::times`].
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct WaitMany<E>(Wait<E>);
+
+impl<E: Event> WaitMany<E> {
+    /// At most so long: then it is an [`EventTimeout`], and what has come stays queued.
+    pub fn timeout(mut self, limit: Duration) -> TimedWait<Self> {
+        self.0.wanted().timeout = Some(limit);
+        TimedWait(self)
+    }
+}
+
+impl<E: Event> Future for WaitMany<E> {
+    type Output = Vec<E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<E>> {
+        self.0.poll_events(context).map(|events| events.expect("a wait without a timeout does not time out"))
+    }
+}
+
+/// A wait that ends at a deadline: [`Wait::timeout`].
+#[derive(Debug)]
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct TimedWait<W>(W);
+
+impl<E: Event> Future for TimedWait<Wait<E>> {
+    type Output = Result<E, EventTimeout>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_events(context).map(one)
+    }
+}
+
+impl<E: Event> Future for TimedWait<WaitMany<E>> {
+    type Output = Result<Vec<E>, EventTimeout>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.0.poll_events(context)
+    }
+}
+
+/// No event came in time (V6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("no event `{event}` came within {after:?}")]
+pub struct EventTimeout {
+    /// The event.
+    pub event: String,
+    /// How long was waited.
+    pub after: Duration,
+}
+
+impl<E> fmt::Debug for Wait<E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Wait({})", self.op.id())
+    }
+}
+
+impl<E> fmt::Debug for WaitMany<E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, out)
+    }
+}

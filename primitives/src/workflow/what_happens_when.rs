@@ -1,0 +1,143 @@
+//! What happens when the process dies, code is changed, time runs out, something comes twice, or somebody wants a run to end.
+//!
+//! Every answer names its proof: `file::test` is a function in `tests/tests/file.rs` of the repository, run by
+//! `cargo test --test file test`.
+//!
+//! # The process dies
+//!
+//! - **before a step has begun**, or **while it runs**: the step is executed, again if it had begun, under the same work id.
+//!   `workflow_steps::nothing_none_and_an_error_are_distinct_outcomes_also_after_a_replay`
+//! - **after a step has ended, before that is recorded**: it is executed again. Hand its work id to the outside as an idempotency
+//!   key, and what was done before is recognised.
+//!   `workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`
+//! - **after that is recorded**: it is never executed again; the body is replayed on what was recorded, and goes on.
+//!   `workflow_steps::code_of_the_bodys_own_is_a_step_and_is_not_run_again`
+//! - **in the body**, between two awaits: nothing of it was stored, and it runs there again, to the same effect.
+//!   `workflow_time::nested_joins_and_races_go_on_alike_after_a_crash_at_every_commit`
+//! - **in the `#[cancelled]` body**: it goes on like any other.
+//!   `workflow_crashes::a_death_at_any_commit_of_the_cleanup_does_not_keep_a_run_from_being_cancelled`
+//! - **twice, or more often**: each death costs at most one more execution of the steps in flight.
+//!   `workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`
+//! - **each time that a certain step runs**: after the sixth death the step ends in the fault
+//!   [`Exhausted`](super::Cause::Exhausted); runs that were merely there go on.
+//!   `workflow_crashes::a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on`,
+//!   `workflow_crashes::a_body_that_catches_the_fault_of_a_deadly_step_goes_on`
+//! - **each time that a certain body runs** (it aborts, or the stack overflows): the run is parked as poisoned, and the others go on.
+//!   `laws_crashes::a_turn_that_kills_the_process_is_parked_as_poisoned`
+//! - **while an event is sent**: it is there once, or the sender got no answer; with an idempotency key the sender may just ask again.
+//!   `workflow_events::a_crash_at_any_commit_loses_no_event_and_takes_none_twice`
+//! - **and is away when a sleep or a deadline ends**: it ends when the process is back; it was not moved.
+//!   `workflow_time::a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again`,
+//!   `workflow_time::a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then`
+//! - **because it is told to**, in order: steps get the time that is given to end, the others are begun again by the next process, and
+//!   nothing counts as a crash.
+//!   `workflow_crashes::a_shutdown_lets_steps_end_and_the_next_process_goes_on_without_counting_a_crash`
+//!
+//! # Other code is deployed
+//!
+//! While runs of the code before are under way. Where the two part a run stops as [`Diverged`](super::RunPhase::Diverged) before it does
+//! anything, says where and why, takes events in, and goes on by itself with code that fits.
+//!
+//! - **A step was added** before something that is recorded: diverged, at that place.
+//!   `workflow_replay::a_step_that_was_added_is_noticed_at_its_place`
+//! - **A step was removed**: diverged. `workflow_replay::a_step_that_was_removed_is_noticed_at_its_place`,
+//!   `workflow_replay::a_body_that_ends_where_the_journal_goes_on_is_noticed`
+//! - **A step was renamed**: diverged, also if it was under way.
+//!   `workflow_traps::a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed`
+//! - **Steps were reordered**: diverged, at the first. `workflow_replay::steps_in_another_order_are_noticed_at_the_first`
+//! - **A step is given another input**: diverged. `workflow_replay::a_step_with_another_input_is_noticed`
+//! - **What the run waits for now is another thing**: diverged. `workflow_replay::an_edit_after_the_last_entry_is_noticed`
+//! - **Only what comes later was changed**: the run goes on, and does the new thing.
+//!   `workflow_replay::a_history_is_replayed_against_todays_code`
+//! - **A sleep takes longer or shorter**: a sleep that was begun ends when it was to end, later ones take the new time.
+//!   `workflow_traps::a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now`
+//! - **The type of an input or of a result was changed** so that what is recorded cannot be read: diverged, with the path; a new field
+//!   with `#[serde(default)]` is no such change.
+//!   `workflow_traps::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`
+//! - **The type of the state was changed**: the replay makes it anew; until the run next moves, queries say that it cannot be read.
+//!   A `#[cancelled]` body begins with the stored state, so a run that is cancelled before that is stopped, with the path, until code comes that can read it.
+//!   `workflow_traps::a_state_of_another_type_is_made_anew_by_the_replay`,
+//!   `workflow_traps::a_cleanup_whose_state_cannot_be_read_waits_for_code_that_can`
+//! - **An option was changed** (attempts, backoff, retention): it holds at once, also for runs under way.
+//!   `workflow_traps::options_that_were_changed_hold_for_runs_that_are_under_way`
+//! - **The workflow was removed**: its runs are parked, visible, and go on when it is back.
+//!   `workflow_traps::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`
+//! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked), and goes on with other code or by `resume`;
+//!   it is tried every hour, too.
+//!   `workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`
+//! - **and I want to know before**: save the histories of runs that matter, and replay them in a test.
+//!   `workflow_replay::a_history_is_replayed_against_todays_code`
+//!
+//! # Time runs out
+//!
+//! - **for one attempt of a step**: the attempt is dropped and counts as failed; when it was the last, the step ends in the fault
+//!   [`TimedOut`](super::Cause::TimedOut), which fails the run unless the body catches it.
+//!   `workflow_steps::a_fault_fails_the_run_unless_it_is_caught`
+//! - **for a wait**: it is an [`EventTimeout`](super::EventTimeout), once and in every replay; an event that comes later stays queued for the
+//!   next wait. `workflow_events::a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait`
+//! - **for the whole run**: that is a `select!` of its work and a sleep. The loser is dropped where it is; a step of it that runs is dropped,
+//!   too, and what it comes to is not recorded.
+//!   `workflow_time::a_race_has_one_winner_and_its_losers_are_let_go_in_the_same_commit`
+//! - **for a step of which the result is still wanted**: race it by reference, and it goes on when another arm wins.
+//!   `workflow_time::a_step_that_is_raced_by_reference_goes_on_when_another_wins`
+//!
+//! # Something comes twice
+//!
+//! - **A start**: the second is refused as `AlreadyExists`, and changes nothing; `start_or_get` with the same input finds the run.
+//!   `workflow_lifecycle::a_key_that_has_a_run_takes_no_other`
+//! - **An event**: with an idempotency key it is one event, without one it is two.
+//!   `workflow_events::an_event_that_is_sent_twice_with_one_idempotency_key_is_one`
+//! - **The effect of a step**: it may. The work id is the same in all attempts and after any crash: hand it on as an idempotency key.
+//!   `workflow_steps::a_failing_step_is_tried_again_with_pauses_under_one_work_id`
+//! - **The record of a step**: never. `workflow_crashes::a_commit_whose_answer_is_lost_and_one_that_is_lost_itself_are_made_once`
+//!
+//! # A run is cancelled or terminated
+//!
+//! - **while a step runs**: `cancel` lets it end and records what it came to, then drops the body at its await, then runs the `#[cancelled]`
+//!   body. `workflow_lifecycle::a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled`
+//! - **while a step runs, by `terminate`**: the step is dropped, no more of the run's code runs, and a late result changes nothing.
+//!   `workflow_lifecycle::a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it`
+//! - **while it sleeps or waits, in memory or not**: at once, in one commit with all that it waited for.
+//!   `workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`
+//! - **when it has ended**, or for the second time: `false`, and nothing changes.
+//!   `workflow_lifecycle::of_a_cancel_and_an_end_the_first_counts`
+//! - **when it is diverged or has panicked**: as ever; the body is not needed for it.
+//!   `workflow_replay::a_run_that_diverged_can_be_cancelled_and_terminated`
+//! - **and then an event comes**: refused as `Terminated`. Events that were queued before and nobody took are dead letters.
+//!   `workflow_events::unknown_and_ended_runs_take_no_events`,
+//!   `workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`
+//! - **and then its key is used again**: refused until its retention is over.
+//!   `workflow_lifecycle::a_run_is_kept_for_its_retention_and_then_its_key_is_free`
+//!
+//! # The store fails
+//!
+//! - **It is down, or the disk is full, when a step ends**: the result waits in memory and is recorded when the store is back; the step is
+//!   not executed again.
+//!   `workflow_crashes::a_step_that_ends_while_the_store_is_down_is_recorded_when_it_is_back_and_not_executed_again`
+//! - **when something is started or sent**: the call waits to its deadline (with a full disk not at all), and then fails with an error that may
+//!   be tried again.
+//!   `workflow_crashes::what_cannot_be_stored_is_refused_in_time_and_can_be_asked_again`
+//! - **and nobody knows whether a commit was made**: it is read back, and made once.
+//!   `workflow_crashes::a_commit_whose_answer_is_lost_and_one_that_is_lost_itself_are_made_once`
+//!
+//! # There is a lot of it
+//!
+//! - **100,000 runs sleep**: they cost rows, and no memory; a start reads none of them, and each wakes when it is due.
+//!   `workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`
+//! - **A run does 50,000 things**: it ends in the fault [`Limit`](super::Cause::Limit), and `workflow.long` tells listeners at 40,000.
+//!   `workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`
+//! - **A run does more than 4,096 things at once**: it ends in the same fault.
+//!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`
+//! - **An input, a result, an error or the state is longer than a mebibyte**: a fault that says so; what a caller brings is refused.
+//!   `workflow_traps::what_is_too_large_to_be_recorded_is_a_fault_that_says_so`,
+//!   `workflow_traps::an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored`
+//! - **Nobody takes the events**: 10,000 of a type are queued, then senders get `Full`; after 7 days they expire. Both are counted, and
+//!   options of the event. `workflow_events::queues_are_capped_and_what_nobody_takes_expires`
+//!
+//! # The body does what it should not
+//!
+//! - **It awaits something that is not durable**: a compile error, and where no macro sees it the run stops and says so.
+//!   `workflow_traps::a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so`
+//! - **It wants the time, or chance**: `flow.now()`, `flow.random()` and `flow.uuid()` are the same in every replay.
+//!   `workflow_time::chance_and_time_are_the_same_in_every_replay`
+//! - **It names its own code strangely**: any name will do. `workflow_traps::code_of_the_bodys_own_may_have_any_name`
