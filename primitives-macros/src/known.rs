@@ -36,6 +36,8 @@ pub(crate) enum Value {
     Word(&'static [&'static str]),
     /// Nothing: its name is enough.
     Flag,
+    /// The path of a function that looks at an error.
+    Function,
 }
 
 const KINDS: &[Known] = &[
@@ -150,10 +152,6 @@ impl Known {
     /// What an option is set to.
     pub(crate) fn option(&self, name: &str) -> Option<Value> {
         self.options.iter().find(|(option, _)| *option == name).map(|(_, value)| *value)
-    }
-
-    pub(crate) fn option_names(&self) -> Vec<&'static str> {
-        self.options.iter().map(|(name, _)| *name).collect()
     }
 
     /// Its hook, if it has one.

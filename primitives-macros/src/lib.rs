@@ -8,6 +8,7 @@ mod primitive;
 mod services;
 mod suggest;
 mod types;
+mod workflow;
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -57,6 +58,141 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 #[proc_macro_attribute]
 pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
     primitive::primitive(attribute.into(), item.into()).into()
+}
+
+/// Makes a workflow of a struct, from the `impl` block with its body and its steps. The struct is the state of a run that queries
+/// and people see: it is serde and `Default`.
+///
+/// ```text
+/// #[workflow(events(Approved), retention = "30d")]
+/// impl Checkout {
+///     async fn run(flow: &Flow<Self>, order: Order) -> Result<Receipt, CheckoutError> {
+///         let charge = flow.charge(order.card, order.total).await?;
+///         let approved = flow.wait_for::<Approved>().timeout("24h").await?;
+///         Self::thank(flow, &order.email, &approved).await?;
+///         Ok(Receipt { charge })
+///     }
+///
+///     async fn thank(flow: &Flow<Self>, to: &str, approved: &Approved) -> Result<(), MailError> {
+///         flow.email(format!("{to}, {}", approved.by)).await
+///     }
+///
+///     #[step(max_attempts = 5, backoff = "1s..1m", timeout = "30s", retry_if = PayError::is_temporary)]
+///     async fn charge(card: Card, total: Money, payments: &Payments) -> Result<Charge, PayError> {
+///         payments.charge(card, total).await
+///     }
+///
+///     async fn stage(&self) -> Stage {
+///         self.stage
+///     }
+/// }
+/// ```
+///
+/// | function | what it is |
+/// |---|---|
+/// | `async fn run(flow: &Flow<Self>, ..)` | the **body**: its owned parameters are those of `start(..)`, and what it returns is the result |
+/// | `#[step] async fn` without `self` | a **step**: the body calls it as `flow.name(..)` with its owned parameters; `&T` is a service of the app, `&Context` and `&Client<P>` as in a primitive. Elsewhere it is a plain function |
+/// | any other `async fn` without `self` | a **helper** of the body, checked like it: `Self::name(flow, ..)` |
+/// | `async fn` with `&self` | a **query**: a method of the handle, on the stored state |
+/// | `#[cancelled] async fn cleanup(flow: &Flow<Self>)` | the body of a run that was cancelled: it may use steps |
+///
+/// All other functions stay plain Rust.
+///
+/// Options of the workflow: `events(..)`, the events that it accepts; `retention = "7d"`, how long a run is kept after it has ended. Options
+/// of a step, with their defaults: `max_attempts = 3`, `backoff = "1s..1m"`, `timeout = "30s"` (none, per attempt), `give_up_after = "1h"`
+/// (none, in all), `retry_if = PayError::is_temporary` (always): which errors are worth another attempt. A constant is written by its path, as
+/// in `#[primitive]`.
+///
+/// # What a body may do
+///
+/// A body is replayed after a crash on what was recorded. So it can await only what is durable: steps, `flow.sleep("24h")`,
+/// `flow.wait_for::<E>()`, `flow.run("name", async move { .. })`, helpers, [`#[durable]`](macro@durable) functions, `async` blocks, and several of
+/// them at once by `select!`, `join!` and `join_all`. In a body `select!` and `join!` are ours without an import. Clocks, chance and `spawn`
+/// are refused by their names, with what to write instead; what hides behind another name is noticed when it happens. Literals
+/// in `.sleep("24h")`, `.timeout("24h")`, `.within("24h")` and `.backoff("1s..1m")` are checked where they stand. The arguments of `.run(..)` are left
+/// alone: that code runs outside of the body.
+#[proc_macro_attribute]
+pub fn workflow(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    workflow::workflow(attribute.into(), item.into()).into()
+}
+
+/// Makes an `async fn` outside of a workflow's `impl` one that bodies can await: it is checked like a body, and awaits only what is
+/// durable.
+///
+/// ```text
+/// #[durable]
+/// async fn reminded(flow: &Flow<Checkout>, times: u32) -> Option<Approved> {
+///     for _ in 0..times {
+///         select! {
+///             approved = flow.wait_for::<Approved>() => return Some(approved),
+///             () = flow.sleep("1d") => flow.remind().await,
+///         }
+///     }
+///     None
+/// }
+/// ```
+///
+/// It becomes a plain function that returns a `Block<impl Future + Send>`.
+#[proc_macro_attribute]
+pub fn durable(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    workflow::durable(&attribute.into(), &item.into()).into()
+}
+
+/// Waits for the first of several durable futures; the others are dropped before what follows it runs.
+///
+/// ```text
+/// let approved = select! {
+///     approved = flow.wait_for::<Approved>() => approved,
+///     rejected = flow.wait_for::<Rejected>() => return Err(CheckoutError::Rejected(rejected.why)),
+///     () = flow.sleep("24h") => {
+///         flow.remind().await;
+///         continue;
+///     }
+/// };
+/// ```
+///
+/// Each arm is `pattern = future => expression`, and the expressions have one type: as a statement of its own that is `()`. `return`,
+/// `break`, `continue`, `?` and `.await` in an expression mean what they mean around it. The pattern takes whatever the future
+/// gives. `&mut step` keeps a step for the next turn of a loop. Which arm wins is recorded, and the same in every replay.
+///
+/// In the body of a workflow a bare `select!` is this one, whatever was imported.
+#[proc_macro]
+pub fn select(input: TokenStream) -> TokenStream {
+    workflow::select(input.into()).into()
+}
+
+/// Waits for all of several durable futures: what they come to, as a tuple.
+///
+/// ```text
+/// let (charge, stock) = join!(flow.charge(card, total), flow.reserve(items));
+/// let (charge, stock) = (charge?, stock?);
+/// ```
+///
+/// In the body of a workflow a bare `join!` is this one, whatever was imported. For many of one type there is `join_all`.
+#[proc_macro]
+pub fn join(input: TokenStream) -> TokenStream {
+    workflow::join(input.into()).into()
+}
+
+/// Makes a struct or an enum an event that can be sent to runs. It is serde.
+///
+/// ```text
+/// #[derive(Event, Serialize, Deserialize)]
+/// #[event(name = "approved", keep = "latest", key = order_id)]
+/// struct Approved { order_id: u64, by: String }
+/// ```
+///
+/// | option | what it says |
+/// |---|---|
+/// | `name = "approved"` | its name, as it is stored: that of the type unless said |
+/// | `keep = "all"` | which are kept until one is taken: all in order, or the `"latest"` or the `"first"` alone |
+/// | `max_queued = 10000` | how many may be queued for one run |
+/// | `expires = "7d"` | how long one is kept that nobody takes |
+/// | `key = order_id` | the field by which a wait can tell one from another: `flow.wait_for::<Approved>().key(7)` |
+/// | `on_terminated = "dead_letter"` | what becomes of those that nobody took when their run ends; or `"discard"` |
+#[proc_macro_derive(Event, attributes(event))]
+pub fn event(input: TokenStream) -> TokenStream {
+    workflow::event(input.into()).into()
 }
 
 /// Makes an app of a struct: each field is a primitive, and its name is how the primitive is stored.

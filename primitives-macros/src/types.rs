@@ -92,7 +92,8 @@ pub(crate) fn without_self(ty: &Type, struct_: &Type) -> Type {
     syn::parse2(tokens).unwrap_or_else(|_| ty.clone())
 }
 
-fn replace_self(tokens: TokenStream, struct_: &Type) -> TokenStream {
+/// The same tokens with the author's struct for `Self`.
+pub(crate) fn replace_self(tokens: TokenStream, struct_: &Type) -> TokenStream {
     let replace = |token: TokenTree| match token {
         TokenTree::Ident(ident) if ident == "Self" => located(struct_.to_token_stream(), ident.span()),
         TokenTree::Group(group) => {

@@ -107,28 +107,33 @@ impl Attribute {
     }
 
     fn option(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
-        let name: Ident = input.parse()?;
-        if self.options.iter().any(|option| option.name == name) {
-            mistakes.at(&name, format!("`{name}` is set twice"));
-        }
-        let mut is_refused = false;
-        let value = match input.parse::<Option<Token![=]>>()? {
-            None => None,
-            Some(_) => match ungrouped(input.parse()?) {
-                Expr::Lit(ExprLit { lit, .. }) => Some(Given::Literal(lit)),
-                Expr::Path(path) => Some(Given::Constant(path)),
-                other => {
-                    let message =
-                        format!("`{name}` is set to a literal or the path of a constant, which can be checked here");
-                    mistakes.at(other, message);
-                    is_refused = true;
-                    None
-                }
-            },
-        };
-        self.options.push(Setting { name, value, is_refused });
+        self.options.push(setting(input, &self.options, mistakes)?);
         Ok(())
     }
+}
+
+/// One option, after those `before` it.
+pub(crate) fn setting(input: ParseStream<'_>, before: &[Setting], mistakes: &mut Mistakes) -> syn::Result<Setting> {
+    let name: Ident = input.parse()?;
+    if before.iter().any(|option| option.name == name) {
+        mistakes.at(&name, format!("`{name}` is set twice"));
+    }
+    let mut is_refused = false;
+    let value = match input.parse::<Option<Token![=]>>()? {
+        None => None,
+        Some(_) => match ungrouped(input.parse()?) {
+            Expr::Lit(ExprLit { lit, .. }) => Some(Given::Literal(lit)),
+            Expr::Path(path) => Some(Given::Constant(path)),
+            other => {
+                let message =
+                    format!("`{name}` is set to a literal or the path of a constant, which can be checked here");
+                mistakes.at(other, message);
+                is_refused = true;
+                None
+            }
+        },
+    };
+    Ok(Setting { name, value, is_refused })
 }
 
 /// The expression that `macro_rules!` has wrapped.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     known::{Known, Value},
     mistakes::Mistakes,
-    suggest, types,
+    types,
 };
 
 pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mistakes) {
@@ -29,16 +29,8 @@ pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mi
 }
 
 fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
-    for setting in &model.options {
-        let name = setting.name.to_string();
-        match known.option(&name) {
-            Some(expected) => options::check(setting, expected, mistakes),
-            None => {
-                let meant = suggest::among(&name, &known.option_names());
-                mistakes.at(&setting.name, format!("`{}` has no option `{name}`{meant}", known.name));
-            }
-        }
-    }
+    let set: Vec<_> = model.options.iter().collect();
+    options::check_all(&format!("`{}`", known.name), &set, known.options, mistakes);
     let chosen = written_of(model, known.one_of);
     match chosen.as_slice() {
         [] if !known.one_of.is_empty() => {

@@ -23,7 +23,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    fn new(function: &ImplItemFn, writes: bool, parameters: Vec<Parameter>) -> Self {
+    pub(crate) fn new(function: &ImplItemFn, writes: bool, parameters: Vec<Parameter>) -> Self {
         let named = |name: &str| function.attrs.iter().filter(|attr| attr.path().is_ident(name)).cloned().collect();
         let name = function.sig.ident.clone();
         Self { name, writes, parameters, docs: named("doc"), cfgs: named("cfg"), deprecated: named("deprecated") }
@@ -211,14 +211,14 @@ pub(crate) fn apply(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes
     (is_sync && is_plain).then(|| Apply { word, name: signature.ident.clone(), value })
 }
 
-fn strip_reference(ty: &Type) -> &Type {
+pub(crate) fn strip_reference(ty: &Type) -> &Type {
     match types::bare(ty) {
         Type::Reference(reference) => types::bare(&reference.elem),
         other => other,
     }
 }
 
-fn is_async(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+pub(crate) fn is_async(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     if signature.asyncness.is_none() {
         mistakes.at(signature.fn_token, format!("{noun} is async: write `async fn {}`", signature.ident));
     }
@@ -233,7 +233,7 @@ fn is_sync(noun: &str, form: &str, signature: &Signature, mistakes: &mut Mistake
 }
 
 /// Neither generic nor `const`, `unsafe`, `extern` or variadic.
-fn is_plain(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
+pub(crate) fn is_plain(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     let mut wrong = Vec::new();
     wrong.extend(signature.constness.map(|token| (token.to_token_stream(), "`const`")));
     if let Safety::Unsafe(token) = &signature.safety {
@@ -268,7 +268,7 @@ fn writes(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> Option<
     }
 }
 
-fn borrowed(receiver: &Receiver) -> Option<bool> {
+pub(crate) fn borrowed(receiver: &Receiver) -> Option<bool> {
     match &receiver.kind {
         ReceiverKind::Reference(_, None, mutability) => Some(mutability.is_some()),
         _ => None,

@@ -69,7 +69,8 @@ pub(crate) fn sets_alarm(tokens: TokenStream) -> Option<Ident> {
     })
 }
 
-fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
+/// The duration of a literal.
+pub(crate) fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
     let source = literal.to_string();
     let millis = duration::parse(source.trim_matches('"')).unwrap_or_else(|wrong| {
         mistakes.at(literal, wrong);
@@ -78,7 +79,8 @@ fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
     quote_spanned!(literal.span()=> ::core::time::Duration::from_millis(#millis))
 }
 
-fn regrouped(group: &Group, tokens: TokenStream) -> Group {
+/// The same group with other tokens in it.
+pub(crate) fn regrouped(group: &Group, tokens: TokenStream) -> Group {
     let mut made = Group::new(group.delimiter(), tokens);
     made.set_span(group.span());
     made

@@ -1,24 +1,24 @@
 //! `#[primitive]`, in stages: the attribute and the block are parsed into a model, the model is checked, and what is
 //! healthy of it is expanded.
 
-mod attribute;
+pub(crate) mod attribute;
 mod check;
-mod expand;
+pub(crate) mod expand;
 mod fallback;
-mod function;
-mod literals;
+pub(crate) mod function;
+pub(crate) mod literals;
 mod model;
-mod options;
-mod parameter;
-mod returns;
+pub(crate) mod options;
+pub(crate) mod parameter;
+pub(crate) mod returns;
 mod role;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Item, ItemImpl, ItemStruct, Type};
 
-pub(crate) use self::expand::lenient;
 use self::{attribute::Attribute, model::Model};
+pub(crate) use self::{expand::lenient, model::check_header};
 use crate::{known::Known, mistakes::Mistakes};
 
 /// The author's item, with what is made of it.

@@ -109,7 +109,7 @@ impl Model {
     /// Reads a block, and takes our attributes off it.
     pub(crate) fn read(attribute: Attribute, block: &mut ItemImpl, mistakes: &mut Mistakes) -> Option<Self> {
         let struct_ = (*block.self_ty).clone();
-        let is_generic = check_header(block, mistakes);
+        let is_generic = !check_header("a primitive", "Cart", block, mistakes);
         let Some(mut model) = Self::empty(attribute, struct_) else {
             mistakes.at(&block.self_ty, "a primitive is a struct with a name: write `impl Cart`");
             return None;
@@ -168,13 +168,13 @@ impl Model {
     }
 }
 
-/// A block of plain functions of one struct; whether it is generic.
-fn check_header(block: &ItemImpl, mistakes: &mut Mistakes) -> bool {
+/// A block of plain functions of one struct; whether it is of one type.
+pub(crate) fn check_header(noun: &str, example: &str, block: &ItemImpl, mistakes: &mut Mistakes) -> bool {
     if let Some((path, _)) = &block.trait_ {
-        mistakes.at(path, "a primitive's functions are its own: write `impl Cart`, without a trait");
+        mistakes.at(path, format!("{noun}'s functions are its own: write `impl {example}`, without a trait"));
     }
     if let Some(unsafety) = &block.unsafety {
-        mistakes.at(unsafety, "a primitive's `impl` is not `unsafe`");
+        mistakes.at(unsafety, format!("{noun}'s `impl` is not `unsafe`"));
     }
     let generics = &block.generics;
     let is_generic = !generics.params.is_empty() || generics.where_clause.is_some();
@@ -184,7 +184,8 @@ fn check_header(block: &ItemImpl, mistakes: &mut Mistakes) -> bool {
         } else {
             generics.params.to_token_stream()
         };
-        mistakes.at(at, "a primitive is one type, for it is stored under one name: write an `impl` without generics");
+        let message = format!("{noun} is one type, for it is stored under one name: write an `impl` without generics");
+        mistakes.at(at, message);
     }
-    is_generic
+    !is_generic
 }

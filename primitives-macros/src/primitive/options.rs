@@ -5,7 +5,21 @@ use quote::ToTokens;
 use syn::Lit;
 
 use super::attribute::{Given, Setting};
-use crate::{duration, known::Value, mistakes::Mistakes, types};
+use crate::{duration, known::Value, mistakes::Mistakes, suggest, types};
+
+/// Whether each option is one of these, and set to what it takes.
+pub(crate) fn check_all(noun: &str, settings: &[&Setting], known: &[(&str, Value)], mistakes: &mut Mistakes) {
+    for setting in settings {
+        let name = setting.name.to_string();
+        match known.iter().find(|(option, _)| *option == name) {
+            Some((_, expected)) => check(setting, *expected, mistakes),
+            None => {
+                let names: Vec<&str> = known.iter().map(|(option, _)| *option).collect();
+                mistakes.at(&setting.name, format!("{noun} has no option `{name}`{}", suggest::among(&name, &names)));
+            }
+        }
+    }
+}
 
 /// Whether an option is set to what it takes.
 pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes) {
@@ -41,7 +55,7 @@ fn given(expected: Value, value: &Given) -> Result<(), String> {
     match (expected, value) {
         (expected, Given::Literal(value)) => literal(expected, value),
         (Value::Cron, Given::Constant(_)) => cron_is_on(),
-        (Value::Count | Value::Duration | Value::Pause, Given::Constant(_)) => Ok(()),
+        (Value::Count | Value::Duration | Value::Pause | Value::Function, Given::Constant(_)) => Ok(()),
         (expected, Given::Constant(_)) => Err(is_not(expected)),
     }
 }
@@ -73,7 +87,7 @@ fn is_not(expected: Value) -> String {
 }
 
 /// `"1m"`, or `"1s..1m"` for one that doubles.
-fn pause(text: &str) -> Result<(), String> {
+pub(crate) fn pause(text: &str) -> Result<(), String> {
     let Some((first, last)) = text.split_once("..") else { return duration::parse(text).map(drop) };
     if duration::parse(first)? > duration::parse(last)? {
         return Err("the first pause is longer than the last; write for example \"1s..1m\"".to_owned());
@@ -99,6 +113,7 @@ fn noun(value: Value) -> String {
         Value::Zone => "a time zone".to_owned(),
         Value::Word(words) => format!("one of {}", quoted(words).join(", ")),
         Value::Flag => "a flag".to_owned(),
+        Value::Function => "a function".to_owned(),
     }
 }
 
@@ -111,6 +126,7 @@ pub(crate) fn example(value: Value) -> String {
         Value::Zone => "\"Europe/Berlin\"".to_owned(),
         Value::Word(words) => quoted(words).swap_remove(0),
         Value::Flag => String::new(),
+        Value::Function => "PayError::is_temporary".to_owned(),
     }
 }
 

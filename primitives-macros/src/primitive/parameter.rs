@@ -28,7 +28,8 @@ pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistake
     read.into_iter().collect()
 }
 
-fn parameter(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
+/// One parameter; `None` if it is a mistake.
+pub(crate) fn parameter(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     let ty = types::without_self(&typed.ty, struct_);
     match types::bare(&ty) {
         Type::Reference(reference) => lent(reference, &typed.ty, mistakes),

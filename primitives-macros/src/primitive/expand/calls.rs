@@ -3,6 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
 
 use super::super::{
     function::Function,
@@ -13,12 +14,12 @@ use super::super::{
 use crate::types;
 
 /// How a value is stored.
-pub(super) fn stored(ty: &impl ToTokens) -> TokenStream {
+pub(crate) fn stored(ty: &impl ToTokens) -> TokenStream {
     quote_spanned!(types::end_of(ty)=> ::drystone::author::stored::<#ty>())
 }
 
 /// How an error is stored.
-pub(super) fn stored_error(ty: &impl ToTokens) -> TokenStream {
+pub(crate) fn stored_error(ty: &impl ToTokens) -> TokenStream {
     quote_spanned!(types::end_of(ty)=> ::drystone::author::stored_error::<#ty>())
 }
 
@@ -32,8 +33,8 @@ pub(super) fn taken(model: &Model, hook: &Hook) -> TokenStream {
 }
 
 /// The author's function, called with `inputs` and what the app lends it, and awaited.
-pub(super) fn call(model: &Model, function: &Function, has_self: bool, inputs: &[TokenStream]) -> TokenStream {
-    let (struct_, name, env) = (&model.struct_, &function.name, types::local("env"));
+pub(super) fn call(struct_: &Type, function: &Function, has_self: bool, inputs: &[TokenStream]) -> TokenStream {
+    let (name, env) = (&function.name, types::local("env"));
     let mut inputs = inputs.iter();
     let lent = function.parameters.iter().map(|parameter| match parameter {
         Parameter::Input { .. } => inputs.next().cloned().unwrap_or_default(),
@@ -49,7 +50,7 @@ pub(super) fn call(model: &Model, function: &Function, has_self: bool, inputs: &
 }
 
 /// What an action's value and error are, as the types of a call.
-pub(super) fn outcome(returns: &Returns) -> (TokenStream, TokenStream) {
+pub(crate) fn outcome(returns: &Returns) -> (TokenStream, TokenStream) {
     match returns {
         Returns::Plain(ty) => (ty.to_token_stream(), quote!(::drystone::Never)),
         Returns::Fallible(fallible) => (fallible.ok.clone(), fallible.error.clone()),

@@ -27,18 +27,23 @@ pub(super) fn definition(model: &Model) -> TokenStream {
         #[automatically_derived]
         #lenient
         impl ::drystone::Primitive for #struct_ {
-            type Kind = #module::Options;
             #of_handle
+
+            fn handle(__address: ::drystone::author::Address) -> Self::Handle {
+                #handle(::core::convert::From::from(::drystone::Handle::new(__address)))
+            }
+        }
+
+        #[automatically_derived]
+        #lenient
+        impl ::drystone::author::OfKind for #struct_ {
+            type Kind = #module::Options;
 
             const CODE: ::drystone::author::Code = #code;
 
             fn codec() -> ::drystone::author::Codec<Self> { #codec }
 
             fn kind() -> Self::Kind { #kind }
-
-            fn handle(__address: ::drystone::author::Address) -> Self::Handle {
-                #handle(::core::convert::From::from(::drystone::Handle::new(__address)))
-            }
 
             fn initial() -> ::core::option::Option<Self> {
                 #initial
@@ -145,13 +150,35 @@ fn checked(model: &Model) -> TokenStream {
     quote_spanned!(at=> let #options = #module::Options::checked(#options);)
 }
 
-/// One option. The whole call is shown between the option's name and what it is set to.
 fn setting(model: &Model, setting: &Setting) -> TokenStream {
-    let (name, value, at) = (setter(model, setting), &setting.value, setting.name.span());
+    let module = model.kind.module(setting.name.span());
+    let known = model.kind.ours().and_then(|known| known.option(&setting.name.to_string()));
+    set(&quote!(#module::Options), setting, known)
+}
+
+/// A value of `of` with these options, for a constant.
+pub(crate) fn all_set(of: &TokenStream, settings: &[Setting], known: &[(&str, Value)]) -> TokenStream {
+    let options = types::local("options");
+    let settings = settings.iter().map(|setting| {
+        let known = known.iter().find(|(option, _)| setting.name == option).map(|(_, value)| *value);
+        set(of, setting, known)
+    });
+    quote! {
+        {
+            let #options = #of::NEW;
+            #(let #options = #settings;)*
+            #options
+        }
+    }
+}
+
+/// One option of `of`. The whole call is shown between the option's name and what it is set to.
+fn set(of: &TokenStream, setting: &Setting, known: Option<Value>) -> TokenStream {
+    let (name, value, at) = (setter(setting, known), &setting.value, setting.name.span());
     let options = types::local("options");
     let options = types::located(quote!(#options), at);
-    let module = types::located(model.kind.module(at), at);
-    let function = quote_spanned!(at=> #module::Options::#name);
+    let of = types::located(of.clone(), at);
+    let function = quote_spanned!(at=> #of::#name);
     let mut arguments = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#options, #value));
     arguments.set_span(value.as_ref().map_or(at, types::end_of));
     quote!(#function #arguments)
@@ -159,9 +186,8 @@ fn setting(model: &Model, setting: &Setting) -> TokenStream {
 
 /// The function of an option. That of a literal reads a text; a constant of ours has the type that the text stands for, and
 /// a function of its own. What a kind from outside makes of a constant is its own affair.
-fn setter(model: &Model, setting: &Setting) -> Ident {
+fn setter(setting: &Setting, known: Option<Value>) -> Ident {
     let name = &setting.name;
-    let known = model.kind.ours().and_then(|known| known.option(&name.to_string()));
     match (&setting.value, known) {
         (Some(Given::Constant(_)), Some(Value::Duration | Value::Pause | Value::Cron)) => {
             format_ident!("{}_with", name, span = name.span())

@@ -1,7 +1,7 @@
 //! What callers hold: the verbs of the kind, and the author's actions as methods.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{format_ident, quote};
 
 use super::{
     super::{
@@ -66,16 +66,15 @@ fn of_create(create: &Create) -> TokenStream {
     method(&create.function, (quote!(::drystone::Started), error))
 }
 
-fn method(function: &Function, (ok, error): (TokenStream, TokenStream)) -> TokenStream {
+pub(crate) fn method(function: &Function, (ok, error): (TokenStream, TokenStream)) -> TokenStream {
     let (name, cfgs, deprecated) = (&function.name, &function.cfgs, &function.deprecated);
     let text = types::plain(name);
-    let said = format!("Calls `{text}`.");
-    let docs = if function.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(function) };
+    let docs = docs(function, &format!("Calls `{text}`."));
     let (names, types): (Vec<_>, Vec<_>) = function.inputs().unzip();
     let codecs = types.iter().map(|ty| calls::stored(*ty));
     let (read, thrown) = (calls::stored(&ok), calls::stored_error(&error));
     quote! {
-        #(#docs)* #(#cfgs)* #(#deprecated)*
+        #docs #(#cfgs)* #(#deprecated)*
         pub fn #name(&self, #(#names: #types),*) -> ::drystone::Call<#ok, #error> {
             ::drystone::Call::new(
                 self.address(),
@@ -88,6 +87,8 @@ fn method(function: &Function, (ok, error): (TokenStream, TokenStream)) -> Token
     }
 }
 
-fn copied(function: &Function) -> Vec<TokenStream> {
-    function.docs.iter().map(ToTokens::to_token_stream).collect()
+/// What the author says of a function, or else what can be said of any.
+pub(crate) fn docs(function: &Function, else_: &str) -> TokenStream {
+    let docs = &function.docs;
+    if docs.is_empty() { quote!(#[doc = #else_]) } else { quote!(#(#docs)*) }
 }

@@ -1,10 +1,10 @@
 //! The code that a model stands for.
 
-mod calls;
-mod definition;
-mod handle;
-mod runs;
-mod wards;
+pub(crate) mod calls;
+pub(crate) mod definition;
+pub(crate) mod handle;
+pub(crate) mod runs;
+pub(crate) mod wards;
 
 use proc_macro2::TokenStream;
 use quote::quote;

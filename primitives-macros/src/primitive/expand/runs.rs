@@ -1,9 +1,10 @@
-//! `impl Runs`: the author's code, by name.
+//! `impl Runs` and `impl Acts`: the author's code, by name.
 
 use std::collections::BTreeMap;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
 
 use super::{
     super::{
@@ -25,6 +26,23 @@ pub(super) fn runs(model: &Model) -> TokenStream {
         #[automatically_derived]
         #lenient
         impl<#services, #app> ::drystone::author::Runs<#services, #app> for #struct_
+        where
+            #services: ::core::marker::Send + ::core::marker::Sync + 'static,
+            #app: 'static,
+            #(#bounds,)*
+        {
+            fn define(
+                __name: &'static str,
+                __services: ::std::sync::Arc<#services>,
+                __is_shared: bool,
+            ) -> ::core::result::Result<::drystone::author::Definition, ::drystone::Error> {
+                ::drystone::author::define::<Self, #services, #app>(__name, __services, __is_shared)
+            }
+        }
+
+        #[automatically_derived]
+        #lenient
+        impl<#services, #app> ::drystone::author::Acts<#services, #app> for #struct_
         where
             #services: ::core::marker::Send + ::core::marker::Sync + 'static,
             #app: 'static,
@@ -53,13 +71,17 @@ pub(super) fn runs(model: &Model) -> TokenStream {
     }
 }
 
-/// What the code needs of the app: its services and its other primitives, each once.
 fn bounds(model: &Model) -> Vec<TokenStream> {
-    let (services, app) = (types::local("D"), types::local("A"));
     let functions = model.actions.iter().map(|action| &action.function);
     let functions = functions.chain(model.hooks.iter().chain(&model.destroy).map(|hook| &hook.function));
     let functions = functions.chain(model.init.iter().map(|init| &init.function));
     let functions = functions.chain(model.creates.iter().map(|create| &create.function));
+    bounds_of(functions)
+}
+
+/// What the code needs of the app: its services and its other primitives, each once.
+pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Vec<TokenStream> {
+    let (services, app) = (types::local("D"), types::local("A"));
     let mut bounds = BTreeMap::new();
     for parameter in functions.flat_map(|function: &Function| &function.parameters) {
         let bound = match parameter {
@@ -91,7 +113,7 @@ fn make(model: &Model) -> TokenStream {
 }
 
 /// The one of these that is named.
-fn by_name(arms: &[TokenStream]) -> TokenStream {
+pub(crate) fn by_name(arms: &[TokenStream]) -> TokenStream {
     quote! {
         ::std::boxed::Box::pin(async move {
             match __name {
@@ -105,19 +127,8 @@ fn by_name(arms: &[TokenStream]) -> TokenStream {
 fn action(model: &Model, action: &Action) -> TokenStream {
     let function = &action.function;
     let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
-    let called = called(model, function, true);
-    let (ok, error) = calls::outcome(&action.returns);
-    let ended = types::local("ended");
-    let answer = match &action.returns {
-        Returns::Plain(_) => {
-            let ok = calls::stored(&ok);
-            quote!(::drystone::author::returned(&#ended, #ok))
-        }
-        Returns::Fallible(_) => {
-            let (ok, error) = (calls::stored(&ok), calls::stored_error(&error));
-            quote!(::drystone::author::action_ended(#ended, #ok, #error))
-        }
-    };
+    let called = called(&model.struct_, function, true, &quote!(__given.body));
+    let answer = answer(&action.returns);
     quote! {
         #(#cfgs)*
         #name => {
@@ -127,10 +138,23 @@ fn action(model: &Model, action: &Action) -> TokenStream {
     }
 }
 
+/// What the author's function returned, written.
+pub(crate) fn answer(returns: &Returns) -> TokenStream {
+    let ((ok, error), ended) = (calls::outcome(returns), types::local("ended"));
+    let ok = calls::stored(&ok);
+    match returns {
+        Returns::Plain(_) => quote!(::drystone::author::returned(&#ended, #ok)),
+        Returns::Fallible(_) => {
+            let error = calls::stored_error(&error);
+            quote!(::drystone::author::action_ended(#ended, #ok, #error))
+        }
+    }
+}
+
 fn create(model: &Model, create: &Create) -> TokenStream {
     let function = &create.function;
     let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
-    let (called, ended) = (called(model, function, false), types::local("ended"));
+    let (called, ended) = (called(&model.struct_, function, false, &quote!(__given.body)), types::local("ended"));
     let made = match &create.returns {
         Returns::Plain(_) => quote!(::core::result::Result::Ok(#ended)),
         Returns::Fallible(fallible) => {
@@ -148,15 +172,15 @@ fn create(model: &Model, create: &Create) -> TokenStream {
 }
 
 /// The author's function, called with the parameters that it was given.
-fn called(model: &Model, function: &Function, has_self: bool) -> TokenStream {
+pub(crate) fn called(struct_: &Type, function: &Function, has_self: bool, body: &TokenStream) -> TokenStream {
     let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
     let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
     let count = inputs.len();
     let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
-    let (ended, called) = (types::local("ended"), calls::call(model, function, has_self, &given));
+    let (ended, called) = (types::local("ended"), calls::call(struct_, function, has_self, &given));
     quote! {
         #[allow(unused_mut)]
-        let mut __params = ::drystone::author::Params::read(&__given.body, #count)?;
+        let mut __params = ::drystone::author::Params::read(&#body, #count)?;
         #(let #names = __params.take_with(#inputs)?;)*
         let #ended = #called;
     }
@@ -166,7 +190,7 @@ fn hook(model: &Model, hook: &Hook) -> TokenStream {
     let (cfgs, name) = (&hook.function.cfgs, format!("#{}", hook.word));
     let taken = calls::taken(model, hook);
     let input = types::local("input");
-    let called = calls::call(model, &hook.function, true, &[input.to_token_stream()]);
+    let called = calls::call(&model.struct_, &hook.function, true, &[input.to_token_stream()]);
     let (ended, answer) = (types::local("ended"), hook_ended(model, hook));
     quote! {
         #(#cfgs)*
@@ -193,7 +217,7 @@ fn hook_ended(model: &Model, hook: &Hook) -> TokenStream {
 
 fn destroy(model: &Model, hook: &Hook) -> TokenStream {
     let cfgs = &hook.function.cfgs;
-    let called = calls::call(model, &hook.function, true, &[]);
+    let called = calls::call(&model.struct_, &hook.function, true, &[]);
     let (ended, answer) = (types::local("ended"), hook_ended(model, hook));
     quote! {
         #(#cfgs)*
@@ -215,7 +239,7 @@ fn apply(model: &Model, apply: &Apply) -> TokenStream {
 }
 
 fn init(model: &Model, init: &Init) -> TokenStream {
-    let called = calls::call(model, &init.function, false, &[]);
+    let called = calls::call(&model.struct_, &init.function, false, &[]);
     let made = match &init.returns {
         Returns::Plain(_) => quote!(::core::result::Result::Ok(#called)),
         Returns::Fallible(fallible) => {

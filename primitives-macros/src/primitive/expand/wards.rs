@@ -51,7 +51,7 @@ fn is_no_verb(model: &Model, function: &Function) -> TokenStream {
 }
 
 /// A `Result` behind another name would be stored as a success.
-fn plain_value(ty: &syn::Type) -> TokenStream {
+pub(crate) fn plain_value(ty: &syn::Type) -> TokenStream {
     quote_spanned! {types::end_of(ty)=>
         {
             use ::drystone::author::Fallback as _;

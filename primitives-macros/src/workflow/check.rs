@@ -1,0 +1,38 @@
+//! What is wrong between the parts of a workflow; each part was checked when it was read.
+
+use super::{model::Model, reserved};
+use crate::{mistakes::Mistakes, types};
+
+pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
+    if !model.has_run {
+        let message = "the body is missing: write `async fn run(flow: &Flow<Self>, ..) -> Result<T, E>`";
+        mistakes.at(&model.struct_, message);
+    }
+    for step in &model.steps {
+        let name = types::plain(&step.function.name);
+        if let Some(owner) = hides_step(&name) {
+            mistakes.at(&step.function.name, format!("`{name}` is a method of {owner}: give the step another name"));
+        }
+    }
+    for query in &model.queries {
+        let name = types::plain(&query.function.name);
+        if is_verb(&name) {
+            mistakes.at(&query.function.name, format!("`{name}` is a verb of every run: give the query another name"));
+        }
+    }
+    for again in model.cancelled.iter().skip(1) {
+        mistakes.at(&again.word, "there is a `#[cancelled]` already; a workflow has one");
+    }
+}
+
+/// Whose method a step of this name would be mistaken for.
+pub(super) fn hides_step(name: &str) -> Option<&'static str> {
+    if reserved::FLOW_METHODS.contains(&name) {
+        return Some("`Flow`");
+    }
+    reserved::EVERY_VALUE.contains(&name).then_some("every value")
+}
+
+pub(super) fn is_verb(name: &str) -> bool {
+    reserved::RUN_VERBS.contains(&name)
+}

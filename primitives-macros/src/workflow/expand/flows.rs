@@ -1,0 +1,120 @@
+//! `impl Primitive`, `impl Runs` and `impl Flows`: the author's code that acts, by name.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{super::model::Model, handle};
+use crate::{
+    primitive::{
+        expand::runs::{answer, bounds_of, by_name, called},
+        function::Function,
+        lenient,
+        returns::Returns,
+    },
+    types,
+};
+
+pub(super) fn flows(model: &Model) -> TokenStream {
+    let functions = model.steps.iter().map(|step| &step.function);
+    let bounds = bounds_of(functions.chain(model.queries.iter().map(|query| &query.function)));
+    let (services, app) = (types::local("D"), types::local("A"));
+    let bounds = quote! {
+        #services: ::core::marker::Send + ::core::marker::Sync + 'static,
+        #app: 'static,
+        #(#bounds,)*
+    };
+    let (primitive, events) = (primitive(model), events(model));
+    let (runs, acts) = (runs(model, &bounds), acts(model, &bounds));
+    quote!(#primitive #events #runs #acts)
+}
+
+fn runs(model: &Model, bounds: &TokenStream) -> TokenStream {
+    let (struct_, lenient) = (&model.struct_, lenient());
+    let (services, app) = (types::local("D"), types::local("A"));
+    quote! {
+        #[automatically_derived]
+        #lenient
+        impl<#services, #app> ::drystone::author::Runs<#services, #app> for #struct_ where #bounds {
+            fn define(
+                __name: &'static str,
+                __services: ::std::sync::Arc<#services>,
+                __is_shared: bool,
+            ) -> ::core::result::Result<::drystone::author::Definition, ::drystone::Error> {
+                ::drystone::workflow::define::<Self, #services, #app>(__name, __services, __is_shared)
+            }
+        }
+    }
+}
+
+fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
+    let (struct_, lenient) = (&model.struct_, lenient());
+    let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
+    let steps = by_name(&arms(model, model.steps.iter().map(|step| (&step.function, &step.returns)), false));
+    let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
+    quote! {
+        #[automatically_derived]
+        #lenient
+        impl<#services, #app> ::drystone::workflow::Flows<#services, #app> for #struct_ where #bounds {
+            fn step<'a>(
+                __name: &'a str,
+                __input: ::drystone::author::Bytes,
+                #env: &'a ::drystone::author::Env<#services, #app>,
+            ) -> ::drystone::author::Running<'a> { #steps }
+
+            fn query<'a>(
+                &'a self,
+                __name: &'a str,
+                __input: ::drystone::author::Bytes,
+                #env: &'a ::drystone::author::Env<#services, #app>,
+            ) -> ::drystone::author::Running<'a> { #queries }
+        }
+    }
+}
+
+fn primitive(model: &Model) -> TokenStream {
+    let (struct_, lenient, handle) = (&model.struct_, lenient(), handle::name(model));
+    quote! {
+        #[automatically_derived]
+        #lenient
+        impl ::drystone::Primitive for #struct_ {
+            type Handle = #handle;
+
+            fn handle(__address: ::drystone::author::Address) -> Self::Handle {
+                #handle(::core::convert::From::from(::drystone::Handle::new(__address)))
+            }
+        }
+    }
+}
+
+/// One that is no event is told at its name, here alone.
+fn events(model: &Model) -> TokenStream {
+    let (struct_, lenient) = (&model.struct_, lenient());
+    let events = model.events.iter().map(|event| {
+        quote! {
+            #[automatically_derived]
+            #lenient
+            impl ::drystone::workflow::EventOf<#struct_> for #event {}
+        }
+    });
+    quote!(#(#events)*)
+}
+
+fn arms<'a>(
+    model: &Model,
+    functions: impl Iterator<Item = (&'a Function, &'a Returns)>,
+    has_self: bool,
+) -> Vec<TokenStream> {
+    let arm = |(function, returns): (&Function, &Returns)| {
+        let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
+        let called = called(&model.struct_, function, has_self, &quote!(__input));
+        let answer = answer(returns);
+        quote! {
+            #(#cfgs)*
+            #name => {
+                #called
+                #answer
+            }
+        }
+    };
+    functions.map(arm).collect()
+}

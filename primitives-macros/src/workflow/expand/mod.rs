@@ -1,0 +1,19 @@
+//! The code that a model stands for.
+
+mod flows;
+mod handle;
+mod script;
+mod steps;
+mod wards;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::model::Model;
+
+/// Everything that is made beside the author's own block.
+pub(super) fn expand(model: &Model) -> TokenStream {
+    let (wards, steps, script) = (wards::wards(model), steps::steps(model), script::script(model));
+    let (flows, handle) = (flows::flows(model), handle::handle(model));
+    quote!(#wards #steps #script #flows #handle)
+}

@@ -1,0 +1,35 @@
+//! Constants that stop the compiler where the macro cannot see: behind an alias, or if its own lists are not up to date.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+
+use super::super::model::Model;
+use crate::{
+    primitive::{expand::wards::plain_value, function::Function, lenient, returns::Returns},
+    types,
+};
+
+pub(super) fn wards(model: &Model) -> TokenStream {
+    let flow_methods = quote!(::drystone::workflow::FLOW_METHODS);
+    let run_verbs = quote!(::drystone::workflow::RUN_VERBS);
+    let runs = model.run.iter().map(|run| ward(&run.function, &run.returns, None));
+    let steps = model.steps.iter().map(|step| ward(&step.function, &step.returns, Some(&flow_methods)));
+    let queries = model.queries.iter().map(|query| ward(&query.function, &query.returns, Some(&run_verbs)));
+    quote!(#(#runs)* #(#steps)* #(#queries)*)
+}
+
+fn ward(function: &Function, returns: &Returns, reserved: Option<&TokenStream>) -> TokenStream {
+    let (cfgs, lenient, at) = (&function.cfgs, lenient(), function.name.span());
+    let text = types::plain(&function.name);
+    let is_free = reserved.map(|names| {
+        let names = types::located(names.clone(), at);
+        quote_spanned!(at=> ::drystone::author::not_a_verb(#names, #text);)
+    });
+    let is_plain = match returns {
+        Returns::Plain(ty) if !types::is_unit(ty) => Some(plain_value(ty)),
+        _ => None,
+    };
+    quote! {
+        #(#cfgs)* #lenient const _: () = { #is_free #is_plain };
+    }
+}

@@ -1,0 +1,68 @@
+//! What a body cannot use: it would be another in every replay, or lost in a crash. Told by name, with what to write instead.
+
+/// How a path ends, why it is refused, and what to write.
+type Rule = (&'static [&'static str], &'static str, &'static str);
+
+const CLOCK: (&str, &str) = ("is another time in every replay", "`flow.now()`");
+const CHANCE: (&str, &str) = ("is another number in every replay", "`flow.random()`");
+const UUID: (&str, &str) = ("is another one in every replay", "`flow.uuid()`");
+const SPAWN: (&str, &str) = (
+    "is lost in a crash, and repeated by every replay",
+    "a `#[step]` for work, `join!` or `join_all` for several at once",
+);
+const SELECT: (&str, &str) = ("may choose otherwise in a replay", "`select!`, which is ours in a body");
+const JOIN: (&str, &str) = ("is not durable", "`join!`, which is ours in a body");
+const TRY_JOIN: (&str, &str) = ("is not durable", "`let (a, b) = join!(..);` and then `a?`, `b?`");
+
+const fn rule(path: &'static [&'static str], (why, instead): (&'static str, &'static str)) -> Rule {
+    (path, why, instead)
+}
+
+const FUNCTIONS: &[Rule] = &[
+    rule(&["SystemTime", "now"], CLOCK),
+    rule(&["Instant", "now"], CLOCK),
+    rule(&["Utc", "now"], CLOCK),
+    rule(&["Local", "now"], CLOCK),
+    rule(&["Timestamp", "now"], CLOCK),
+    rule(&["Zoned", "now"], CLOCK),
+    rule(&["OffsetDateTime", "now_utc"], CLOCK),
+    rule(&["rand", "random"], CHANCE),
+    rule(&["rand", "rng"], CHANCE),
+    rule(&["thread_rng"], CHANCE),
+    rule(&["Uuid", "new_v4"], UUID),
+    rule(&["Uuid", "now_v7"], UUID),
+    rule(&["tokio", "spawn"], SPAWN),
+    rule(&["task", "spawn"], SPAWN),
+    rule(&["thread", "spawn"], SPAWN),
+    rule(&["spawn_blocking"], SPAWN),
+    rule(&["spawn_local"], SPAWN),
+    rule(&["thread", "sleep"], ("blocks all that runs beside it", "`flow.sleep(\"5m\").await`")),
+];
+
+const MACROS: &[Rule] = &[
+    rule(&["tokio", "select"], SELECT),
+    rule(&["futures", "select"], SELECT),
+    rule(&["select_biased"], SELECT),
+    rule(&["tokio", "join"], JOIN),
+    rule(&["futures", "join"], JOIN),
+    rule(&["try_join"], TRY_JOIN),
+];
+
+/// What is wrong with this path of a function, if it is refused.
+pub(super) fn function(path: &[String]) -> Option<String> {
+    said(FUNCTIONS, path, "")
+}
+
+/// What is wrong with this path of a macro, if it is refused.
+pub(super) fn macro_(path: &[String]) -> Option<String> {
+    said(MACROS, path, "!")
+}
+
+fn said(rules: &[Rule], path: &[String], mark: &str) -> Option<String> {
+    let (_, why, instead) = rules.iter().find(|(end, ..)| ends_with(path, end))?;
+    Some(format!("`{}{mark}` {why}: write {instead}", path.join("::")))
+}
+
+fn ends_with(path: &[String], end: &[&str]) -> bool {
+    path.len() >= end.len() && path[path.len() - end.len()..].iter().zip(end).all(|(written, name)| written == name)
+}

@@ -1,0 +1,122 @@
+//! An `impl` block with `#[workflow]`, as the rest of the macro sees it.
+
+use proc_macro2::{Ident, Span};
+use syn::{ExprPath, ImplItem, ItemImpl, Path, Type};
+
+use super::{
+    attribute::Attribute,
+    role::{self, Role},
+    signature, step,
+};
+use crate::{
+    mistakes::Mistakes,
+    primitive::{attribute::Setting, check_header, function::Function, returns::Returns},
+    types,
+};
+
+/// A workflow.
+pub(super) struct Model {
+    /// The author's struct, and its plain name.
+    pub(super) struct_: Type,
+    pub(super) name: Ident,
+    pub(super) options: Vec<Setting>,
+    pub(super) events: Vec<Path>,
+    pub(super) run: Vec<Run>,
+    pub(super) steps: Vec<Step>,
+    pub(super) queries: Vec<Query>,
+    pub(super) cancelled: Vec<Cancelled>,
+    /// Whether there is a body, be it one that was refused.
+    pub(super) has_run: bool,
+    pub(super) hash: u64,
+}
+
+/// `run`.
+pub(super) struct Run {
+    pub(super) function: Function,
+    pub(super) returns: Returns,
+}
+
+/// `#[step]`.
+pub(super) struct Step {
+    pub(super) function: Function,
+    pub(super) returns: Returns,
+    pub(super) options: Vec<Setting>,
+    pub(super) retry_if: Option<ExprPath>,
+}
+
+/// An `async fn` with `&self`.
+pub(super) struct Query {
+    pub(super) function: Function,
+    pub(super) returns: Returns,
+}
+
+/// `#[cancelled]`.
+pub(super) struct Cancelled {
+    pub(super) word: Ident,
+    pub(super) name: Ident,
+    pub(super) returns: Returns,
+}
+
+impl Model {
+    /// A workflow without code; `None` if the struct has no name of its own.
+    pub(super) fn empty(attribute: Attribute, struct_: Type) -> Option<Self> {
+        let name = types::last_segment(&struct_)?.ident.clone();
+        let name = Ident::new(&name.to_string(), name.span().resolved_at(Span::call_site()));
+        let Attribute { events, options } = attribute;
+        Some(Self {
+            struct_,
+            name,
+            options,
+            events,
+            run: Vec::new(),
+            steps: Vec::new(),
+            queries: Vec::new(),
+            cancelled: Vec::new(),
+            has_run: false,
+            hash: 0,
+        })
+    }
+
+    /// Reads a block, and takes our attributes off it; the roles of its functions, in order.
+    pub(super) fn read(
+        attribute: Attribute,
+        block: &mut ItemImpl,
+        mistakes: &mut Mistakes,
+    ) -> Option<(Self, Vec<Role>)> {
+        let is_one_type = check_header("a workflow", "Checkout", block, mistakes);
+        let Some(mut model) = Self::empty(attribute, (*block.self_ty).clone()) else {
+            mistakes.at(&block.self_ty, "a workflow is a struct with a name: write `impl Checkout`");
+            return None;
+        };
+        let is_of_trait = block.trait_.is_some();
+        // The functions of a trait are not the workflow's, and its body is not missing among them.
+        model.has_run = is_of_trait;
+        let mut roles = Vec::new();
+        for item in &mut block.items {
+            if let ImplItem::Fn(function) = item {
+                let role = role::take(function, mistakes);
+                if is_one_type && !is_of_trait {
+                    model.add(&role, function, mistakes);
+                }
+                roles.push(if is_of_trait { Role::Plain } else { role });
+            }
+        }
+        is_one_type.then_some((model, roles))
+    }
+
+    fn add(&mut self, role: &Role, function: &syn::ImplItemFn, mistakes: &mut Mistakes) {
+        let struct_ = &self.struct_;
+        match role {
+            Role::Run => {
+                self.has_run = true;
+                self.run.extend(signature::run(function, struct_, mistakes));
+            }
+            Role::Step(attribute) => self.steps.extend(step::read(attribute, function, struct_, mistakes)),
+            Role::Query => self.queries.extend(signature::query(function, struct_, mistakes)),
+            Role::Cancelled(word) => {
+                self.cancelled.extend(signature::cancelled(word.clone(), function, struct_, mistakes));
+            }
+            Role::Helper | Role::Plain | Role::Refused => {}
+        }
+    }
+}

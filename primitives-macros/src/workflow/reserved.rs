@@ -1,0 +1,48 @@
+//! Names that an author's function cannot have, because something else is reached by them.
+//!
+//! Constants alone, so that a test of the library can read this file and compare it with what there is.
+
+/// What `Flow` answers to itself: a step of this name would never be reached.
+pub(crate) const FLOW_METHODS: &[&str] = &[
+    "run",
+    "try_run",
+    "sleep",
+    "sleep_until",
+    "wait_for",
+    "update",
+    "look",
+    "now",
+    "random",
+    "uuid",
+    "key",
+    "key_text",
+    "clone",
+];
+
+/// What every value answers to: likewise.
+pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned"];
+
+/// The verbs of a run: a query of this name would hide one.
+pub(crate) const RUN_VERBS: &[&str] = &[
+    "start",
+    "start_or_get",
+    "start_new",
+    "start_with",
+    "send_or_start",
+    "result",
+    "try_result",
+    "status",
+    "state",
+    "send",
+    "events",
+    "cancel",
+    "terminate",
+    "resume",
+    "history",
+    "destroy",
+    "force_destroy",
+    "key",
+    "explain",
+    "view",
+    "address",
+];

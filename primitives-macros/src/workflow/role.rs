@@ -1,0 +1,77 @@
+//! What a function of a workflow is for: its attribute says so, or else its signature.
+
+use proc_macro2::Ident;
+use syn::{Attribute, ImplItemFn};
+
+use crate::mistakes::Mistakes;
+
+/// What a function is for.
+pub(super) enum Role {
+    /// The body.
+    Run,
+    /// `#[step(..)]`.
+    Step(Box<Attribute>),
+    /// `#[cancelled]`: the body of a run that was cancelled.
+    Cancelled(Ident),
+    /// Works on the state: `self`.
+    Query,
+    /// A part of the body.
+    Helper,
+    /// Plain Rust.
+    Plain,
+    /// Nothing can be made of it; its mistake is told.
+    Refused,
+}
+
+/// The role of a function, whose own attributes are taken away: nobody but this macro knows them.
+pub(super) fn take(function: &mut ImplItemFn, mistakes: &mut Mistakes) -> Role {
+    let mut ours = Vec::new();
+    function.attrs.retain(|attribute| {
+        let word = attribute.path().get_ident().filter(|word| is_ours(word)).cloned();
+        ours.extend(word.iter().map(|word| (word.clone(), attribute.clone())));
+        // A helper of the body is durable without saying so.
+        word.is_none() && !attribute.path().is_ident("durable")
+    });
+    let mut ours = ours.into_iter();
+    let Some((word, attribute)) = ours.next() else { return without_attribute(function) };
+    if let Some((second, _)) = ours.next() {
+        mistakes.at(&second, format!("a function is one thing: it is already `#[{word}]`"));
+        return Role::Refused;
+    }
+    match word.to_string().as_str() {
+        "step" => Role::Step(Box::new(attribute)),
+        "cancelled" => cancelled(word, &attribute, mistakes),
+        "canceled" => {
+            mistakes.at(&word, "the body of a run that was cancelled is `#[cancelled]`, with two `l`");
+            Role::Refused
+        }
+        _ => {
+            let message = format!("`#[{word}]` is for a primitive; a workflow has `#[step]` and `#[cancelled]`");
+            mistakes.at(&word, message);
+            Role::Refused
+        }
+    }
+}
+
+fn is_ours(word: &Ident) -> bool {
+    const STRAY: &[&str] =
+        &["canceled", "tick", "flush", "process", "alarm", "hook", "create", "init", "destroy", "reduce", "apply"];
+    word == "step" || word == "cancelled" || STRAY.iter().any(|stray| word == stray)
+}
+
+fn cancelled(word: Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> Role {
+    if attribute.meta.require_path_only().is_err() {
+        mistakes.at(&attribute.meta, "`#[cancelled]` has no options");
+    }
+    Role::Cancelled(word)
+}
+
+fn without_attribute(function: &ImplItemFn) -> Role {
+    let signature = &function.sig;
+    match (signature.asyncness.is_some(), signature.receiver().is_some()) {
+        _ if signature.ident == "run" => Role::Run,
+        (true, true) => Role::Query,
+        (true, false) => Role::Helper,
+        (false, _) => Role::Plain,
+    }
+}

@@ -1,0 +1,92 @@
+//! `#[step(max_attempts = 5, ..)] async fn charge(card: Card, payments: &Payments) -> Result<Charge, PayError>`.
+
+use syn::{Attribute, ExprPath, ImplItemFn, Meta, Token, Type, parse::Parser};
+
+use super::{model::Step, signature::refuse_flow};
+use crate::{
+    known::Value,
+    mistakes::Mistakes,
+    primitive::{
+        attribute::{Given, Setting, setting},
+        function::{Function, is_async, is_plain},
+        options, parameter,
+        returns::Returns,
+    },
+};
+
+/// The options of a step.
+pub(super) const OPTIONS: &[(&str, Value)] = &[
+    ("max_attempts", Value::Count),
+    ("backoff", Value::Pause),
+    ("timeout", Value::Duration),
+    ("give_up_after", Value::Duration),
+    ("retry_if", Value::Function),
+];
+
+pub(super) fn read(
+    attribute: &Attribute,
+    function: &ImplItemFn,
+    struct_: &Type,
+    mistakes: &mut Mistakes,
+) -> Option<Step> {
+    let (noun, signature) = ("a step", &function.sig);
+    let mut settings = settings(attribute, mistakes);
+    let is_async = is_async(noun, signature, mistakes);
+    let is_plain = is_plain(noun, signature, mistakes);
+    let receiver = signature.receiver();
+    if let Some(receiver) = receiver {
+        mistakes.at(receiver, "a step has no `self`: its input is what it takes owned, services are `&T`");
+    }
+    let has_flow = refuse_flow(noun, signature, mistakes);
+    let parameters = if has_flow { None } else { parameter::read(signature, struct_, mistakes) };
+    let returns = Returns::read(signature, struct_);
+    let travels = returns.check_travels(noun, signature, mistakes);
+    let retry_if = take_retry_if(&mut settings, &returns, function, mistakes);
+    if !is_async || !is_plain || !travels || receiver.is_some() {
+        return None;
+    }
+    Some(Step { function: Function::new(function, false, parameters?), returns, options: settings, retry_if })
+}
+
+/// The options of a step, checked.
+fn settings(attribute: &Attribute, mistakes: &mut Mistakes) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    if let Meta::List(list) = &attribute.meta {
+        let parse = |input: syn::parse::ParseStream<'_>| {
+            while !input.is_empty() {
+                settings.push(setting(input, &settings, mistakes)?);
+                if !input.is_empty() {
+                    input.parse::<Token![,]>()?;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = parse.parse2(list.tokens.clone()) {
+            mistakes.add(error);
+        }
+    } else if let Meta::NameValue(pair) = &attribute.meta {
+        mistakes.at(pair, "the options of a step are listed: write `#[step(max_attempts = 5)]`");
+    }
+    options::check_all("a step", &settings.iter().collect::<Vec<_>>(), OPTIONS, mistakes);
+    settings
+}
+
+/// `retry_if = PayError::is_temporary`, which is no part of the policy: code is not stored.
+fn take_retry_if(
+    settings: &mut Vec<Setting>,
+    returns: &Returns,
+    function: &ImplItemFn,
+    mistakes: &mut Mistakes,
+) -> Option<ExprPath> {
+    let place = settings.iter().position(|setting| setting.name == "retry_if")?;
+    let setting = settings.remove(place);
+    if let Returns::Plain(_) = returns {
+        let name = &function.sig.ident;
+        let message = format!("`retry_if` looks at an error, and `{name}` has none: return `Result<T, E>`");
+        mistakes.at(&setting.name, message);
+    }
+    match setting.value {
+        Some(Given::Constant(path)) => Some(path),
+        _ => None,
+    }
+}

@@ -1,0 +1,8 @@
+use drystone::durable;
+
+#[durable]
+fn wait() {}
+
+#[durable]
+struct Wait;
+fn main() {}

@@ -1,0 +1,14 @@
+use drystone::{Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow]
+impl W {
+    async fn run(_flow: &Flow<Self>) {}
+}
+#[derive(drystone::Event, serde::Serialize, serde::Deserialize)]
+struct Shipped;
+fn send(run: &WHandle) {
+    drop(run.send(Shipped));
+}
+fn main() {}

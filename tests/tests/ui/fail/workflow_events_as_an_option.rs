@@ -1,0 +1,9 @@
+use drystone::{Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow(events = Shipped)]
+impl W {
+    async fn run(_flow: &Flow<Self>) {}
+}
+fn main() {}

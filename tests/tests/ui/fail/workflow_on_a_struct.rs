@@ -1,0 +1,6 @@
+use drystone::workflow;
+
+#[workflow]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+fn main() {}

@@ -1,0 +1,14 @@
+use drystone::{Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow]
+impl W {
+    async fn run(flow: &Flow<Self>) {
+        select! {
+            Some(_) = async { Some(1) } => (),
+            _ = flow.sleep("5s") => (),
+        }
+    }
+}
+fn main() {}

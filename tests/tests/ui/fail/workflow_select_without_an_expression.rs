@@ -1,0 +1,14 @@
+use drystone::{Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow]
+impl W {
+    async fn run(flow: &Flow<Self>) {
+        select! {
+            _ = flow.sleep("5s"),
+            _ = flow.sleep("6s") => (),
+        }
+    }
+}
+fn main() {}

@@ -1,0 +1,15 @@
+use drystone::{Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow]
+impl W {
+    async fn run(_flow: &Flow<Self>) {}
+    #[step]
+    async fn act() {
+        let rc = std::rc::Rc::new(1);
+        std::future::ready(()).await;
+        drop(rc);
+    }
+}
+fn main() {}
