@@ -2,7 +2,7 @@
 
 use drystone_tests::sim::{Again, tell, tell_all};
 
-/// E3 E4 E5 E7 E12 M1 M2 M3 M4 A2 A5 C1 C3 C5 C6 B2 B3 B4 B5 B6 B7 D2 D3 R2 R3 R7 W1 W2 W3
+/// E3 E4 E5 E7 E12 M1 M2 M3 M4 A2 A5 C1 C3 C5 C6 B2 B3 B4 B5 B6 B7 D1 D2 D3 H1 L1 L2 L3 L7 L9 R2 R3 R5 R7 V1 V2 V4 V6 V7 V9 W1 W2 W3 W4
 #[test]
 fn three_hundred_histories_lose_double_and_hang_nothing() {
     let tally = tell_all(0..300, Again::First(0), 1, || {});

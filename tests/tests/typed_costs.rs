@@ -1,8 +1,9 @@
 //! What the typed primitives cost, in commits, entity writes, rows and reads: the table in ARCHITECTURE.md.
 
 use drystone::{
-    Batch, Context, Item, Never, Primitives, d, primitive,
+    Batch, Context, Event, Flow, Item, Never, Primitives, d, primitive,
     testing::{World, block_on},
+    workflow,
 };
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
@@ -69,12 +70,44 @@ impl Jobs {
     }
 }
 
+#[derive(Event, Serialize, Deserialize)]
+struct Go;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Trip;
+
+#[workflow(events(Go))]
+impl Trip {
+    async fn run(flow: &Flow<Self>, steps: u32, then: String) {
+        for number in 0..steps {
+            flow.walk(number).await;
+        }
+        match then.as_str() {
+            "sleep" => flow.sleep("1m").await,
+            "wait" => {
+                flow.wait_for::<Go>().await;
+            }
+            "race" => select! {
+                _ = flow.wait_for::<Go>() => {}
+                _ = flow.sleep("1h") => {}
+            },
+            _ => {}
+        }
+    }
+
+    #[step]
+    async fn walk(number: u32) -> u32 {
+        number
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     cart: Cart,
     clock: Clock,
     post: Post,
     jobs: Jobs,
+    trip: Trip,
 }
 
 /// Commits, entity writes, rows and read calls of a deed.
@@ -163,6 +196,70 @@ fn an_item_is_two_commits_and_one_row_in_and_out() {
             jobs.pause().await.unwrap();
             jobs.enqueue_many((0..100).map(|_| "good".to_owned())).await.unwrap();
             assert_eq!(cost(&world, run("good")).await, (1, 1, 1, 0));
+        }
+    });
+}
+
+/// A run of so many steps and what follows.
+async fn travel(world: &World<App>, key: &str, steps: u32, then: &str) {
+    world.client().trip(key).start(steps, then.into()).await.expect("the store is well");
+}
+
+/// W1
+#[test]
+fn a_run_of_n_steps_is_n_and_one_commits_and_reads_nothing() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            // Bound and begun: the record, and one row of the journal; each step, and the end, is a row more.
+            assert_eq!(cost(&world, travel(&world, "run-a", 0, "")).await, (1, 1, 2, 1));
+            assert_eq!(cost(&world, travel(&world, "run-b", 1, "")).await, (2, 2, 3, 1));
+            assert_eq!(cost(&world, travel(&world, "run-c", 10, "")).await, (11, 11, 12, 1));
+        }
+    });
+}
+
+/// V4, V5, H1
+#[test]
+fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            let send = |key: &'static str| {
+                let run = world.client().trip(key);
+                async move { assert!(run.send(Go).await.unwrap().number > 0) }
+            };
+            // The wait is in the commit that comes to it, and so is the deadline that it races with.
+            assert_eq!(cost(&world, travel(&world, "run-a", 0, "wait")).await, (1, 1, 1, 1));
+            assert_eq!(cost(&world, travel(&world, "run-b", 0, "race")).await, (1, 1, 1, 1));
+            // Stored, taken, and all that follows: no row of a queue is ever written.
+            assert_eq!(cost(&world, send("run-a")).await, (1, 1, 2, 0));
+            assert_eq!(cost(&world, send("run-b")).await, (1, 1, 2, 0));
+            assert_eq!(cost(&world, travel(&world, "run-c", 0, "sleep")).await, (1, 1, 1, 1));
+            assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 2, 0));
+            // One that nobody waits for is a row in its queue.
+            assert_eq!(cost(&world, travel(&world, "run-d", 0, "sleep")).await, (1, 1, 1, 1));
+            assert_eq!(cost(&world, send("run-d")).await, (1, 1, 1, 0));
+        }
+    });
+}
+
+/// W8
+#[test]
+fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            travel(&world, "run-a", 10, "wait").await;
+            world.restart().await;
+            let run = world.client().trip("run-a");
+            assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 2));
+            travel(&world, "run-b", 10, "wait").await;
+            world.restart().await;
+            // Its status needs the record alone.
+            let run = world.client().trip("run-b");
+            assert_eq!(cost(&world, async { assert!(run.status().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
+            assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 1));
         }
     });
 }

@@ -1,0 +1,491 @@
+//! Events to one run: kept in order, taken once, whatever happens meanwhile (V).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    CallError, Event, Failure, Flow, Primitives, Services, d,
+    testing::{Log, Moment, Setup, World},
+    workflow,
+    workflow::{RunPhase, SendError},
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Number(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(keep = "latest")]
+struct Price(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(keep = "first", on_terminated = "discard")]
+struct Bid(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(key = order, max_queued = 3, expires = "1h")]
+struct Paid {
+    order: String,
+    amount: u32,
+}
+
+/// Takes so many numbers, one after the other, sleeping first if it is told to.
+#[derive(Default, Serialize, Deserialize)]
+struct Taker {
+    taken: Vec<u32>,
+}
+
+#[workflow(events(Number, Price, Bid, Paid))]
+impl Taker {
+    async fn run(flow: &Flow<Self>, count: u32, sleeps: bool) -> Vec<u32> {
+        if sleeps {
+            flow.sleep("10m").await;
+        }
+        for _ in 0..count {
+            let Number(number) = flow.wait_for::<Number>().await;
+            flow.update(|taker| taker.taken.push(number));
+        }
+        flow.look(|taker| taker.taken.clone())
+    }
+}
+
+/// Waits with a deadline, and then without.
+#[derive(Default, Serialize, Deserialize)]
+struct Impatient;
+
+#[workflow(events(Number))]
+impl Impatient {
+    async fn run(flow: &Flow<Self>) -> Result<String, Failure> {
+        let first = flow.wait_for::<Number>().timeout("1m").await;
+        let told = first.map_or_else(|timeout| timeout.to_string(), |Number(number)| number.to_string());
+        flow.note(told.clone()).await;
+        let Number(second) = flow.wait_for::<Number>().await;
+        Ok(format!("{told} then {second}"))
+    }
+
+    #[step]
+    async fn note(told: String, log: &Log) {
+        log.say(told);
+    }
+}
+
+/// Slots, keys, several at once.
+#[derive(Default, Serialize, Deserialize)]
+struct Picky;
+
+#[workflow(events(Price, Bid, Paid, Number))]
+impl Picky {
+    async fn run(flow: &Flow<Self>, what: String) -> Vec<u32> {
+        flow.sleep("1m").await;
+        match what.as_str() {
+            "slots" => vec![flow.wait_for::<Price>().await.0, flow.wait_for::<Bid>().await.0],
+            "key" => {
+                let second = flow.wait_for::<Paid>().key("order-2").await;
+                let any = flow.wait_for::<Paid>().await;
+                vec![second.amount, any.amount]
+            }
+            "three" => match flow.wait_for::<Number>().times(3).timeout("1m").await {
+                Ok(numbers) => numbers.into_iter().map(|number| number.0).collect(),
+                Err(_) => vec![flow.wait_for::<Number>().await.0],
+            },
+            "late" => {
+                flow.sleep("2h").await;
+                let paid = flow.wait_for::<Paid>().timeout("1m").await;
+                paid.into_iter().map(|paid| paid.amount).collect()
+            }
+            "any" => {
+                let which = select! {
+                    number = flow.wait_for::<Number>() => number.0,
+                    price = flow.wait_for::<Price>() => price.0,
+                };
+                vec![which]
+            }
+            _ => {
+                let (number, price) = join!(flow.wait_for::<Number>(), flow.wait_for::<Price>());
+                vec![number.0, price.0]
+            }
+        }
+    }
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(key = shelf)]
+struct Parcel {
+    shelf: String,
+    number: u32,
+}
+
+/// Looks for one of many.
+#[derive(Default, Serialize, Deserialize)]
+struct Finder;
+
+#[workflow(events(Parcel))]
+impl Finder {
+    async fn run(flow: &Flow<Self>, shelf: String) -> u32 {
+        flow.wait_for::<Parcel>().key(shelf).await.number
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    finder: Finder,
+    taker: Taker,
+    impatient: Impatient,
+    picky: Picky,
+}
+
+async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
+    let fakes = Fakes::default();
+    (setup.services(fakes.clone()).start::<App>().await, fakes)
+}
+
+/// V1, V2, V4
+#[tokio::test]
+async fn events_sent_before_their_waits_are_all_taken_in_order() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        run.start(12, true).await.unwrap();
+        for number in 1..=12 {
+            assert!(!run.send(Number(number)).await.unwrap().taken);
+            if number % 5 == 0 {
+                world.restart().await;
+            }
+        }
+        let queued = run.events().await.unwrap();
+        assert_eq!(queued.iter().map(|event| event.number).collect::<Vec<_>>(), (1..=12).collect::<Vec<_>>());
+        assert_eq!((queued[0].event.as_str(), &queued[0].body), ("Number", &json!(1)));
+        let before = world.counts();
+        world.advance(d!("10m")).await;
+        assert_eq!(run.try_result().await.unwrap().unwrap(), (1..=12).collect::<Vec<_>>());
+        assert_eq!(world.counts().since(before).commits, 1, "never seen waiting");
+        assert!(run.events().await.unwrap().is_empty());
+    }
+}
+
+/// V2
+#[tokio::test]
+async fn more_events_than_are_read_at_once_are_each_taken_once() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for key in ["warm", "cold"] {
+            let run = world.client().taker(key);
+            run.start(150, true).await.unwrap();
+            for number in 1..=150 {
+                run.send(Number(number)).await.unwrap();
+            }
+        }
+        world.restart().await;
+        world.client().taker("warm").send(Number(151)).await.unwrap();
+        world.advance(d!("10m")).await;
+        for key in ["warm", "cold"] {
+            assert_eq!(world.client().taker(key).result().await.unwrap(), (1..=150).collect::<Vec<_>>(), "{key}");
+        }
+    }
+}
+
+/// V4, V8
+#[tokio::test]
+async fn an_event_is_found_behind_more_than_are_read_at_once() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for restarts in [false, true] {
+            let run = world.client().finder(format!("{restarts}"));
+            run.start("b".into()).await.unwrap();
+            for number in 1..=100 {
+                run.send(Parcel { shelf: "a".into(), number }).await.unwrap();
+            }
+            if restarts {
+                world.restart().await;
+            }
+            assert!(run.send(Parcel { shelf: "b".into(), number: 7 }).await.unwrap().taken);
+            assert_eq!(run.result().await.unwrap(), 7);
+        }
+    }
+}
+
+/// V9
+#[tokio::test]
+async fn an_event_that_has_expired_is_not_taken() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("late".into()).await.unwrap();
+        run.send(Paid { order: "x".into(), amount: 1 }).await.unwrap();
+        world.restart().await;
+        world.advance(d!("3h")).await;
+        assert_eq!(run.result().await.unwrap(), [] as [u32; 0]);
+        assert_eq!(run.status().await.unwrap().unwrap().queued[0].expired, 1);
+    }
+}
+
+/// V4
+#[tokio::test]
+async fn buffering_alone_wakes_nobody() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().taker("a");
+    run.start(1, true).await.unwrap();
+    let before = run.status().await.unwrap().unwrap();
+    run.send(Number(1)).await.unwrap();
+    let after = run.status().await.unwrap().unwrap();
+    assert_eq!((before.entries, before.waits_for), (after.entries, after.waits_for));
+}
+
+/// V5
+#[tokio::test]
+async fn an_event_that_is_waited_for_is_taken_in_the_commit_that_stores_it() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        run.start(2, false).await.unwrap();
+        let before = world.counts();
+        assert!(run.send(Number(7)).await.unwrap().taken);
+        assert_eq!(world.counts().since(before).commits, 1);
+        assert_eq!(run.state().await.unwrap().unwrap().taken, [7]);
+        world.restart().await;
+        assert!(run.events().await.unwrap().is_empty(), "a consumed event does not return");
+        run.send(Number(8)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), [7, 8]);
+    }
+}
+
+/// V6
+#[tokio::test]
+async fn a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().impatient("a");
+        run.start().await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["no event `Number` came within 60s"]);
+        world.restart().await;
+        run.send(Number(5)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "no event `Number` came within 60s then 5");
+        let in_time = world.client().impatient("b");
+        in_time.start().await.unwrap();
+        in_time.send(Number(1)).await.unwrap();
+        world.advance(d!("2m")).await;
+        assert_eq!(fakes.log.take(), ["1"], "the deadline went with the event");
+        in_time.send(Number(2)).await.unwrap();
+        assert_eq!(in_time.result().await.unwrap(), "1 then 2");
+    }
+}
+
+/// V7
+#[tokio::test]
+async fn unknown_and_ended_runs_take_no_events() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        let refused =
+            |sent: Result<_, CallError<SendError>>| sent.map(|_: workflow::Sent| ()).unwrap_err().failed().unwrap();
+        assert_eq!(refused(run.send(Number(1)).await), SendError::NotFound);
+        run.start(1, false).await.unwrap();
+        run.terminate().await.unwrap();
+        let terminated = SendError::Terminated { status: "terminated".into() };
+        assert_eq!(refused(run.send(Number(1)).await), terminated);
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Terminated);
+    }
+}
+
+/// V3
+#[tokio::test]
+async fn what_is_not_such_an_event_is_refused_and_nothing_is_stored() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().taker("a");
+    run.start(1, false).await.unwrap();
+    let wrong = world.call("taker", "a", "send", json!(["Number", "seven"])).await.unwrap_err();
+    assert!(
+        wrong.to_string().contains("not an event `Number`") || format!("{wrong:?}").contains("malformed"),
+        "{wrong:?}"
+    );
+    let unknown = world.call("taker", "a", "send", json!(["Shipped", 1])).await.unwrap_err();
+    assert!(format!("{unknown:?}").contains("not_accepted"), "{unknown:?}");
+    assert!(run.events().await.unwrap().is_empty());
+    run.send(Number(7)).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), [7]);
+}
+
+/// V2
+#[tokio::test]
+async fn a_slot_keeps_the_latest_or_the_first_and_counts_the_others() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("slots".into()).await.unwrap();
+        for number in 1..=3 {
+            run.send(Price(number)).await.unwrap();
+            run.send(Bid(number)).await.unwrap();
+        }
+        let queued = run.status().await.unwrap().unwrap().queued;
+        let counts: Vec<_> = queued.iter().map(|of| (of.event.as_str(), of.count, of.overwritten)).collect();
+        assert_eq!(counts, [("Bid", 1, 2), ("Price", 1, 2)]);
+        world.advance(d!("1m")).await;
+        assert_eq!(run.result().await.unwrap(), [3, 1]);
+    }
+}
+
+/// V8
+#[tokio::test]
+async fn a_wait_with_a_key_takes_the_oldest_of_that_key_and_leaves_the_others() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("key".into()).await.unwrap();
+        for (order, amount) in [("order-1", 1), ("order-2", 2), ("order-2", 3)] {
+            run.send(Paid { order: order.into(), amount }).await.unwrap();
+        }
+        world.advance(d!("1m")).await;
+        assert_eq!(run.result().await.unwrap(), [2, 1]);
+    }
+}
+
+/// V8
+#[tokio::test]
+async fn several_events_any_of_them_and_all_of_them() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let three = world.client().picky("three");
+        three.start("three".into()).await.unwrap();
+        for number in 1..=3 {
+            three.send(Number(number)).await.unwrap();
+        }
+        let too_few = world.client().picky("too few");
+        too_few.start("three".into()).await.unwrap();
+        too_few.send(Number(1)).await.unwrap();
+        let (any, all) = (world.client().picky("any"), world.client().picky("all"));
+        any.start("any".into()).await.unwrap();
+        any.send(Price(4)).await.unwrap();
+        all.start("all".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        all.send(Price(5)).await.unwrap();
+        all.send(Number(6)).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(three.result().await.unwrap(), [1, 2, 3]);
+        assert_eq!(too_few.result().await.unwrap(), [1], "what a wait did not get whole stays queued");
+        assert_eq!(any.result().await.unwrap(), [4]);
+        assert_eq!(all.result().await.unwrap(), [6, 5]);
+    }
+}
+
+/// V9
+#[tokio::test]
+async fn queues_are_capped_and_what_nobody_takes_expires() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        run.start(1, false).await.unwrap();
+        let paid = |amount| Paid { order: "x".into(), amount };
+        for amount in 1..=3 {
+            run.send(paid(amount)).await.unwrap();
+        }
+        let full = run.send(paid(4)).await.unwrap_err().failed().unwrap();
+        assert_eq!(full, SendError::Full { event: "Paid".into(), limit: 3 });
+        world.advance(d!("1h")).await;
+        run.send(paid(5)).await.unwrap();
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!((status.queued[0].count, status.queued[0].expired), (1, 3));
+    }
+}
+
+/// V9
+#[tokio::test]
+async fn an_event_that_is_sent_twice_with_one_idempotency_key_is_one() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        run.start(2, false).await.unwrap();
+        for _ in 0..3 {
+            run.send(Number(1)).idempotency_key("first").await.unwrap();
+        }
+        run.send(Number(2)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), [1, 2]);
+    }
+}
+
+/// V10
+#[tokio::test]
+async fn nothing_of_one_key_reaches_another() {
+    let keys = ["a", "a:b", "a/event/Number", "a#1", "b:a", "'; DROP TABLE row; --", "\u{0}a", "ä{b}*"];
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for (index, key) in keys.iter().enumerate() {
+            world.client().taker(key).start(1, false).await.unwrap();
+            assert!(world.client().taker(key).events().await.unwrap().is_empty());
+            world.client().taker(key).send(Number(index as u32)).await.unwrap();
+        }
+        for (index, key) in keys.iter().enumerate() {
+            assert_eq!(world.client().taker(key).result().await.unwrap(), [index as u32]);
+        }
+    }
+}
+
+/// V11
+#[tokio::test]
+async fn a_run_and_its_first_event_are_one_commit() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let before = world.counts();
+        let run = world.client().taker("a");
+        assert!(run.start_with(1, false, Number(3)).await.unwrap().taken);
+        assert_eq!(world.counts().since(before).commits, 1);
+        assert_eq!(run.result().await.unwrap(), [3]);
+        let other = world.client().taker("b");
+        for number in 1..=2 {
+            other.send_or_start(Number(number), 2, false).await.unwrap();
+        }
+        assert_eq!(other.result().await.unwrap(), [1, 2]);
+        assert!(run.start_with(1, false, Number(4)).await.is_err());
+    }
+}
+
+/// V5
+#[tokio::test]
+async fn a_crash_at_any_commit_loses_no_event_and_takes_none_twice() {
+    for moment in [Moment::Before, Moment::After] {
+        for n in 1..=6 {
+            let (world, _) = started(World::sqlite()).await;
+            let run = world.client().taker("a");
+            world.crash_at_commit(n, moment);
+            let mut told = 0;
+            while told < 5 {
+                let sent = if told == 0 {
+                    run.start(4, false).idempotency_key("start").await.is_ok()
+                } else {
+                    run.send(Number(told)).idempotency_key(told.to_string()).await.is_ok()
+                };
+                if sent {
+                    told += 1;
+                } else {
+                    world.restart().await;
+                }
+            }
+            assert_eq!(run.result().await.unwrap(), [1, 2, 3, 4], "death {moment:?} commit {n}");
+        }
+    }
+}
+
+/// W8
+#[tokio::test]
+async fn a_run_that_is_idle_leaves_memory_and_is_replayed_when_something_happens() {
+    let setup = World::memory().services(Fakes::default()).options(|options| options.evict_after = d!("5s"));
+    let world = setup.start::<App>().await;
+    let run = world.client().taker("a");
+    run.start(3, false).await.unwrap();
+    let before = world.counts();
+    run.send(Number(1)).await.unwrap();
+    assert_eq!(world.counts().since(before).reads, 0, "a live run goes on without a replay");
+    world.advance(d!("7s")).await;
+    assert!(world.kernel().counts().left > 0, "it is gone from memory");
+    let before = world.counts();
+    run.send(Number(2)).await.unwrap();
+    assert!(world.counts().since(before).reads > 0, "its journal was read");
+    run.send(Number(3)).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), [1, 2, 3]);
+}

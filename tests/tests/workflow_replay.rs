@@ -1,0 +1,369 @@
+//! Code that changes under a run: noticed at the exact step, never guessed at; and histories as tests (W4, R5, F).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    Event, Failure, Flow, Primitives, Services, d,
+    testing::{Log, ReplayError, World, replay},
+    workflow,
+    workflow::{Divergence, History, RunPhase, Stopped},
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Go;
+
+/// A version of a workflow: what differs is its body.
+macro_rules! version {
+    ($module:ident, $flow:ident, $total:ident, $body:block) => {
+        mod $module {
+            use super::*;
+
+            #[derive(Default, Serialize, Deserialize)]
+            pub(super) struct Order;
+
+            #[workflow(events(Go))]
+            impl Order {
+                async fn run($flow: &Flow<Self>, $total: u32) -> Result<u32, Failure> $body
+
+                #[step]
+                async fn reserve(total: u32, log: &Log) -> Result<u32, Failure> {
+                    log.say(format!("reserve {total}"));
+                    Ok(total)
+                }
+
+                #[step]
+                async fn charge(total: u32, log: &Log) -> Result<u32, Failure> {
+                    log.say(format!("charge {total}"));
+                    Ok(total + 1)
+                }
+
+                #[step]
+                async fn ship(total: u32, log: &Log) -> Result<u32, Failure> {
+                    log.say(format!("ship {total}"));
+                    Ok(total + 2)
+                }
+            }
+
+            #[derive(Primitives)]
+            pub(super) struct App {
+                order: Order,
+            }
+        }
+    };
+}
+
+version!(first, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(charged).await
+});
+version!(added, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    flow.ship(1).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(charged).await
+});
+version!(reordered, flow, total, {
+    let charged = flow.charge(total).await?;
+    let reserved = flow.reserve(charged).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(reserved).await
+});
+version!(another_input, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved * 2).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(charged).await
+});
+version!(removed, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(reserved).await
+});
+version!(another_wait, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.sleep("1h").await;
+    flow.ship(charged).await
+});
+version!(ends_early, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    flow.charge(reserved).await
+});
+version!(panics, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    assert_eq!(charged, 0, "not this time");
+    flow.wait_for::<Go>().await;
+    flow.ship(charged).await
+});
+version!(fixed, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.wait_for::<Go>().await;
+    flow.ship(charged + 100).await
+});
+
+/// A run of the first version that waits for its event, in a world of another version.
+macro_rules! deployed {
+    ($module:ident) => {{
+        let fakes = Fakes::default();
+        let world = World::sqlite().services(fakes.clone()).start::<first::App>().await;
+        world.client().order("a").start(7).await.unwrap();
+        assert_eq!(fakes.log.take(), ["reserve 7", "charge 7"]);
+        let world = world.restart_as::<$module::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2d")).await;
+        (world, fakes)
+    }};
+}
+
+fn diverged(stopped: Option<Stopped>) -> Divergence {
+    match stopped {
+        Some(Stopped::Diverged(divergence)) => divergence,
+        other => panic!("not diverged: {other:?}"),
+    }
+}
+
+macro_rules! expect_divergence {
+    ($module:ident, $entry:expr, $expected:expr, $found:expr) => {{
+        let (world, fakes) = deployed!($module);
+        let run = world.client().order("a");
+        let sent = run.send(Go).await.unwrap();
+        assert!(!sent.taken, "an event to a run that is stopped is kept");
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!(status.phase, RunPhase::Diverged);
+        let divergence = diverged(status.stopped);
+        assert_eq!((divergence.entry, divergence.expected.as_str()), ($entry, $expected), "{divergence}");
+        assert!(divergence.found.contains($found), "{divergence}");
+        assert!(fakes.log.take().is_empty(), "no effect is executed");
+        // The code as it was goes on where it was.
+        let world = world.restart_as::<fixed::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2d")).await;
+        assert_eq!(world.client().order("a").result().await.unwrap(), 110);
+        assert_eq!(fakes.log.take(), ["ship 108"]);
+    }};
+}
+
+/// W4, fF2, fF7
+#[tokio::test]
+async fn a_step_that_was_added_is_noticed_at_its_place() {
+    expect_divergence!(added, 2, "`charge#1`", "asks for `ship#1`");
+}
+
+/// W4, fF2
+#[tokio::test]
+async fn steps_in_another_order_are_noticed_at_the_first() {
+    expect_divergence!(reordered, 1, "`reserve#1`", "asks for `charge#1`");
+}
+
+/// W4
+#[tokio::test]
+async fn a_step_with_another_input_is_noticed() {
+    expect_divergence!(another_input, 2, "`charge#1` with the input it was given", "with another");
+}
+
+/// W4, fF2
+#[tokio::test]
+async fn a_step_that_was_removed_is_noticed_at_its_place() {
+    expect_divergence!(removed, 2, "`charge#1`", "asks for `wait:Go#1`");
+}
+
+/// W4
+#[tokio::test]
+async fn an_edit_after_the_last_entry_is_noticed() {
+    expect_divergence!(another_wait, 3, "`wait:Go#1`", "asks for `sleep#1`");
+}
+
+/// W4
+#[tokio::test]
+async fn a_body_that_ends_where_the_journal_goes_on_is_noticed() {
+    expect_divergence!(ends_early, 3, "that it waits", "has ended");
+}
+
+/// L1
+#[tokio::test]
+async fn a_panic_of_the_body_stops_the_run_until_other_code_comes() {
+    let (world, fakes) = deployed!(panics);
+    let run = world.client().order("a");
+    run.send(Go).await.unwrap();
+    let status = run.status().await.unwrap().unwrap();
+    assert_eq!(status.phase, RunPhase::Panicked);
+    let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("it panicked") };
+    assert!(message.contains("not this time"), "{message}");
+    assert!(run.resume().await.unwrap(), "it is tried again");
+    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked, "and is as it was");
+    let world = world.restart_as::<fixed::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2d")).await;
+    assert_eq!(world.client().order("a").result().await.unwrap(), 110);
+}
+
+/// L1
+#[tokio::test]
+async fn a_run_that_panics_at_its_start_is_kept_and_goes_on_with_other_code() {
+    let fakes = Fakes::default();
+    let world = World::memory().services(fakes.clone()).start::<hasty::App>().await;
+    world.client().order("a").start(1).await.unwrap();
+    assert_eq!(world.client().order("a").status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+    assert!(world.client().order("a").state().await.unwrap().is_some());
+    let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2d")).await;
+    assert_eq!(fakes.log.take(), ["reserve 1", "charge 1"]);
+}
+
+version!(hasty, flow, total, {
+    let _ = (flow, total);
+    panic!("at once")
+});
+
+/// W4
+#[tokio::test]
+async fn code_of_the_bodys_own_that_cannot_be_made_anew_stops_the_run() {
+    let fakes = Fakes::default();
+    let world = World::memory().services(fakes.clone()).start::<endless::App>().await;
+    world.client().order("a").start(1).await.unwrap();
+    let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2d")).await;
+    let status = world.client().order("a").status().await.unwrap().unwrap();
+    assert_eq!(diverged(status.stopped).expected, "`run:fetch#1`");
+    assert!(fakes.log.take().is_empty());
+}
+
+version!(endless, flow, total, {
+    flow.run("fetch", std::future::pending::<()>()).await;
+    Ok(total)
+});
+
+/// W4
+#[tokio::test]
+async fn a_step_that_takes_something_else_now_stops_the_run_and_does_not_fail_it() {
+    let fakes = Fakes::default();
+    let world = World::memory().services(fakes.clone()).start::<narrow::App>().await;
+    world.client().order("a").start().await.unwrap();
+    world.crash().await;
+    let world = world.restart_as::<wide::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2d")).await;
+    let status = world.client().order("a").status().await.unwrap().unwrap();
+    assert_eq!(status.phase, RunPhase::Diverged);
+    let world = world.restart_as::<narrow::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2d")).await;
+    assert_eq!(world.client().order("a").result().await.unwrap(), "seven", "with code that fits it goes on");
+}
+
+/// A workflow whose only step takes another type, and fails until its app is started again.
+macro_rules! taking {
+    ($module:ident, $type:ty, $value:expr) => {
+        mod $module {
+            use super::*;
+
+            #[derive(Default, Serialize, Deserialize)]
+            pub(super) struct Order;
+
+            #[workflow]
+            impl Order {
+                async fn run(flow: &Flow<Self>) -> Result<String, Failure> {
+                    flow.ship($value).await
+                }
+
+                #[step(max_attempts = 2, backoff = "1d")]
+                async fn ship(what: $type, cx: &drystone::Context) -> Result<String, Failure> {
+                    if cx.attempt() == 1 { Err("not yet".into()) } else { Ok(what.to_string()) }
+                }
+            }
+
+            #[derive(Primitives)]
+            pub(super) struct App {
+                order: Order,
+            }
+        }
+    };
+}
+
+taking!(narrow, String, "seven".to_owned());
+taking!(wide, u32, 7);
+
+/// One that changes its state, and panics at the next thing it is told: both in one turn.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Fragile {
+    at: u32,
+}
+
+#[workflow(events(Go))]
+impl Fragile {
+    async fn run(flow: &Flow<Self>, waits: bool) {
+        flow.update(|fragile| fragile.at = 1);
+        if waits {
+            flow.wait_for::<Go>().await;
+            flow.update(|fragile| fragile.at = 2);
+        }
+        flow.sleep_until(drystone::Timestamp::from_millis(0)).await;
+        panic!("not this time");
+    }
+}
+
+#[derive(Primitives)]
+struct Glass {
+    fragile: Fragile,
+}
+
+/// L1, E7
+#[tokio::test]
+async fn what_a_body_changed_before_it_panicked_in_the_same_turn_is_kept() {
+    let world = World::sqlite().start::<Glass>().await;
+    for (key, waits, at) in [("a", false, 1), ("b", true, 2)] {
+        let run = world.client().fragile(key);
+        run.start(waits).await.unwrap();
+        if waits {
+            run.send(Go).await.unwrap();
+        }
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+        assert_eq!(run.state().await.unwrap(), Some(Fragile { at }));
+    }
+}
+
+/// L3
+#[tokio::test]
+async fn a_run_that_diverged_can_be_cancelled_and_terminated() {
+    let (world, _) = deployed!(added);
+    let run = world.client().order("a");
+    run.send(Go).await.unwrap();
+    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Diverged);
+    assert!(run.cancel().await.unwrap());
+    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
+}
+
+/// R5
+#[tokio::test]
+async fn a_history_is_replayed_against_todays_code() {
+    let fakes = Fakes::default();
+    let world = World::memory().services(fakes.clone()).start::<first::App>().await;
+    let run = world.client().order("a");
+    run.start(7).await.unwrap();
+    let half = run.history().await.unwrap();
+    run.send(Go).await.unwrap();
+    let whole = run.history().await.unwrap();
+    let whole = History::from_json(&whole.to_json().unwrap()).unwrap();
+    assert_eq!(replay::<first::Order>(&half), Ok(()));
+    assert_eq!(replay::<first::Order>(&whole), Ok(()));
+    assert_eq!(replay::<fixed::Order>(&half), Ok(()), "it differs in what has not happened yet");
+    let Err(ReplayError::Diverged(divergence)) = replay::<fixed::Order>(&whole) else {
+        panic!("its last step differs")
+    };
+    assert_eq!(divergence.entry, 4);
+    for diverges in [replay::<added::Order>(&half), replay::<reordered::Order>(&half), replay::<removed::Order>(&whole)]
+    {
+        assert!(matches!(diverges, Err(ReplayError::Diverged(_))), "{diverges:?}");
+    }
+    assert!(matches!(replay::<panics::Order>(&half), Err(ReplayError::Panicked { .. })));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.json");
+    whole.save(&file).unwrap();
+    assert_eq!(replay::<first::Order>(&History::load(&file).unwrap()), Ok(()));
+}

@@ -1,0 +1,307 @@
+//! Steps: executed at least once, recorded once, tried again as they say (W1 to W5).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use drystone::{
+    CallError, Context, Failure, Fault, Flow, Primitives, RunError, Services, d,
+    testing::{Latch, Log, Moment, Setup, World},
+    workflow,
+    workflow::{Cause, RunPhase},
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+    latch: Latch,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Declined(String);
+
+/// Ten steps in a row.
+#[derive(Default, Serialize, Deserialize)]
+struct Counting {
+    at: u32,
+}
+
+#[workflow]
+impl Counting {
+    async fn run(flow: &Flow<Self>, to: u32) -> u32 {
+        let mut sum = 0;
+        for number in 1..=to {
+            sum += flow.add(number).await;
+            flow.update(|counting| counting.at = number);
+        }
+        sum
+    }
+
+    #[step]
+    async fn add(number: u32, log: &Log) -> u32 {
+        log.say(format!("add {number}"));
+        number
+    }
+
+    async fn at(&self) -> u32 {
+        self.at
+    }
+}
+
+/// Each kind of outcome.
+#[derive(Default, Serialize, Deserialize)]
+struct Outcomes;
+
+#[workflow]
+impl Outcomes {
+    async fn run(flow: &Flow<Self>) -> Result<String, Declined> {
+        let nothing: () = flow.nothing().await;
+        let none = flow.none().await;
+        let declined = flow.declined().await;
+        flow.nothing().await;
+        Ok(format!("{nothing:?} {none:?} {declined:?}"))
+    }
+
+    #[step]
+    async fn nothing(log: &Log) {
+        log.say("nothing");
+    }
+
+    #[step]
+    async fn none(log: &Log) -> Option<u32> {
+        log.say("none");
+        None
+    }
+
+    #[step(max_attempts = 1)]
+    async fn declined(log: &Log) -> Result<u32, Declined> {
+        log.say("declined");
+        Err(Declined("no money".into()))
+    }
+}
+
+/// A step that fails as often as it is told.
+#[derive(Default, Serialize, Deserialize)]
+struct Stumbling;
+
+#[workflow]
+impl Stumbling {
+    async fn run(flow: &Flow<Self>, times: u32) -> Result<u32, Declined> {
+        flow.stumble(times).await
+    }
+
+    #[step(max_attempts = 3, backoff = "1s..10s", retry_if = Stumbling::is_temporary)]
+    async fn stumble(times: u32, log: &Log, cx: &Context) -> Result<u32, Declined> {
+        log.say(format!("{} {}", cx.attempt(), cx.work_id()));
+        match times {
+            99 => Err(Declined("for ever".into())),
+            _ if cx.attempt() <= times => Err(Declined(format!("attempt {}", cx.attempt()))),
+            _ => Ok(cx.attempt()),
+        }
+    }
+
+    fn is_temporary(error: &Declined) -> bool {
+        error.0 != "for ever"
+    }
+}
+
+/// Faults, caught and not.
+#[derive(Default, Serialize, Deserialize)]
+struct Faulty;
+
+#[workflow]
+impl Faulty {
+    async fn run(flow: &Flow<Self>, catches: bool) -> String {
+        if catches {
+            let panicked = flow.panics().catch().await;
+            let hung = flow.hangs().catch().await;
+            return format!("{} | {}", panicked.unwrap_err(), hung.unwrap_err());
+        }
+        flow.panics().await;
+        "never".into()
+    }
+
+    #[step(max_attempts = 2, backoff = "1s")]
+    async fn panics(log: &Log) {
+        log.say("panics");
+        panic!("oh no");
+    }
+
+    #[step(max_attempts = 2, backoff = "1s", timeout = "5s")]
+    async fn hangs(latch: &Latch, log: &Log) {
+        log.say("hangs");
+        latch.clone().wait().await;
+    }
+}
+
+static TRIES: AtomicU32 = AtomicU32::new(0);
+
+/// Code of the body's own.
+#[derive(Default, Serialize, Deserialize)]
+struct Adhoc;
+
+#[workflow]
+impl Adhoc {
+    async fn run(flow: &Flow<Self>, name: String) -> Result<String, Failure> {
+        let greeting = flow.run("greet", async move { format!("hello {name}") }).await;
+        flow.sleep("1h").await;
+        let twice = greeting.clone();
+        let twice = flow.run("greet", async move { format!("{twice}, {twice}") }).await;
+        let said = flow.try_run("stumble", async move {
+            if TRIES.fetch_add(1, Ordering::Relaxed) < 2 { Err(Failure::from("a lull")) } else { Ok(7_u32) }
+        });
+        let said = said.max_attempts(3).backoff("1s").within("1h").await;
+        Ok(format!("{twice} {:?}", said.map_err(Failure::from)??))
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    counting: Counting,
+    outcomes: Outcomes,
+    stumbling: Stumbling,
+    faulty: Faulty,
+    adhoc: Adhoc,
+}
+
+async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
+    let fakes = Fakes::default();
+    (setup.services(fakes.clone()).start::<App>().await, fakes)
+}
+
+/// W1
+#[tokio::test]
+async fn steps_run_in_order_and_their_results_are_the_runs() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().counting("a");
+        run.start(3).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), 6);
+        assert_eq!(fakes.log.take(), ["add 1", "add 2", "add 3"]);
+        assert_eq!(run.at().await.unwrap(), 3);
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!((status.phase, status.entries), (RunPhase::Succeeded, 5));
+        let history = run.history().await.unwrap();
+        assert_eq!(history.operations().collect::<Vec<_>>(), ["add#1", "add#2", "add#3"]);
+    }
+}
+
+/// W1
+#[tokio::test]
+async fn n_steps_are_n_and_one_commits() {
+    let (world, _) = started(World::memory()).await;
+    let before = world.counts();
+    let run = world.client().counting("a");
+    run.start(10).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 55);
+    assert_eq!(world.counts().since(before).commits, 11);
+}
+
+/// W1, W5
+#[tokio::test]
+async fn nothing_none_and_an_error_are_distinct_outcomes_also_after_a_replay() {
+    for moment in [Moment::Before, Moment::After] {
+        for n in 1..=6 {
+            let (world, fakes) = started(World::sqlite()).await;
+            let run = world.client().outcomes("a");
+            world.crash_at_commit(n, moment);
+            let _ = run.start().idempotency_key("once").await;
+            if world.is_dead() {
+                world.restart().await;
+            }
+            let _ = run.start().idempotency_key("once").await;
+            let result = run.result().await.unwrap();
+            assert_eq!(result, r#"() None Err(Declined("no money"))"#, "death {moment:?} commit {n}");
+            let said = fakes.log.take();
+            assert!((4..=5).contains(&said.len()), "at most the step in flight is executed again: {said:?}");
+        }
+    }
+}
+
+/// W3
+#[tokio::test]
+async fn a_failing_step_is_tried_again_with_pauses_under_one_work_id() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().stumbling("a");
+        run.start(2).await.unwrap();
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!(status.phase, RunPhase::Suspended);
+        assert_eq!(status.waits_for[0].last_error.as_ref().unwrap().message(), r#""attempt 1""#);
+        world.advance(d!("1s")).await;
+        world.restart().await;
+        world.advance(d!("2s")).await;
+        assert_eq!(run.result().await.unwrap(), 3);
+        let said = fakes.log.take();
+        let ids: Vec<_> = said.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(said.len(), 3);
+        assert!(ids.iter().all(|id| *id == ids[0] && id.ends_with("stumble#1")), "{ids:?}");
+    }
+}
+
+/// W3
+#[tokio::test]
+async fn the_last_failure_is_the_steps_own_error() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().stumbling("a");
+    run.start(7).await.unwrap();
+    world.advance(d!("1m")).await;
+    let Err(CallError::Failed(RunError::Failed(error))) = run.result().await else { panic!("it failed") };
+    assert_eq!(error, Declined("attempt 3".into()));
+}
+
+/// W3
+#[tokio::test]
+async fn what_is_not_worth_a_retry_is_not_tried_again() {
+    let (world, fakes) = started(World::memory()).await;
+    let run = world.client().stumbling("a");
+    run.start(99).await.unwrap();
+    assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(Declined(_))))));
+    assert_eq!(fakes.log.take().len(), 1);
+}
+
+/// W3
+#[tokio::test]
+async fn a_fault_fails_the_run_unless_it_is_caught() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().faulty("a");
+        run.start(false).await.unwrap();
+        world.advance(d!("1m")).await;
+        let Err(CallError::Failed(RunError::Fault(fault))) = run.result().await else { panic!("it failed") };
+        let cause = Cause::Panicked { message: "oh no".into(), attempts: 2 };
+        assert_eq!(fault, Fault { step: "panics#1".into(), cause });
+        let caught = world.client().faulty("b");
+        caught.start(true).await.unwrap();
+        world.advance(d!("1m")).await;
+        let text = caught.result().await.unwrap();
+        assert!(text.contains("oh no") && text.contains("longer than its timeout"), "{text}");
+    }
+}
+
+/// W1
+#[tokio::test]
+async fn code_of_the_bodys_own_is_a_step_and_is_not_run_again() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().adhoc("a");
+        run.start("ada".into()).await.unwrap();
+        world.restart().await;
+        TRIES.store(0, Ordering::Relaxed);
+        world.advance(d!("1h")).await;
+        world.advance(d!("10s")).await;
+        assert_eq!(run.result().await.unwrap(), "hello ada, hello ada 7");
+        assert_eq!(TRIES.load(Ordering::Relaxed), 3, "it failed twice, and was made anew each time");
+        let history = run.history().await.unwrap();
+        let operations: Vec<_> = history.operations().collect();
+        assert_eq!(operations, ["run:greet#1", "sleep#1", "run:greet#2", "run:stumble#1"]);
+    }
+}
+
+/// W1
+#[tokio::test]
+async fn a_step_is_a_plain_function_elsewhere() {
+    assert_eq!(Counting::add(4, &Log::default()).await, 4);
+}

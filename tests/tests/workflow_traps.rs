@@ -1,0 +1,566 @@
+//! What is too much, too long, strange or gone: a fault or a stop that says why, and never a run that is lost (W7, W11, E10, K3).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    CallError, Error, Event, Failure, Fault, Flow, Primitives, RunError, Services, Timestamp, assume_durable, d,
+    join_all,
+    testing::{Latch, Log, Setup, World},
+    workflow,
+    workflow::{Cause, RunPhase, Stopped},
+};
+use drystone_tests::typed::{both, fault, names};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+    latch: Latch,
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Note(String);
+
+/// As many as it is told of whatever it is told.
+#[derive(Default, Serialize, Deserialize)]
+struct Hoarder {
+    text: String,
+}
+
+#[workflow(events(Note))]
+impl Hoarder {
+    async fn run(flow: &Flow<Self>, what: String, count: usize) -> Result<usize, Failure> {
+        match what.as_str() {
+            "entries" => {
+                for _ in 0..count {
+                    flow.sleep_until(Timestamp::from_millis(0)).await;
+                }
+                Ok(count)
+            }
+            "sleeps" => Ok(join_all((0..count).map(|_| flow.sleep("1h"))).await.len()),
+            "output" => Ok(flow.long(count).await?.len()),
+            "error" => Ok(flow.long_error(count).await?),
+            "input" => {
+                flow.sleep("1h").await;
+                Ok(flow.measure("x".repeat(count)).await)
+            }
+            "inputs" => {
+                let measured = join_all((0..5).map(|_| flow.measure("x".repeat(count * 2 / 5)))).await;
+                Ok(measured.into_iter().sum())
+            }
+            "state" => {
+                flow.sleep("1h").await;
+                flow.update(|hoarder| hoarder.text = "x".repeat(count));
+                flow.sleep("1h").await;
+                Ok(flow.look(|hoarder| hoarder.text.len()))
+            }
+            "result" => Err("x".repeat(count).into()),
+            _ => Ok(flow.wait_for::<Note>().await.0.len()),
+        }
+    }
+
+    #[step]
+    async fn long(bytes: usize) -> Result<String, Failure> {
+        Ok("x".repeat(bytes))
+    }
+
+    #[step(max_attempts = 1)]
+    async fn long_error(bytes: usize) -> Result<usize, Failure> {
+        Err("x".repeat(bytes).into())
+    }
+
+    #[step]
+    async fn measure(text: String) -> usize {
+        text.len()
+    }
+}
+
+/// Names that look like ours, and worse.
+const HOSTILE: [&str; 12] = [
+    "",
+    "a",
+    "a#1",
+    "a#1#1",
+    "run:a",
+    "1.0/run:a",
+    "!/tidy#1",
+    "sleep",
+    "look:1",
+    "query:at/1",
+    "\0\u{202e}\r\n",
+    "'; DROP TABLE row; -- 🜁",
+];
+
+/// Code of its own under any name, one after the other and all at once.
+#[derive(Default, Serialize, Deserialize)]
+struct Namer;
+
+#[workflow]
+impl Namer {
+    async fn run(flow: &Flow<Self>, long: usize) -> Vec<String> {
+        let mut said = Vec::new();
+        for (index, name) in HOSTILE.iter().enumerate() {
+            said.push(flow.run(name, async move { index.to_string() }).await);
+        }
+        flow.sleep("1h").await;
+        said.extend(join_all(HOSTILE.iter().map(|name| flow.run(name, async { (*name).to_owned() }))).await);
+        let name = "n".repeat(long);
+        said.push(flow.run(&name, async { "long".to_owned() }).await);
+        said
+    }
+}
+
+/// An event with a key.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(key = of)]
+struct Paid {
+    of: String,
+    cents: u32,
+}
+
+/// Waits for the payment of one, whatever else is paid; then for all the others.
+#[derive(Default, Serialize, Deserialize)]
+struct Cashier;
+
+#[workflow(events(Paid))]
+impl Cashier {
+    async fn run(flow: &Flow<Self>, of: String, others: u32) -> (u32, u32) {
+        let paid = flow.wait_for::<Paid>().key(of).await.cents;
+        let others = flow.wait_for::<Paid>().times(others).await;
+        (paid, others.into_iter().map(|other| other.cents).sum())
+    }
+}
+
+/// Awaits what is not durable, in ways that no macro sees.
+#[derive(Default, Serialize, Deserialize)]
+struct Cheat;
+
+#[workflow]
+impl Cheat {
+    async fn run(flow: &Flow<Self>, how: String) {
+        match how.as_str() {
+            "for ever" => assume_durable(std::future::pending::<()>()).await,
+            "never rests" => assume_durable(tokio::task::yield_now()).await,
+            _ => flow.sleep("1h").await,
+        }
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    hoarder: Hoarder,
+    namer: Namer,
+    cheat: Cheat,
+    cashier: Cashier,
+}
+
+async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
+    let fakes = Fakes::default();
+    (setup.services(fakes.clone()).start::<App>().await, fakes)
+}
+
+fn fault_of<T: std::fmt::Debug>(result: Result<T, CallError<RunError<Failure>>>) -> Fault {
+    match result {
+        Err(CallError::Failed(RunError::Fault(fault))) => fault,
+        other => panic!("not a fault: {other:?}"),
+    }
+}
+
+/// W11
+#[tokio::test]
+async fn a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().hoarder("a");
+    run.start("entries".into(), 60_000).await.unwrap();
+    world.advance(d!("1m")).await;
+    let fault = fault_of(run.result().await);
+    assert_eq!(fault.cause, Cause::Limit { what: "journal entries".into(), limit: 50_000 });
+    assert_eq!(fault.to_string(), "`sleep#50000` goes beyond the limit of 50000 journal entries");
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.long", "workflow.failed"]);
+}
+
+/// W11
+#[tokio::test]
+async fn too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not() {
+    let (world, _) = started(World::memory()).await;
+    let (many, too_many) = (world.client().hoarder("many"), world.client().hoarder("too many"));
+    many.start("sleeps".into(), 4_096).await.unwrap();
+    too_many.start("sleeps".into(), 4_097).await.unwrap();
+    let fault = fault_of(too_many.result().await);
+    assert_eq!(fault.cause, Cause::Limit { what: "operations at once".into(), limit: 4_096 });
+    assert!(too_many.status().await.unwrap().unwrap().waits_for.is_empty());
+    world.restart().await;
+    world.advance(d!("1h")).await;
+    assert_eq!(many.result().await.unwrap(), 4_096);
+}
+
+/// W11, K3
+#[tokio::test]
+async fn what_is_too_large_to_be_recorded_is_a_fault_that_says_so() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for what in ["output", "error", "input", "inputs", "state", "result"] {
+            let run = world.client().hoarder(what);
+            run.start(what.into(), 2 << 20).await.unwrap();
+            world.advance(d!("2h")).await;
+            let fault = fault_of(run.result().await).to_string();
+            assert!(fault.contains("bytes"), "{what}: {fault}");
+            let small = world.client().hoarder(format!("small {what}"));
+            small.start(what.into(), 100_000).await.unwrap();
+            world.restart().await;
+            world.advance(d!("2h")).await;
+            assert!(small.status().await.unwrap().unwrap().phase.has_ended());
+            assert!(matches!(small.try_result().await, Ok(_) | Err(CallError::Failed(RunError::Failed(_)))), "{what}");
+        }
+    }
+}
+
+/// K3, V3
+#[tokio::test]
+async fn an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().hoarder("a");
+        let refused = fault(run.start("x".repeat(2 << 20), 0).await);
+        assert!(matches!(refused, Error::TooLarge { .. }), "{refused:?}");
+        assert_eq!(run.status().await.unwrap(), None);
+        run.start("event".into(), 0).await.unwrap();
+        assert!(matches!(fault(run.send(Note("x".repeat(2 << 20))).await), Error::TooLarge { .. }));
+        assert!(run.events().await.unwrap().is_empty());
+        run.send(Note("x".repeat(900_000))).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), 900_000);
+    }
+}
+
+/// W4, W1
+#[tokio::test]
+async fn code_of_the_bodys_own_may_have_any_name() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().namer("a");
+        run.start(100_000).await.unwrap();
+        world.restart().await;
+        world.advance(d!("1h")).await;
+        let mut expected: Vec<String> = (0..HOSTILE.len()).map(|index| index.to_string()).collect();
+        expected.extend(HOSTILE.map(str::to_owned));
+        expected.push("long".into());
+        assert_eq!(run.result().await.unwrap(), expected);
+        let history = run.history().await.unwrap();
+        let mut operations: Vec<_> = history.operations().collect();
+        operations.sort_unstable();
+        operations.dedup();
+        assert_eq!(operations.len(), 2 * HOSTILE.len() + 2, "each has an identity of its own");
+    }
+}
+
+/// W7
+#[tokio::test]
+async fn a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for how in ["for ever", "never rests"] {
+            let run = world.client().cheat(how);
+            run.start(how.into()).await.unwrap();
+            world.advance(d!("1m")).await;
+            let status = run.status().await.unwrap().unwrap();
+            assert_eq!(status.phase, RunPhase::Panicked);
+            let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("it is stopped") };
+            assert!(message.contains("not durable"), "{message}");
+            assert!(run.terminate().await.unwrap());
+        }
+    }
+}
+
+/// V2, V8
+#[tokio::test]
+async fn a_wait_finds_its_event_behind_many_others_and_leaves_them_in_order() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().cashier("a");
+        run.start("anna".into(), 300).await.unwrap();
+        for cents in 1..=300 {
+            assert!(!run.send(Paid { of: "bob".into(), cents }).await.unwrap().taken);
+            if cents == 150 {
+                world.restart().await;
+            }
+        }
+        world.restart().await;
+        assert!(run.send(Paid { of: "anna".into(), cents: 7 }).await.unwrap().taken);
+        assert_eq!(run.result().await.unwrap(), (7, 300 * 301 / 2));
+        assert!(run.events().await.unwrap().is_empty());
+    }
+}
+
+/// W8
+#[tokio::test]
+async fn a_run_that_nothing_uses_leaves_memory_and_its_next_move_replays_it() {
+    for setup in both() {
+        let (world, _) = started(setup.options(|options| options.evict_after = d!("5s"))).await;
+        let run = world.client().hoarder("a");
+        run.start("event".into(), 0).await.unwrap();
+        world.advance(d!("3s")).await;
+        let before = world.counts();
+        assert!(run.status().await.unwrap().is_some());
+        assert_eq!(world.counts().since(before).read_calls, 0, "it is in memory");
+        world.advance(d!("20s")).await;
+        let before = world.counts();
+        run.send(Note("four".into())).await.unwrap();
+        assert_eq!(world.counts().since(before).read_calls, 2, "its record, and its journal");
+        assert_eq!(run.result().await.unwrap(), 4);
+    }
+}
+
+/// A version of a workflow whose types, options or steps differ.
+macro_rules! version {
+    ($module:ident, ($($option:tt)*), $state:item, $input:ty, $step:ident($attempts:literal) -> $output:ty, $value:expr, $sleep:literal) => {
+        mod $module {
+            use super::*;
+
+            #[derive(Default, Serialize, Deserialize)]
+            $state
+
+            #[workflow($($option)*)]
+            impl Order {
+                async fn run(flow: &Flow<Self>, total: $input) -> Result<String, Failure> {
+                    let first = flow.$step(format!("{total:?}")).await?;
+                    flow.update(|order| order.at = Default::default());
+                    flow.sleep($sleep).await;
+                    Ok(format!("{first:?}"))
+                }
+
+                #[step(max_attempts = $attempts, backoff = "1m")]
+                async fn $step(total: String, log: &Log, latch: &Latch) -> Result<$output, Failure> {
+                    log.say(format!("{} {total}", stringify!($step)));
+                    if total == "99" {
+                        return Err("not yet".into());
+                    }
+                    if total == "77" {
+                        latch.clone().wait().await;
+                    }
+                    Ok($value)
+                }
+
+                async fn at(&self) -> String {
+                    format!("{:?}", self.at)
+                }
+            }
+
+            #[derive(Primitives)]
+            pub(super) struct App {
+                order: Order,
+            }
+        }
+    };
+}
+
+version!(first, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> u32, 7, "1h");
+version!(other_state, (retention = "1d"), pub(super) struct Order { at: Vec<String> }, u32, charge(2) -> u32, 7, "1h");
+version!(other_input, (retention = "1d"), pub(super) struct Order { at: u32 }, String, charge(2) -> u32, 7, "1h");
+version!(other_output, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> String, "7".into(), "1h");
+version!(other_options, (retention = "9d"), pub(super) struct Order { at: u32 }, u32, charge(4) -> u32, 7, "1h");
+version!(renamed, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, bill(2) -> u32, 7, "1h");
+version!(other_sleep, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> u32, 7, "5h");
+
+/// A version without orders.
+mod without {
+    use super::*;
+
+    #[derive(Default, Serialize, Deserialize)]
+    pub(super) struct Other;
+
+    #[workflow]
+    impl Other {
+        async fn run(flow: &Flow<Self>) {
+            flow.sleep("1s").await;
+        }
+    }
+
+    #[derive(Primitives)]
+    pub(super) struct App {
+        other: Other,
+    }
+}
+
+/// A run of the first version with this input, in a world of another version.
+macro_rules! deployed {
+    ($setup:expr, $total:expr, $module:ident) => {{
+        let fakes = Fakes::default();
+        let world = $setup.services(fakes.clone()).start::<first::App>().await;
+        world.client().order("a").start($total).await.unwrap();
+        fakes.log.take();
+        (world.restart_as::<$module::App, _>(fakes.clone()).await.unwrap(), fakes)
+    }};
+}
+
+/// E10, A4
+#[tokio::test]
+async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back() {
+    for setup in both() {
+        let (world, fakes) = deployed!(setup, 1, without);
+        world.advance(d!("3h")).await;
+        let view = world.view("a").await.unwrap().unwrap();
+        assert_eq!(view.meta.parked.as_deref(), Some("its definition is not registered"));
+        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
+        assert!(fakes.log.take().is_empty(), "what is recorded is not done again");
+    }
+}
+
+/// E10
+#[tokio::test]
+async fn a_state_of_another_type_is_made_anew_by_the_replay() {
+    for setup in both() {
+        let (world, _) = deployed!(setup, 1, other_state);
+        let run = world.client().order("a");
+        let refused = fault(run.at().await).to_string();
+        assert!(refused.contains("its state cannot be read"), "{refused}");
+        world.advance(d!("2h")).await;
+        assert_eq!(run.result().await.unwrap(), "7");
+    }
+}
+
+/// W4, E10
+#[tokio::test]
+async fn an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept() {
+    for setup in both() {
+        let (world, fakes) = deployed!(setup, 1, other_input);
+        world.advance(d!("2h")).await;
+        let status = world.client().order("a").status().await.unwrap().unwrap();
+        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
+        assert_eq!((divergence.entry, divergence.expected.as_str()), (0, "its input"));
+        let world = world.restart_as::<other_output::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2h")).await;
+        let status = world.client().order("a").status().await.unwrap().unwrap();
+        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
+        assert_eq!((divergence.entry, divergence.expected.as_str()), (1, "`charge#1`"));
+        assert!(divergence.found.contains("invalid type: integer `7`, expected a string"), "{divergence}");
+        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2h")).await;
+        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
+        assert!(fakes.log.take().is_empty());
+    }
+}
+
+/// E11, W3
+#[tokio::test]
+async fn options_that_were_changed_hold_for_runs_that_are_under_way() {
+    for setup in both() {
+        let (world, fakes) = deployed!(setup, 99, other_options);
+        world.advance(d!("10m")).await;
+        let run = world.client().order("a");
+        assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(_)))));
+        assert_eq!(fakes.log.take().len(), 3, "once before, and three times of four since");
+        world.advance(d!("8d")).await;
+        assert!(run.status().await.unwrap().is_some(), "kept for nine days");
+        world.advance(d!("1d")).await;
+        assert_eq!(run.status().await.unwrap(), None);
+    }
+}
+
+/// W4
+#[tokio::test]
+async fn a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed() {
+    for setup in both() {
+        let (world, fakes) = deployed!(setup, 77, renamed);
+        fakes.latch.open();
+        world.advance(d!("2h")).await;
+        let status = world.client().order("a").status().await.unwrap().unwrap();
+        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
+        assert_eq!(divergence.expected, "`charge#1`");
+        assert!(divergence.likely.contains("renamed") || divergence.likely.contains("replaced"), "{divergence}");
+        assert!(fakes.log.take().is_empty());
+        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2h")).await;
+        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
+    }
+}
+
+/// W4, L3
+#[tokio::test]
+async fn a_run_whose_state_cannot_be_read_is_ended_all_the_same() {
+    for setup in both() {
+        let (world, _) = deployed!(setup, 1, other_state);
+        let run = world.client().order("a");
+        assert!(run.cancel().await.unwrap());
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
+    }
+}
+
+/// H1, A5
+#[tokio::test]
+async fn a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now() {
+    for setup in both() {
+        let (world, _) = deployed!(setup, 1, other_sleep);
+        let (before, after) = (world.client().order("a"), world.client().order("b"));
+        after.start(1).await.unwrap();
+        world.advance(d!("59m")).await;
+        assert_eq!(before.try_result().await.unwrap(), None);
+        world.advance(d!("1m")).await;
+        assert_eq!(before.try_result().await.unwrap().as_deref(), Some("7"));
+        assert_eq!(after.try_result().await.unwrap(), None);
+        world.advance(d!("4h")).await;
+        assert_eq!(after.try_result().await.unwrap().as_deref(), Some("7"));
+    }
+}
+
+/// A version of a workflow that cleans up with its state.
+macro_rules! cleaning {
+    ($module:ident, $state:ty) => {
+        mod $module {
+            use super::*;
+
+            #[derive(Default, Serialize, Deserialize)]
+            pub(super) struct Order {
+                at: $state,
+            }
+
+            #[workflow]
+            impl Order {
+                async fn run(flow: &Flow<Self>) {
+                    flow.update(|order| order.at = Default::default());
+                    flow.sleep("1h").await;
+                }
+
+                #[cancelled]
+                async fn cleanup(flow: &Flow<Self>) -> Result<(), Failure> {
+                    flow.tidy(flow.look(|order| format!("{:?}", order.at))).await;
+                    Ok(())
+                }
+
+                #[step]
+                async fn tidy(at: String, log: &Log) {
+                    log.say(at);
+                }
+            }
+
+            #[derive(Primitives)]
+            pub(super) struct App {
+                order: Order,
+            }
+        }
+    };
+}
+
+cleaning!(cleans, u32);
+cleaning!(cleans_otherwise, Vec<String>);
+
+/// E10, L3
+#[tokio::test]
+async fn a_cleanup_whose_state_cannot_be_read_waits_for_code_that_can() {
+    for setup in both() {
+        let fakes = Fakes::default();
+        let world = setup.services(fakes.clone()).start::<cleans::App>().await;
+        world.client().order("a").start().await.unwrap();
+        let world = world.restart_as::<cleans_otherwise::App, _>(fakes.clone()).await.unwrap();
+        assert!(world.client().order("a").cancel().await.unwrap());
+        let status = world.client().order("a").status().await.unwrap().unwrap();
+        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("it is stopped") };
+        assert!(divergence.found.contains("at: invalid type"), "{divergence}");
+        assert!(fakes.log.take().is_empty());
+        let world = world.restart_as::<cleans::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("2d")).await;
+        assert_eq!(world.client().order("a").status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
+        assert_eq!(fakes.log.take(), ["0"]);
+    }
+}
