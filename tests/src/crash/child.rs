@@ -18,7 +18,8 @@ use drystone_runtime::{
 use super::{
     SPACE,
     counter::Counter,
-    op::{GUILTY_JOB, Op},
+    fleet,
+    op::{Deed, GUILTY_JOB, Op},
     plan::Errand,
     rest,
     said::Said,
@@ -34,13 +35,16 @@ const LANES: usize = 8;
 pub(super) async fn run(errand: Errand) -> Result<()> {
     let kernel = open(&errand.file).await?;
     let app = Arc::new(typed::open(&errand.file).await?);
+    let fleet = Arc::new(fleet::open(&errand.file).await?);
     let queue = Arc::new(Queue::new(&errand));
-    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), app.clone(), queue.clone()))).collect();
+    let lanes: Vec<_> =
+        (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), (app.clone(), fleet.clone()), queue.clone()))).collect();
     for lane in lanes {
         lane.await??;
     }
     rest::reach(&kernel).await?;
     typed::reach(Arc::into_inner(app).context("a lane is still there")?).await?;
+    fleet::reach(Arc::into_inner(fleet).context("a lane is still there")?).await?;
     Said::Finished.aloud();
     Ok(())
 }
@@ -52,16 +56,22 @@ async fn open(file: &Path) -> Result<Kernel> {
     Ok(kernel)
 }
 
-async fn lane(kernel: Kernel, app: Arc<Runtime<typed::App>>, queue: Arc<Queue>) -> Result<()> {
+/// The apps beside the kernel.
+type Apps = (Arc<Runtime<typed::App>>, Arc<Runtime<fleet::App>>);
+
+async fn lane(kernel: Kernel, apps: Apps, queue: Arc<Queue>) -> Result<()> {
     while let Some(op) = queue.next() {
-        let number = done(&kernel, &app, op).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
+        let number = done(&kernel, &apps, op).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
         Said::Acknowledged(op, number).aloud();
     }
     Ok(())
 }
 
 /// Does an operation; the number that it was answered.
-async fn done(kernel: &Kernel, app: &Runtime<typed::App>, op: Op) -> Result<u64> {
+async fn done(kernel: &Kernel, (app, fleet): &Apps, op: Op) -> Result<u64> {
+    if op.deed() == Deed::Signal {
+        return fleet::signal(fleet, op).await.map(|()| 0);
+    }
     let Some(call) = op.call() else { return typed::ask(app, op).await.map(|()| 0) };
     let answer = ask(kernel, &call).await?;
     Ok(answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number)))

@@ -10,6 +10,7 @@ use drystone_runtime::{
 use rusqlite::Connection;
 
 use super::{
+    fleet,
     log::{self, Entry},
     typed,
 };
@@ -30,6 +31,8 @@ pub(super) struct Evidence {
     pub(super) integrity: String,
     /// What the typed app has stored.
     pub(super) typed: typed::Evidence,
+    /// What became of the fleet.
+    pub(super) fleet: fleet::Evidence,
 }
 
 impl Evidence {
@@ -44,6 +47,7 @@ impl Evidence {
         drop(store);
         evidence.integrity = integrity(file)?;
         evidence.typed = typed::Evidence::gather(file).await?;
+        evidence.fleet = fleet::Evidence::gather(file).await?;
         Ok(evidence)
     }
 

@@ -5,11 +5,12 @@
 //! and goes on. In the end the parent reads the file itself and holds it against every promise: nothing
 //! acknowledged is lost, nothing is there twice, whatever was begun came to its end. One piece of work kills
 //! its own process each time it runs: it must be given up, and its neighbours must not (W2). Beside them runs an app of
-//! typed primitives, in a file of its own, of which the same is asked.
+//! typed primitives, and a thousand workflows, each in a file of its own, of which the same is asked.
 
 mod child;
 mod counter;
 mod evidence;
+mod fleet;
 mod heard;
 mod log;
 mod op;

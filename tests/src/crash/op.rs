@@ -24,10 +24,12 @@ pub(super) enum Deed {
     Note,
     /// Enqueues a job: a queue.
     Job,
+    /// Sends an event to a run: a workflow.
+    Signal,
 }
 
 /// How many deeds there are.
-const DEEDS: u64 = 7;
+const DEEDS: u64 = 8;
 
 /// What becomes of a batch with this item in it, of several the worst; or of this job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +41,13 @@ pub(super) enum Rule {
 }
 
 /// The piece of work that kills every process it runs in.
-pub(super) const GUILTY: Op = Op(45);
+pub(super) const GUILTY: Op = Op(43);
 
 /// The item whose flush does: later, so that one of them is given up before the next begins.
-pub(super) const GUILTY_ITEM: Op = Op(242);
+pub(super) const GUILTY_ITEM: Op = Op(244);
 
 /// The job that does: later still.
-pub(super) const GUILTY_JOB: Op = Op(440);
+pub(super) const GUILTY_JOB: Op = Op(438);
 
 /// No alarm is set further ahead: some ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
@@ -59,7 +61,8 @@ impl Op {
             3 => Deed::Work,
             4 => Deed::Item,
             5 => Deed::Note,
-            _ => Deed::Job,
+            6 => Deed::Job,
+            _ => Deed::Signal,
         }
     }
 
@@ -87,6 +90,7 @@ impl Op {
             Deed::Note => format!("note-{}", self.0),
             Deed::Job if self == GUILTY_JOB => "guilty-jobs".into(),
             Deed::Job => format!("jobs-{}", some % 2),
+            Deed::Signal => format!("ship-{}", some % super::fleet::SHIPS),
         }
     }
 
@@ -97,7 +101,7 @@ impl Op {
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
-            Deed::Item | Deed::Note | Deed::Job => return None,
+            Deed::Item | Deed::Note | Deed::Job | Deed::Signal => return None,
         };
         let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
@@ -106,6 +110,11 @@ impl Op {
     /// Its idempotency key: asked again, it is answered as it was the first time.
     pub(super) fn once(self) -> String {
         format!("op-{}", self.0)
+    }
+
+    /// Which ship it signals to, counted on through both signals.
+    pub(super) fn ship(self) -> u64 {
+        self.0 / DEEDS
     }
 
     /// Where a relay passes it on to: two relays share a receiver.

@@ -12,8 +12,8 @@ use super::{
     parent::Campaign,
 };
 
-/// A piece of work, a flush and a job.
-const GUILTY_ONES: u32 = 3;
+/// A piece of work, a flush, a job and a step.
+const GUILTY_ONES: u32 = 4;
 
 /// What a campaign came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,8 @@ impl Verdict {
             Deed::Item => evidence.typed.item(op, self),
             Deed::Note => evidence.typed.note(op, self),
             Deed::Job => self.processed(op, campaign, evidence),
+            // Each voyage says what it heard.
+            Deed::Signal => {}
         }
     }
 
@@ -153,6 +155,7 @@ impl Verdict {
         if evidence.integrity != "ok" {
             self.wrong.push(format!("integrity_check: {}", evidence.integrity));
         }
+        evidence.fleet.judge(self);
         evidence.typed.health(|op| campaign.heard.begun.contains(&op), self);
         let most = GUILTY_ONES * (u32::from(Options::default().crashes_max) + 1);
         if !(1..=most).contains(&campaign.aborts) {
@@ -257,7 +260,7 @@ mod tests {
             |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
             |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
             |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
-            |campaign, _| campaign.aborts = 19,
+            |campaign, _| campaign.aborts = 25,
             |_, evidence| evidence.integrity = "row 3 missing from index".into(),
             |_, evidence| evidence.parked.push("worker-0 is parked".into()),
             |_, evidence| evidence.stuck.push("bell-2".into()),
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn messages_of_one_sender_keep_their_order() {
         let verdict = judged(|campaign, evidence| {
-            let later = Op(22);
+            let later = Op(25);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
             campaign.heard.begun.insert(later);
             campaign.heard.acknowledged.insert(later, 2);

@@ -1,0 +1,115 @@
+//! What the fleet's file says in the end, and whether that is as promised.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use anyhow::{Context, Result};
+use drystone::{
+    CallError, RunError, Runtime,
+    workflow::{Cause, RunPhase},
+};
+
+use super::{super::verdict::Verdict, App, Deps, Fate, GUILTY, SHIPS, SIGNALS, beside, ship, voyage::LEGS};
+
+/// What became of each voyage.
+#[derive(Debug, Default)]
+pub(in super::super) struct Evidence {
+    voyages: Vec<Ended>,
+    /// How the guilty one ended.
+    guilty: String,
+}
+
+#[derive(Clone, Debug)]
+struct Ended {
+    key: String,
+    phase: Option<RunPhase>,
+    legs: Vec<u32>,
+    signals: Vec<u32>,
+    /// The operations that its journal has, in order.
+    operations: Vec<String>,
+}
+
+impl Evidence {
+    pub(in super::super) async fn gather(file: &Path) -> Result<Self> {
+        let deps = Deps { fate: Fate::Lives };
+        let app = Runtime::sqlite(beside(file)).services(deps).start::<App>().await?;
+        let mut evidence = Self::default();
+        for number in 0..SHIPS {
+            evidence.voyages.push(ended(&app, ship(number)).await?);
+        }
+        evidence.guilty = match app.client().voyage(GUILTY).try_result().await {
+            Err(CallError::Failed(RunError::Fault(fault))) if matches!(fault.cause, Cause::Exhausted { .. }) => {
+                String::new()
+            }
+            other => format!("{other:?}"),
+        };
+        app.shutdown(Duration::from_secs(10)).await?;
+        Ok(evidence)
+    }
+
+    /// Each voyage has ended, with each leg and each signal once, and nothing is recorded twice.
+    pub(in super::super) fn judge(&self, verdict: &mut Verdict) {
+        let mut signals = SIGNALS.to_vec();
+        signals.sort_unstable();
+        for voyage in &self.voyages {
+            let mut heard = voyage.signals.clone();
+            heard.sort_unstable();
+            if voyage.phase != Some(RunPhase::Succeeded) {
+                verdict.lost.push(format!("{} is {:?}", voyage.key, voyage.phase));
+            } else if voyage.legs != (0..LEGS).collect::<Vec<_>>() || heard != signals {
+                verdict.wrong.push(format!("{} has {:?} and heard {:?}", voyage.key, voyage.legs, voyage.signals));
+            }
+            let distinct: BTreeSet<_> = voyage.operations.iter().collect();
+            if distinct.len() != voyage.operations.len() {
+                verdict.doubled.push(format!("{} has recorded {:?}", voyage.key, voyage.operations));
+            }
+        }
+        if !self.guilty.is_empty() {
+            verdict.wrong.push(format!("the guilty voyage was not given up: {}", self.guilty));
+        }
+    }
+}
+
+async fn ended(app: &Runtime<App>, key: String) -> Result<Ended> {
+    let run = app.client().voyage(&key);
+    let phase = run.status().await?.map(|status| status.phase);
+    let (legs, signals) = match run.try_result().await {
+        Ok(result) => result.unwrap_or_default(),
+        Err(_) => Default::default(),
+    };
+    let history = run.history().await.with_context(|| format!("{key} has no history"))?;
+    let operations = history.operations().map(str::to_owned).collect();
+    Ok(Ended { key, phase, legs, signals, operations })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> Evidence {
+        let operations = ["sail#1", "sail#2"].map(str::to_owned).to_vec();
+        let (legs, signals) = ((0..LEGS).collect(), SIGNALS.to_vec());
+        let voyage = Ended { key: ship(0), phase: Some(RunPhase::Succeeded), legs, signals, operations };
+        Evidence { voyages: vec![voyage], guilty: String::new() }
+    }
+
+    fn judged(change: impl FnOnce(&mut Evidence)) -> String {
+        let (mut evidence, mut verdict) = (kept(), Verdict::default());
+        change(&mut evidence);
+        evidence.judge(&mut verdict);
+        verdict.to_string().lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_voyage_is_whole_lost_doubled_or_wrong() {
+        assert_eq!(judged(|_| {}), "0 kills: 0 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.voyages[0].phase = None), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.voyages[0].phase = Some(RunPhase::Failed)), "0 kills: 1 lost, 0 doubled");
+        let twice = judged(|evidence| evidence.voyages[0].operations.push("sail#1".into()));
+        assert_eq!(twice, "0 kills: 0 lost, 1 doubled");
+        let one_leg = judged(|evidence| evidence.voyages[0].legs.truncate(1));
+        assert_eq!(one_leg, "0 kills: 0 lost, 0 doubled, 1 wrong");
+        let one_signal = judged(|evidence| evidence.voyages[0].signals.truncate(1));
+        assert_eq!(one_signal, "0 kills: 0 lost, 0 doubled, 1 wrong");
+        assert_eq!(judged(|evidence| evidence.guilty = "it lives".into()), "0 kills: 0 lost, 0 doubled, 1 wrong");
+    }
+}

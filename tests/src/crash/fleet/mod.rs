@@ -1,0 +1,120 @@
+//! A thousand workflows in flight, in a file of their own: whatever is killed, each comes to its end with every leg recorded once.
+//!
+//! A voyage is started by the first child that gets to it and goes on through all kills. It sleeps, races and waits for signals,
+//! which operations send while children live, and the last child sends again. One is steered by a step that kills its process.
+
+mod evidence;
+mod voyage;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use drystone::{CallError, Primitives, Runtime, Services, workflow::SendError};
+use tokio::task::JoinSet;
+
+pub(super) use self::evidence::Evidence;
+use self::voyage::{Signal, Voyage};
+use super::op::Op;
+
+/// How many are in flight.
+pub(super) const SHIPS: u64 = 1_000;
+/// The signals that each waits for.
+const SIGNALS: [u32; 2] = [1, 4];
+/// The one that is given up.
+const GUILTY: &str = "guilty";
+/// Callers at once.
+const LANES: u64 = 8;
+
+#[derive(Primitives)]
+pub(super) struct App {
+    voyage: Voyage,
+}
+
+/// What becomes of a process in which the guilty step runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Dies,
+    /// It does not: the parent reads the file, and must outlive that.
+    Lives,
+}
+
+#[derive(Services)]
+struct Deps {
+    fate: Fate,
+}
+
+fn beside(file: &Path) -> PathBuf {
+    file.with_extension("fleet.db")
+}
+
+fn ship(number: u64) -> String {
+    format!("ship-{number}")
+}
+
+/// Opens the fleet in a child; those that no child has started yet set out.
+pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
+    let app = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
+    app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
+    each(&app, |app, number| async move {
+        app.voyage(ship(number)).start_or_get(number).await?;
+        anyhow::Ok(())
+    })
+    .await?;
+    Ok(app)
+}
+
+/// Sends the signal of an operation: which one it is, its number says.
+pub(super) async fn signal(app: &Runtime<App>, op: Op) -> Result<()> {
+    let (ship, leg) = (op.ship() % SHIPS, SIGNALS[(op.ship() / SHIPS % 2) as usize]);
+    send(&app.client(), ship, leg).await
+}
+
+async fn send(client: &AppClient, number: u64, leg: u32) -> Result<()> {
+    loop {
+        let sent = client.voyage(ship(number)).send(Signal(leg)).idempotency_key(format!("signal-{leg}")).await;
+        match sent {
+            Ok(_) => return Ok(()),
+            // It had all its signals: this is one of them again, asked for by an operation that was not acknowledged.
+            Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
+            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Brings every voyage to its end, and closes the app.
+pub(super) async fn reach(app: Runtime<App>) -> Result<()> {
+    each(&app, |app, number| async move {
+        for leg in SIGNALS {
+            send(&app, number, leg).await?;
+        }
+        app.voyage(ship(number)).result().await.with_context(|| format!("{} came to grief", ship(number)))?;
+        Ok(())
+    })
+    .await?;
+    // The last of all: it kills this process until it is given up.
+    app.client().voyage(GUILTY).send(Signal(0)).idempotency_key("signal-0").await.ok();
+    let _ = app.client().voyage(GUILTY).result().await;
+    Ok(app.shutdown(std::time::Duration::from_secs(30)).await?)
+}
+
+/// Does something for each ship, several at once.
+async fn each<F>(app: &Runtime<App>, act: impl Fn(AppClient, u64) -> F + Send + Copy + 'static) -> Result<()>
+where
+    F: Future<Output = Result<()>> + Send,
+{
+    let mut lanes = JoinSet::new();
+    for lane in 0..LANES {
+        let client = app.client();
+        lanes.spawn(async move {
+            for number in (lane..SHIPS).step_by(LANES as usize) {
+                act(client.clone(), number).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(lane) = lanes.join_next().await {
+        lane??;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! A voyage: legs with a step each, and between them a sleep, a signal, or a race.
+
+use std::time::Duration;
+
+use drystone::{Event, Flow, workflow};
+use drystone_runtime::stable_hash;
+use serde::{Deserialize, Serialize};
+
+use super::Fate;
+
+/// How many legs it has.
+pub(super) const LEGS: u32 = 6;
+
+/// No pause between legs is longer: some are over in the same process, some in the next.
+const PAUSE_MS_MAX: u64 = 150;
+
+/// Lets a ship sail on.
+#[derive(Debug, Event, Serialize, Deserialize)]
+pub(super) struct Signal(pub(super) u32);
+
+/// What was seen of a voyage.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Voyage {
+    pub(super) legs: Vec<u32>,
+}
+
+#[workflow(events(Signal))]
+impl Voyage {
+    async fn run(flow: &Flow<Self>, number: u64) -> Result<(Vec<u32>, Vec<u32>), String> {
+        let mut signals = Vec::new();
+        if number == u64::MAX {
+            signals.push(flow.wait_for::<Signal>().await.0);
+            flow.scuttle().await;
+        }
+        for leg in 0..LEGS {
+            let sailed = flow.sail(number, leg).await?;
+            flow.update(|voyage| voyage.legs.push(sailed));
+            let pause = pause(number, leg);
+            match leg % 3 {
+                0 => flow.sleep(pause).await,
+                1 => signals.push(flow.wait_for::<Signal>().await.0),
+                _ => select! {
+                    () = flow.drift() => {},
+                    () = flow.sleep(pause) => {},
+                },
+            }
+        }
+        Ok((flow.look(|voyage| voyage.legs.clone()), signals))
+    }
+
+    /// Fails now and then at first.
+    #[step(max_attempts = 5, backoff = "2ms")]
+    async fn sail(number: u64, leg: u32, cx: &drystone::Context) -> Result<u32, String> {
+        let stumbles = (number + u64::from(leg)).is_multiple_of(13) && cx.attempt() == 1;
+        if stumbles { Err("a lull".to_owned()) } else { Ok(leg) }
+    }
+
+    /// Loses its race, as a rule.
+    #[step]
+    async fn drift() {
+        tokio::time::sleep(Duration::from_millis(PAUSE_MS_MAX)).await;
+    }
+
+    #[step]
+    async fn scuttle(fate: &Fate) {
+        if *fate == Fate::Dies {
+            std::process::abort();
+        }
+    }
+}
+
+fn pause(number: u64, leg: u32) -> Duration {
+    Duration::from_millis(stable_hash(&[&number.to_be_bytes(), &leg.to_be_bytes()]) % PAUSE_MS_MAX)
+}
