@@ -58,6 +58,8 @@ pub enum Role {
     Box,
     /// A semaphore.
     Gate,
+    /// A workflow.
+    Errand,
 }
 
 impl Role {
@@ -84,6 +86,7 @@ impl Role {
             Self::Tally => "tally",
             Self::Box => "drystone:dead_letters",
             Self::Gate => "gate",
+            Self::Errand => "errand",
         })
     }
 
@@ -147,6 +150,7 @@ impl Cast {
             (Role::Mail, traffic.mails),
             (Role::Steps, traffic.steps),
             (Role::Tally, traffic.tallies),
+            (Role::Errand, traffic.errands),
             (Role::Box, usize::from(traffic.has_letters())),
         ] {
             (0..count).for_each(|index| cast.add(role, index));

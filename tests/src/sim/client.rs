@@ -4,6 +4,7 @@
 mod ask;
 mod asking;
 mod deeds;
+mod errands;
 mod primitives;
 mod queues;
 

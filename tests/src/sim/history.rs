@@ -18,6 +18,7 @@ use super::{
     check,
     chronicle::{Class, Violation},
     client::Client,
+    errands,
     executor::End,
     nemesis, panics,
     process::Processes,
@@ -57,6 +58,7 @@ const CALM_MAX: Duration = Duration::from_secs(90);
 pub fn tell(seed: u64, tracing: bool) -> Told {
     panics::quiet();
     let world = World::new(seed, tracing);
+    errands::enter(&world);
     let done = Arc::new(AtomicBool::new(false));
     let director = {
         let (world, done) = (world.clone(), done.clone());
@@ -219,8 +221,12 @@ async fn finish(world: &Arc<World>) {
         world.chronicle.check(!stuck, Class::Stuck, "R7", || why);
     }
     for number in 0..world.processes.count() {
-        let stuck = world.processes.kernel(number).map_or(0, |kernel| kernel.counts().stuck);
+        let counts = world.processes.kernel(number).map(|kernel| kernel.counts()).unwrap_or_default();
+        let stuck = counts.stuck;
         world.chronicle.check(stuck == 0, Class::Stuck, "R7", || format!("k{number} counts {stuck} stuck entities"));
+        if counts.left > 0 {
+            world.chronicle.sometimes("a key left memory because nothing used it");
+        }
     }
     if world.chance().permille(250) {
         close_and_open(world).await;

@@ -14,6 +14,7 @@ pub mod check;
 pub mod chronicle;
 pub mod client;
 pub mod driver;
+pub mod errands;
 pub mod executor;
 pub mod faulty;
 pub mod history;

@@ -6,6 +6,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a process was killed by work",
     "a process was killed by a turn",
     "a process ended in order",
+    "a key left memory because nothing used it",
     "a partition changed owner",
     "a commit was fenced",
     "a commit was applied and answered with an error",
@@ -65,9 +66,29 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a queue was full",
     "a queue was paused with items in it",
     "a queue was drained",
+    "a run was replayed",
+    "a run was replayed on ten entries or more",
+    "a `#[cancelled]` body was replayed",
+    "a race was lost by a step that ran",
+    "a run was cancelled while a step of it ran",
+    "a step was tried again",
+    "code of a body was made and executed again",
+    "an event was taken from its queue",
+    "an event was taken that was queued before a restart",
+    "an event was refused because too many were queued",
+    "a run succeeded",
+    "a run failed",
+    "a run failed with a fault",
+    "a run was cancelled",
+    "a run was cancelled, and its cleanup failed",
+    "a run was terminated",
+    "a run panicked",
+    "a run waits for what nobody sent",
+    "an event was taken although a deadline had passed",
+    "a wait timed out",
 ];
 
-const PATH_COUNT: usize = 63;
+const PATH_COUNT: usize = 84;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -47,6 +47,8 @@ pub struct Processes {
     pub forget_one_in: Option<u64>,
     /// How many turns of a key stack on what is not durable.
     pub chain_turns_max: usize,
+    /// How long an entity stays in memory that nothing uses.
+    pub evict_after: Duration,
 }
 
 /// The callers and what they ask.
@@ -110,6 +112,8 @@ pub struct Traffic {
     pub doom: bool,
     /// Semaphores.
     pub gates: usize,
+    /// Workflows.
+    pub errands: usize,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -201,6 +205,7 @@ impl Swarm {
         options.rescan_every = drawn.rescan;
         options.deadline = Duration::from_secs(4);
         options.chain_turns_max = drawn.chain_turns_max;
+        options.evict_after = drawn.evict_after;
         options.crashes_max = drawn.crashes_max;
         options.probation = Duration::from_secs(2);
         options.attempts_max = 3;
@@ -228,6 +233,7 @@ impl Processes {
             crashes_max: chance.between(3, 5) as u8,
             forget_one_in: chance.coin().then(|| chance.between(1, 5)),
             chain_turns_max: chance.pick(&[1, 3, 256]),
+            evict_after: Duration::from_millis(chance.pick(&[0, 100, 1_000, 5_000])),
         }
     }
 }
@@ -235,7 +241,7 @@ impl Processes {
 impl Traffic {
     /// Whether there is anything that the primitives' dead letters could come from.
     pub fn has_letters(&self) -> bool {
-        self.baskets + self.stricts + self.heaps + self.mails + self.steps + self.tallies > 0
+        self.baskets + self.stricts + self.heaps + self.mails + self.steps + self.tallies + self.errands > 0
     }
 
     fn draw(chance: &mut Chance) -> Self {
@@ -269,6 +275,7 @@ impl Traffic {
             guilty: chance.permille(200),
             doom: chance.permille(100),
             gates: few(chance),
+            errands: if chance.permille(350) { chance.between(1, 5) as usize } else { 0 },
         }
     }
 }

@@ -101,7 +101,7 @@ impl World {
     }
 
     /// Whether this piece of work kills its process: the first piece of the first worker's first job; without a worker
-    /// the first batch of a basket; without both the first item of mail.
+    /// the first batch of a basket; without both the first item of mail; without all three the first step of an errand.
     pub fn guilty(&self, number: Number, work: &str) -> bool {
         let traffic = &self.swarm.traffic;
         let first = |role| self.cast.with(role).first() == Some(&number);
@@ -109,7 +109,10 @@ impl World {
         let basket = || traffic.workers == 0 && !traffic.destroys && work.ends_with("-flush/1") && first(Role::Basket);
         let item = || !traffic.destroys && work.ends_with("-process/1") && first(Role::Mail);
         let mail = || traffic.workers + traffic.baskets == 0 && item();
-        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket() || mail())
+        let step = || {
+            traffic.workers + traffic.baskets + traffic.mails == 0 && work.ends_with("-work#1") && first(Role::Errand)
+        };
+        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket() || mail() || step())
     }
 
     /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.

@@ -3,10 +3,12 @@
 //! Their code fails, panics and hangs as the seed says, and tells the [`Recorder`] what it was given. Each definition is
 //! wrapped (`Watched`), so that what the kernel asks of it and what it answers are seen from outside, too.
 
+mod acted;
 mod basket;
 mod bell;
 mod chime;
 mod drip;
+mod errand;
 mod gate;
 pub mod heads;
 mod heap;
@@ -27,7 +29,9 @@ use drystone::{Context, Primitives, Services};
 use drystone_runtime::{Definition, Key, Name, Registry, WorkId};
 use serde::{Deserialize, Serialize};
 
+pub use acted::Acted;
 pub use bell::Bell;
+pub use errand::Errand;
 pub use gate::PERMITS;
 pub use heap::Sum;
 pub use queued::{Enqueued, Queued};
@@ -60,6 +64,7 @@ struct Authored {
     mail: mail::Mail,
     steps: steps::Steps,
     tally: tally::Tally,
+    errand: Errand,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.

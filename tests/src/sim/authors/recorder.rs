@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use drystone_runtime::{Cx, Version, Work};
 
-use super::{Queued, number_of};
+use super::{Acted, Queued, number_of};
 use crate::sim::{
     cast::Number,
     chronicle::{Class, lock},
@@ -31,6 +31,8 @@ pub struct Execution {
 pub struct Recorder {
     /// Items of queues.
     pub queued: Queued,
+    /// Steps of errands.
+    pub acted: Acted,
     ticks: Mutex<Vec<Execution>>,
     batches: Mutex<Batches>,
 }

@@ -32,7 +32,7 @@ impl Handler for Watched {
             check::turned(&self.stage, entity, input, now, commit);
         }
         if let Some(entity) = entity {
-            check::refused(&self.stage, entity, input, &next);
+            check::answered(&self.stage, entity, input, &next);
         }
         next
     }
@@ -56,6 +56,9 @@ impl Handler for Watched {
         if let Some(entity) = entity.filter(|_| is_item(work)) {
             self.stage.world.recorder.queued.starts(&self.stage, entity, work, &cx);
         }
+        if let Some(entity) = entity.filter(|_| check::is_step(work.id.as_str())) {
+            check::errand_begins(&self.stage, entity, work, &cx);
+        }
         let (stage, watched, code) = (self.stage.clone(), as_one(work), self.inner.run(hot, entity, work, cx.clone()));
         Box::pin(async move {
             let _running = stage.world.ledger.enter(&stage, &cx, &watched);
@@ -74,7 +77,7 @@ fn is_item(work: &Work) -> bool {
 
 /// Hooks of one entity run one at a time, also those that only read (B4, C6).
 fn as_one(work: &Work) -> Work {
-    let is_hook = work.id.as_str().contains('/') && !is_item(work);
+    let is_hook = work.id.as_str().contains('/') && !is_item(work) && !check::is_step(work.id.as_str());
     Work { borrow: if is_hook { Borrow::Exclusive } else { work.borrow }, ..work.clone() }
 }
 
@@ -82,6 +85,10 @@ impl Watched {
     /// A piece of work ends as the seed says, and no store and no neighbour makes it end otherwise (W2, W3).
     fn judge(&self, entity: &Entity, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let world = &self.stage.world;
+        // What code of a body does is in its plan, and the model knows it.
+        if check::is_code(work.as_str()) || work.as_str().starts_with("look:") {
+            return;
+        }
         let member = world.cast.number(&entity.key).expect("only the cast is run");
         let named = WorkId::new(format!("{}-{:x}-{work}", entity.definition, entity.id.0));
         let is_applied = work.as_str().starts_with("apply/");
@@ -89,7 +96,7 @@ impl Watched {
         let just = match outcome {
             Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
             Outcome::Failed(_) => fate == Fate::Fails,
-            Outcome::Refused(_) => false,
+            Outcome::Refused(_) => check::was_let_go(entity, work.as_str()),
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
             Outcome::Crashed { .. } => {

@@ -32,7 +32,7 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Pulse | Role::Drip | Role::Chime => inspection.ticked(),
         Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
         Role::Bell => inspection.bell(),
-        Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally => {}
+        Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}
     }
 }
 

@@ -5,6 +5,11 @@
 mod buffers;
 mod calls;
 mod counters;
+mod errand_answers;
+mod errand_ends;
+mod errand_events;
+mod errand_turns;
+mod errands;
 mod gates;
 mod inspect;
 mod items;
@@ -21,15 +26,17 @@ mod turned;
 pub use buffers::inspect_buffer;
 pub use calls::{Calls, Span};
 pub use counters::{Answer, Asked, Counters};
+pub use errand_answers::Answered;
+pub use errand_turns::{errand_begins, is_code, is_step, was_let_go};
+pub use errands::{errand_is_unreadable, inspect_errand};
 pub use gates::{Left, inspect_gate};
 pub use inspect::inspect;
 pub use letters::readable;
-pub use queue_turns::refused;
 pub use queued::{drained, enqueued};
 pub use queues::inspect_queue;
 pub use rest::unfinished;
 pub use takes::Takes;
-pub use turned::turned;
+pub use turned::{answered, turned};
 
 use super::world::World;
 
@@ -40,6 +47,7 @@ pub fn finish(world: &World) {
     takes::finish(world);
     items::finish(world);
     queued::finish(world);
+    errand_ends::finish(world);
     ticks::finish(world);
     rest::finish(world);
 }

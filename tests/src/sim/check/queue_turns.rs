@@ -35,7 +35,7 @@ pub(super) fn turned(stage: &Stage, role: Role, entity: &Entity, input: &Input, 
 }
 
 /// Q5: a queue says that it is full only if it is.
-pub fn refused(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
+pub(super) fn refused(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     let (Input::Call { verb, body, .. }, Next::Refuse(Error::Failed(_))) = (input, next) else { return };
     let member = stage.world.cast.number(&entity.key).expect("only the cast is run");
     let role = stage.world.cast.member(member).role;

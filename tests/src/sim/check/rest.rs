@@ -10,6 +10,7 @@ use crate::sim::{
     },
     cast::{Member, Role},
     chronicle::Class,
+    errands,
     toys::{Alarms, Job, Queue, codec::Record},
     world::World,
 };
@@ -37,7 +38,7 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
         return Some(format!("{} has items", member.key));
     }
     // The dead letters expire some day, and so do the keys that a queue remembers.
-    let lingers = member.role == Role::Box || member.role.is_queue();
+    let lingers = member.role == Role::Box || member.role.is_queue() || is_kept(member, entity);
     if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
@@ -45,6 +46,17 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
         return Some(format!("{} has work to do", member.key));
     }
     None
+}
+
+/// Whether it is a run that has ended, and is only kept; its unread events go first. One that was stopped is tried again, and
+/// stops again.
+fn is_kept(member: &Member, entity: &Entity) -> bool {
+    let read = || serde_json::from_slice::<errands::Record>(&entity.head).unwrap_or_default();
+    member.role == Role::Errand && {
+        let record = read();
+        let has_ended = record.end.is_some() && record.queues.values().all(|queue| queue.count == 0);
+        has_ended || record.stopped.is_some()
+    }
 }
 
 /// What must hold of each member at rest.

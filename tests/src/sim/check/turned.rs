@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use drystone::{Timestamp, kinds::continuous::Standing};
-use drystone_runtime::{Cause, Commit, Entity, Input, Millis, Outcome};
+use drystone_runtime::{Cause, Commit, Entity, Input, Millis, Next, Outcome};
 
-use super::queue_turns;
+use super::{errand_turns, queue_turns};
 use crate::sim::{
     authors::{
         heads::{self, Ticking},
@@ -32,6 +32,9 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
     if role == Role::Gate {
         return super::gates::turned_gate(stage, member, entity, input, now, commit);
     }
+    if role == Role::Errand {
+        return errand_turns::turned(stage, entity, input, now, commit);
+    }
     if role.is_queue() {
         return queue_turns::turned(stage, role, entity, input, now, commit);
     }
@@ -49,6 +52,14 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
         Input::Call { verb, .. } if verb == "stop" => turn.stopped(),
         Input::Call { verb, .. } if verb == "trigger" => turn.triggered(),
         _ => {}
+    }
+}
+
+/// Checks what a bound entity answers that is no commit.
+pub fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
+    match stage.world.cast.number(&entity.key).map(|number| stage.world.cast.member(number).role) {
+        Some(Role::Errand) => errand_turns::answered(stage, entity, input, next),
+        _ => queue_turns::refused(stage, entity, input, next),
     }
 }
 

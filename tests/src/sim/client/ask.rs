@@ -124,7 +124,10 @@ impl Ask {
     /// A verb of a primitive that is found in no record.
     pub(super) fn verb(client: &mut Client, member: Number, verb: &'static str, body: Bytes) -> Self {
         let ask = Self::new(client, member, verb, |_| body);
-        let harmless = matches!(verb, "status" | "list" | "get" | "stats" | "peek");
+        let harmless = matches!(
+            verb,
+            "status" | "list" | "get" | "stats" | "peek" | "try_result" | "events" | "history" | "state"
+        );
         Self { recorded: false, may_be_refused: true, once: ask.once && !harmless, harmless, ..ask }
     }
 

@@ -95,6 +95,10 @@ impl Client {
             }
             Error::Overloaded { .. } => Verdict::AskElsewhere(None),
             Error::Deadline { .. } | Error::Unknown { .. } | Error::Closing | Error::Store(_) => Verdict::Unknown,
+            Error::Failed(bytes) if self.world.cast.member(ask.member).role == Role::Errand => {
+                answered(ask).failed(&self.world, &bytes);
+                Verdict::Heard(Heard::Refused(String::from_utf8_lossy(&bytes).into_owned()))
+            }
             Error::Failed(_) | Error::Panicked { .. } | Error::NotBound { .. } | Error::Destroyed { .. } => {
                 Verdict::Heard(Heard::Refused(error.to_string()))
             }
@@ -113,8 +117,15 @@ impl Client {
     }
 }
 
+fn answered(ask: &Ask) -> check::Answered {
+    check::Answered { member: ask.member, verb: ask.verb, number: ask.number }
+}
+
 /// Sees an answer in the poll in which it comes out: what it tells must be durable already (E4).
 fn told(world: &World, ask: &Ask, bytes: &Bytes) {
+    if world.cast.member(ask.member).role == Role::Errand {
+        answered(ask).told(world, bytes);
+    }
     if ask.verb == "enqueue" {
         check::enqueued(world, ask.member, &ask.body, bytes);
     }

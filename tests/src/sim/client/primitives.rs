@@ -19,6 +19,7 @@ impl Client {
             Role::Bell => self.arm(member).await,
             Role::Gate => self.pass(member).await,
             Role::Box => self.letters(member).await,
+            Role::Errand => self.errand(member).await,
             role if role.is_queue() => self.queue(member).await,
             _ => self.gather(member).await,
         }
@@ -114,7 +115,7 @@ impl Client {
     }
 
     /// Asks, and keeps when it was asked and when and what it was answered.
-    async fn ask_and_keep(&mut self, ask: &Ask) -> Heard {
+    pub(super) async fn ask_and_keep(&mut self, ask: &Ask) -> Heard {
         let world = self.world.clone();
         let span = world.calls.asks(&world, ask.member, ask.verb, ask.number);
         let heard = self.ask(ask).await;
@@ -129,7 +130,7 @@ impl Client {
 
     /// A kind's own verbs do not wait for the author's code (E3); only `flush` and `drain` wait for what it does.
     fn must_be_heard(&self, ask: &Ask) {
-        let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "acquire");
+        let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "acquire" | "result");
         self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {
             format!("nothing was wrong, and {ask:x?} was not answered")
         });

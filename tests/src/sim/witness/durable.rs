@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::{Lanes, Queues};
+use super::{Errands, Lanes, Queues};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -28,6 +28,7 @@ pub struct Durable {
     remembered: BTreeSet<(Key, Once)>,
     lanes: Lanes,
     queues: Queues,
+    errands: Errands,
 }
 
 /// The life of one key.
@@ -53,8 +54,8 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, remembered, lanes, queues) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes, queues }
+        let (inbox, remembered, lanes, queues, errands) = Default::default();
+        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands }
     }
 
     /// The life of a member.
@@ -70,6 +71,11 @@ impl Durable {
     /// The items of all queues.
     pub fn queues(&self) -> &Queues {
         &self.queues
+    }
+
+    /// All runs.
+    pub fn errands(&self) -> &Errands {
+        &self.errands
     }
 
     /// Whether a version of a member is, or was, durable.
@@ -102,6 +108,9 @@ impl Durable {
         self.become_it(number, write, excused);
         self.check_rows(number);
         self.check_queue(number, write, now);
+        if self.cast.member(number).role == Role::Errand {
+            self.errands.applied(&self.chronicle, number, write);
+        }
         self.crashes(number) > crashes
     }
 

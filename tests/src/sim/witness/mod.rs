@@ -2,6 +2,7 @@
 //! that is applied against the laws, whoever made it and however late it came.
 
 mod durable;
+mod errands;
 mod lanes;
 mod leases;
 mod queues;
@@ -17,6 +18,8 @@ use drystone_runtime::{
 };
 
 pub use durable::{Durable, Story};
+pub(crate) use errands::state_of;
+pub use errands::{Errands, Run, Written};
 pub(crate) use lanes::items_in;
 pub use lanes::{Lanes, Place};
 pub use leases::Leases;

@@ -1,0 +1,258 @@
+//! An errand: a workflow whose body walks a plan. What it was told on the way is its result.
+
+use std::{pin::Pin, time::Duration};
+
+use drystone::{
+    Context, Event, Fault, Flow, Retry, Timestamp, durable, join_all, workflow,
+    workflow::{Durable, EventOf},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::sim::{
+    errands::{self, CODE_ATTEMPTS, Does, Kind, PAUSE, Plan, Task, Told, Trip, Wanted},
+    panics::on_purpose,
+    toys::Stage,
+};
+
+/// What people see of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Errand {
+    /// What its body has left there.
+    pub marks: Vec<u64>,
+    /// What is to be done if it is cancelled.
+    pub cleanup: Option<Plan>,
+}
+
+/// An event that is kept in order with the others.
+#[derive(Debug, Event, Serialize, Deserialize)]
+pub(super) struct Note {
+    number: u64,
+}
+
+/// An event of which the last is kept.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(keep = "latest")]
+pub(super) struct Price {
+    number: u64,
+}
+
+/// An event of which the first is kept.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(keep = "first", on_terminated = "discard")]
+pub(super) struct Bid {
+    number: u64,
+}
+
+/// An event with a key, of which few are kept, for a short while.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(key = shelf, max_queued = 3, expires = "1s")]
+pub(super) struct Parcel {
+    number: u64,
+    shelf: u8,
+}
+
+#[workflow(events(Note, Price, Bid, Parcel))]
+impl Errand {
+    async fn run(flow: &Flow<Self>, trip: Trip) -> Result<Told, String> {
+        flow.update(|errand| errand.cleanup = Some(trip.cleanup));
+        let told = walk(flow.clone(), trip.plan).await;
+        if trip.fails { Err("as drawn".to_owned()) } else { Ok(told) }
+    }
+
+    #[cancelled]
+    async fn tidy(flow: &Flow<Self>) -> Result<(), String> {
+        let cleanup = flow.look(|errand| errand.cleanup.clone()).unwrap_or(Plan::Seq(Vec::new()));
+        walk(flow.clone(), cleanup).await;
+        Ok(())
+    }
+
+    #[step(max_attempts = 3, backoff = "20ms..80ms", timeout = "300ms")]
+    async fn work(id: u64, load: String, stage: &Stage, cx: &Context) -> Result<u64, String> {
+        let _ = load;
+        act(id, stage, cx).await
+    }
+
+    #[step(max_attempts = 1, timeout = "300ms")]
+    async fn once(id: u64, load: String, stage: &Stage, cx: &Context) -> Result<u64, String> {
+        let _ = load;
+        act(id, stage, cx).await
+    }
+}
+
+/// What every step does: it acts outside, and returns what nobody else returns.
+async fn act(id: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
+    stage.world.recorder.acted.begins(id);
+    stage.act(cx).await?;
+    Ok(stage.world.recorder.acted.returns(id))
+}
+
+type Walk = Pin<Box<dyn Durable<Output = Told> + Send>>;
+
+/// A part of a plan, boxed: plans have plans within.
+fn walk(flow: Flow<Errand>, plan: Plan) -> Walk {
+    Box::pin(part(flow, plan))
+}
+
+#[durable]
+async fn part(flow: Flow<Errand>, plan: Plan) -> Told {
+    match plan {
+        Plan::Step { task, once, heavy } => step(&flow, task, once, heavy).await,
+        Plan::Code { task, does } => code(&flow, task, does).await,
+        Plan::Patient { task, sleep_ms, rounds } => patient(&flow, task, sleep_ms, rounds).await,
+        Plan::Sleep(millis) => {
+            flow.sleep(Duration::from_millis(millis)).await;
+            Told::Woke { at: now(&flow) }
+        }
+        Plan::Until(millis) => {
+            flow.sleep_until(Timestamp::from_millis(now(&flow) + millis)).await;
+            Told::Woke { at: now(&flow) }
+        }
+        Plan::Wait(wanted) => match wanted.kind {
+            Kind::Note => wait::<Note>(&flow, wanted).await,
+            Kind::Price => wait::<Price>(&flow, wanted).await,
+            Kind::Bid => wait::<Bid>(&flow, wanted).await,
+            Kind::Parcel => wait::<Parcel>(&flow, wanted).await,
+        },
+        Plan::Mark(mark) => Told::Marked(flow.update(|errand| {
+            errand.marks.push(mark);
+            errand.marks.len() as u64
+        })),
+        Plan::Chance => Told::Chance(flow.random()),
+        Plan::Panic => on_purpose("as drawn"),
+        Plan::Seq(parts) => {
+            let mut told = Vec::new();
+            for part in parts {
+                told.push(walk(flow.clone(), part).await);
+            }
+            Told::Seq(told)
+        }
+        Plan::Race(arms) => first(&flow, arms).await,
+        Plan::Join(arms) => Told::All(both(&flow, arms).await),
+        Plan::All(arms) => Told::All(join_all(arms.into_iter().map(|arm| walk(flow.clone(), arm))).await),
+    }
+}
+
+fn now(flow: &Flow<Errand>) -> i64 {
+    flow.now().as_millis()
+}
+
+/// Inputs longer than this lie in rows of their own.
+fn load(heavy: bool) -> String {
+    if heavy { "x".repeat(1_100) } else { String::new() }
+}
+
+#[durable]
+async fn step(flow: &Flow<Errand>, task: Task, once: bool, heavy: bool) -> Told {
+    let Task { id, caught } = task;
+    let step = if once { flow.once(id, load(heavy)) } else { flow.work(id, load(heavy)) };
+    let ended = if caught { step.catch().await } else { Ok(step.await) };
+    stepped(flow, ended)
+}
+
+fn stepped(flow: &Flow<Errand>, ended: Result<Result<u64, String>, Fault>) -> Told {
+    match ended {
+        Ok(Ok(value)) => Told::Done { value, at: now(flow) },
+        Ok(Err(_)) => Told::Failed { at: now(flow) },
+        Err(fault) => Told::Fault(fault),
+    }
+}
+
+#[durable]
+async fn code(flow: &Flow<Errand>, task: Task, does: Does) -> Told {
+    let Task { id, caught } = task;
+    let code = flow.run("code", errand_code(id, does)).max_attempts(CODE_ATTEMPTS);
+    let code = code.backoff(Retry::constant(PAUSE)).timeout(Duration::from_millis(300));
+    let ended = if caught { code.catch().await } else { Ok(code.await) };
+    stepped(flow, ended.map(Ok))
+}
+
+/// Code of the body's own, as it runs outside.
+async fn errand_code(id: u64, does: Does) -> u64 {
+    let world = errands::world();
+    world.recorder.acted.begins(id);
+    match does {
+        Does::Well(millis) => world.executor.sleep(Duration::from_millis(millis)).await,
+        Does::Panics => on_purpose("as drawn"),
+        Does::Hangs => std::future::pending().await,
+    }
+    world.recorder.acted.returns(id)
+}
+
+#[durable]
+async fn patient(flow: &Flow<Errand>, task: Task, sleep_ms: u64, most: u32) -> Told {
+    let mut work = flow.work(task.id, String::new()).catch();
+    for rounds in 0..most {
+        select! {
+            ended = &mut work => return Told::Patient { rounds, told: Box::new(stepped(flow, ended)) },
+            _ = flow.sleep(Duration::from_millis(sleep_ms)) => {}
+        }
+    }
+    let ended = work.await;
+    Told::Patient { rounds: most, told: Box::new(stepped(flow, ended)) }
+}
+
+#[durable]
+async fn first(flow: &Flow<Errand>, arms: Vec<Plan>) -> Told {
+    let mut arms = arms.into_iter().map(|arm| walk(flow.clone(), arm));
+    match (arms.next(), arms.next(), arms.next()) {
+        (Some(one), Some(two), Some(three)) => select! {
+            told = one => Told::Won(0, Box::new(told)),
+            told = two => Told::Won(1, Box::new(told)),
+            told = three => Told::Won(2, Box::new(told)),
+        },
+        (Some(one), Some(two), None) => select! {
+            told = one => Told::Won(0, Box::new(told)),
+            told = two => Told::Won(1, Box::new(told)),
+        },
+        _ => unreachable!("a race has two arms or three"),
+    }
+}
+
+#[durable]
+async fn both(flow: &Flow<Errand>, arms: Vec<Plan>) -> Vec<Told> {
+    let mut arms = arms.into_iter().map(|arm| walk(flow.clone(), arm));
+    match (arms.next(), arms.next(), arms.next()) {
+        (Some(one), Some(two), Some(three)) => {
+            let (one, two, three) = join!(one, two, three);
+            vec![one, two, three]
+        }
+        (Some(one), Some(two), None) => {
+            let (one, two) = join!(one, two);
+            vec![one, two]
+        }
+        _ => unreachable!("a join has two arms or three"),
+    }
+}
+
+/// Every event here has a number.
+trait Numbered {
+    fn number(&self) -> u64;
+}
+
+macro_rules! numbered {
+    ($($event:ident)*) => {
+        $(impl Numbered for $event {
+            fn number(&self) -> u64 {
+                self.number
+            }
+        })*
+    };
+}
+numbered!(Note Price Bid Parcel);
+
+#[durable]
+async fn wait<E: EventOf<Errand> + Numbered>(flow: &Flow<Errand>, wanted: Wanted) -> Told {
+    let limit = wanted.timeout_ms.map(Duration::from_millis);
+    let wait = flow.wait_for::<E>();
+    let wait = if let Some(key) = wanted.key { wait.key(key) } else { wait };
+    let taken = match (wanted.times, limit) {
+        (1, None) => Ok(vec![wait.await]),
+        (1, Some(limit)) => wait.timeout(limit).await.map(|event| vec![event]),
+        (times, None) => Ok(wait.times(times).await),
+        (times, Some(limit)) => wait.times(times).timeout(limit).await,
+    };
+    match taken {
+        Ok(events) => Told::Events { numbers: events.iter().map(Numbered::number).collect(), at: now(flow) },
+        Err(timeout) => Told::TimedOut { after_ms: timeout.after.as_millis() as u64, at: now(flow) },
+    }
+}

@@ -1,0 +1,130 @@
+//! E4, L1–L3, V: what callers of a run are told is durable, and true for ever.
+
+use bytes::Bytes;
+use drystone::{
+    RunError,
+    workflow::{QueuedEvent, RunStatus, SendError, Sent},
+};
+use serde::de::DeserializeOwned;
+
+use super::Span;
+use crate::sim::{
+    cast::Number,
+    chronicle::Class,
+    errands::{End, Kind, Life, Phase, Told},
+    witness::Run,
+    world::World,
+};
+
+/// A call that a run has answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// Which.
+    pub member: Number,
+    /// What it was asked.
+    pub verb: &'static str,
+    /// Whose effect it is.
+    pub number: u64,
+}
+
+impl Answered {
+    /// It was answered just now, with this.
+    pub fn told(&self, world: &World, bytes: &Bytes) {
+        if self.may_be_of_another(world) {
+            return;
+        }
+        let durable = world.witness.durable();
+        let run = durable.errands().of(self.member);
+        let Some((run, life)) = run.and_then(|run| Some((run, run.life.as_ref()?))) else {
+            return self.unbound(world, bytes);
+        };
+        let holds = match self.verb {
+            "start" | "start_or_get" => life.trip.number == self.number,
+            "start_with" => life.trip.number + 1 == self.number && sent(world, run, self.number, bytes),
+            "send" | "send_or_start" => sent(world, run, self.number, bytes),
+            "cancel" => read(bytes) != Some(true) || life.is_cancelled,
+            "terminate" => read(bytes) != Some(true) || life.phase == Phase::Over(End::Terminated),
+            "result" => read::<Told>(bytes).is_some_and(|told| life.phase == Phase::Over(End::Succeeded(told))),
+            "status" => read::<Option<RunStatus>>(bytes).is_some_and(|status| fits(run, life, status.as_ref())),
+            "events" => read::<Vec<QueuedEvent>>(bytes).is_some_and(|events| queued(run, &events)),
+            _ => true,
+        };
+        self.check(world, holds, || format!("{bytes:?}, and is {life:?}"));
+    }
+
+    /// It was answered just now, with this error of its own.
+    pub fn failed(&self, world: &World, error: &Bytes) {
+        if self.may_be_of_another(world) {
+            return;
+        }
+        let durable = world.witness.durable();
+        let Some(life) = durable.errands().of(self.member).and_then(|run| run.life.as_ref()) else { return };
+        let holds = match self.verb {
+            "result" | "try_result" => {
+                let end = read::<RunError<String>>(error);
+                match (&life.phase, &end) {
+                    (Phase::Over(End::Failed(told)), Some(RunError::Failed(error))) => told == error,
+                    (Phase::Over(End::Fault(told)), Some(RunError::Fault(fault))) => told == fault,
+                    (Phase::Over(End::Cancelled(_)), Some(RunError::Cancelled))
+                    | (Phase::Over(End::Terminated), Some(RunError::Terminated)) => true,
+                    // It may have begun since.
+                    (_, Some(RunError::NotFound)) => true,
+                    _ => false,
+                }
+            }
+            "send" | "send_or_start" => {
+                let is_terminated = matches!(read::<SendError>(error), Some(SendError::Terminated { .. }));
+                !is_terminated || life.is_over()
+            }
+            _ => true,
+        };
+        self.check(world, holds, || format!("the error {error:?}, and is {life:?}"));
+    }
+
+    /// Whether the run may have been destroyed since, and another begun.
+    fn may_be_of_another(&self, world: &World) -> bool {
+        world.calls.of(self.member).iter().any(Span::drops)
+    }
+
+    fn unbound(&self, world: &World, bytes: &Bytes) {
+        let holds = match self.verb {
+            "start" | "start_or_get" | "start_with" | "send_or_start" | "send" | "result" => false,
+            "cancel" | "terminate" => read(bytes) == Some(false),
+            _ => true,
+        };
+        self.check(world, holds, || format!("{bytes:?}, and has not begun"));
+    }
+
+    fn check(&self, world: &World, holds: bool, message: impl FnOnce() -> String) {
+        world.chronicle.check(holds, Class::Lost, "E4 L1", || {
+            format!("{} answered {self:x?} with {}", world.cast.member(self.member).key, message())
+        });
+    }
+}
+
+/// An event that was acknowledged is somewhere; one that was overwritten at once was never seen.
+fn sent(world: &World, run: &Run, number: u64, bytes: &Bytes) -> bool {
+    let Some(sent) = read::<Sent>(bytes) else { return false };
+    let lost = world.recorder.acted.kind_of(number).is_some_and(|kind| may_be_lost(run, kind));
+    if sent.taken { run.taken.contains(&number) || lost } else { run.seen.contains(&number) || lost }
+}
+
+/// Whether events of this type were lost to others, or to time, and counted.
+pub(super) fn may_be_lost(run: &Run, kind: Kind) -> bool {
+    run.lost(kind) > 0
+}
+
+fn fits(run: &Run, life: &Life, status: Option<&RunStatus>) -> bool {
+    let Some(status) = status else { return true };
+    let is_known = status.entries <= run.journal.len() as u64;
+    is_known && (!status.phase.has_ended() || life.is_over())
+}
+
+fn queued(run: &Run, events: &[QueuedEvent]) -> bool {
+    let known = |event: &QueuedEvent| event.body["number"].as_u64().is_some_and(|number| run.seen.contains(&number));
+    events.iter().all(known) && events.is_sorted_by_key(|event| event.number)
+}
+
+fn read<T: DeserializeOwned>(bytes: &Bytes) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}

@@ -1,0 +1,172 @@
+//! W1, V1, D1, L1, L3: what must hold of every run when all is quiet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drystone::{testing::replay, workflow::History};
+use drystone_runtime::{Entity, Name};
+
+use super::{Span, errand_answers::may_be_lost};
+use crate::sim::{
+    authors::Errand,
+    cast::{Number, Role},
+    chronicle::Class,
+    errands::{Asked, End, Kind, Life, Phase},
+    witness::Run,
+    world::World,
+};
+
+/// Checks every run of a history.
+pub(super) fn finish(world: &World) {
+    let letters = letters(world);
+    for member in world.cast.with(Role::Errand) {
+        let durable = world.witness.durable();
+        let any_parked = world.cast.iter().any(|(number, _)| durable.story(number).is_parked());
+        let story = durable.story(member);
+        // L9: a run is kept for its retention, and no history lasts so long.
+        let is_destroyed = world.calls.of(member).iter().any(Span::drops);
+        world.chronicle.check(is_destroyed || story.past.is_empty(), Class::Lost, "L9", || {
+            format!("{} was kept no longer", world.cast.member(member).key)
+        });
+        let Some(entity) = story.entity.as_ref().filter(|_| !story.is_parked()) else { continue };
+        let Some(run) = durable.errands().of(member) else { continue };
+        let Some(life) = &run.life else { continue };
+        let resting = Resting { world, member, entity, run, life, any_parked };
+        resting.is_done();
+        resting.acted();
+        resting.repeats();
+        if !is_destroyed {
+            resting.keeps_its_word(&letters);
+        }
+    }
+}
+
+struct Resting<'a> {
+    world: &'a World,
+    member: Number,
+    entity: &'a Entity,
+    run: &'a Run,
+    life: &'a Life,
+    /// Then letters may still be on their way.
+    any_parked: bool,
+}
+
+impl Resting<'_> {
+    /// What has not ended waits for events that nobody sent, and for nothing else.
+    fn is_done(&self) {
+        let waits = |asked: &Asked| matches!(asked, Asked::Wait(wanted) if wanted.timeout_ms.is_none());
+        let open = &self.life.ground.open;
+        let is_done = match self.life.phase {
+            Phase::Over(_) | Phase::Panicked => true,
+            Phase::Body | Phase::Cleanup => open.iter().all(|op| waits(&op.asked)),
+            Phase::Winding => false,
+        };
+        self.check(is_done, Class::Stuck, "R7", || format!("is in {:?}, and waits for {open:?}", self.life.phase));
+        self.count();
+    }
+
+    fn count(&self) {
+        let chronicle = &self.world.chronicle;
+        match &self.life.phase {
+            Phase::Over(End::Succeeded(_)) => chronicle.sometimes("a run succeeded"),
+            Phase::Over(End::Failed(_)) => chronicle.sometimes("a run failed"),
+            Phase::Over(End::Fault(_)) => chronicle.sometimes("a run failed with a fault"),
+            Phase::Over(End::Cancelled(None)) => chronicle.sometimes("a run was cancelled"),
+            Phase::Over(End::Cancelled(Some(_))) => chronicle.sometimes("a run was cancelled, and its cleanup failed"),
+            Phase::Over(End::Terminated) => chronicle.sometimes("a run was terminated"),
+            Phase::Panicked => chronicle.sometimes("a run panicked"),
+            Phase::Body | Phase::Cleanup | Phase::Winding => chronicle.sometimes("a run waits for what nobody sent"),
+        }
+    }
+
+    /// W1: what is recorded of a step is what one of its executions returned, and each is recorded once.
+    fn acted(&self) {
+        let acted = &self.world.recorder.acted;
+        let values: BTreeSet<_> = self.life.values.iter().map(|(_, value)| value).collect();
+        self.check(values.len() == self.life.values.len(), Class::Doubled, "W1", || {
+            format!("has recorded {:?}", self.life.values)
+        });
+        for (task, value) in &self.life.values {
+            let whose = acted.task_of(*value);
+            self.check(whose == Some(*task) && acted.count(*task) > 0, Class::Lost, "W1", || {
+                format!("has recorded {value} of {task:x}, and that is of {whose:x?}")
+            });
+        }
+    }
+
+    /// R5: what is recorded can be replayed, and comes to the same.
+    fn repeats(&self) {
+        let entries: Vec<_> = self.run.journal.iter().map(|entry| String::from_utf8_lossy(entry)).collect();
+        let (key, seed) = (self.entity.key.key.to_vec(), self.run.record.seed);
+        let text =
+            format!("{{\"workflow\":\"errand\",\"key\":{key:?},\"seed\":{seed},\"entries\":[{}]}}", entries.join(","));
+        let replayed = History::from_json(&text).map_err(|error| error.to_string());
+        let replayed = replayed.and_then(|history| replay::<Errand>(&history).map_err(|error| error.to_string()));
+        let as_drawn = self.has_panicked() && replayed.as_ref().is_err_and(|error| error.contains("as drawn"));
+        self.check(replayed.is_ok() || as_drawn, Class::Broken, "R5", || format!("does not replay: {replayed:?}"));
+    }
+
+    fn has_panicked(&self) -> bool {
+        format!("{:?}", self.life.trip.plan).contains("Panic")
+    }
+
+    /// What callers were told holds.
+    fn keeps_its_word(&self, letters: &BTreeMap<u64, usize>) {
+        let calls = self.world.calls.of(self.member);
+        let said = |verb| calls.iter().any(|span: &Span| span.verb == verb && span.told.as_deref() == Some(b"true"));
+        let end = match &self.life.phase {
+            Phase::Over(end) => Some(end),
+            _ => None,
+        };
+        let is_cancelled = matches!(end, None | Some(End::Cancelled(_) | End::Terminated)) && self.life.is_cancelled;
+        self.check(!said("cancel") || is_cancelled, Class::Lost, "L3", || {
+            format!("was cancelled, and is {:?}", self.life.phase)
+        });
+        self.check(!said("terminate") || end == Some(&End::Terminated), Class::Lost, "L3", || {
+            format!("was terminated, and is {:?}", self.life.phase)
+        });
+        let is_event = |span: &&Span| matches!(span.verb, "send" | "start_with" | "send_or_start");
+        for span in calls.iter().filter(is_event).filter(|span| span.told.is_some()) {
+            self.event(span.number, letters);
+        }
+        for number in &self.run.buried {
+            let count = letters.get(number).copied().unwrap_or(0);
+            let is_kept = count == 1 || self.any_parked;
+            self.check(is_kept, Class::Lost, "D1", || format!("buried {number:x}, which is in {count} letters"));
+        }
+    }
+
+    /// V1: an event that was acknowledged is in one place.
+    fn event(&self, number: u64, letters: &BTreeMap<u64, usize>) {
+        let Some(kind) = self.world.recorder.acted.kind_of(number) else { return };
+        let queued = self.run.queues.get(&kind).into_iter().flat_map(BTreeMap::values);
+        let queued = queued.filter(|queued| queued.number == number).count();
+        let taken = usize::from(self.run.taken.contains(&number));
+        let buried = usize::from(self.run.buried.contains(&number));
+        let places = queued + taken + buried;
+        self.check(places < 2, Class::Doubled, "V1", || format!("has {number:x} in several places: {letters:?}"));
+        let is_over = self.life.is_over();
+        let may_be_nowhere = may_be_lost(self.run, kind) || is_over && kind == Kind::Bid;
+        self.check(places == 1 || may_be_nowhere, Class::Lost, "V1", || format!("has lost {number:x}"));
+        self.check(queued == 0 || !is_over, Class::Stuck, "D1", || format!("has ended, and keeps {number:x}"));
+    }
+
+    fn check(&self, holds: bool, class: Class, law: &'static str, message: impl FnOnce() -> String) {
+        self.world.chronicle.check(holds, class, law, || format!("{} {}", self.entity.key, message()));
+    }
+}
+
+/// How often each event is in a dead letter.
+fn letters(world: &World) -> BTreeMap<u64, usize> {
+    let mut letters = BTreeMap::new();
+    let durable = world.witness.durable();
+    let Some(number) = world.cast.with(Role::Box).first().copied() else { return letters };
+    let Some(entity) = &durable.story(number).entity else { return letters };
+    let bodies = durable.lanes().own(&(entity.id, Name::new("bodies")));
+    for body in bodies.into_iter().flat_map(BTreeMap::values) {
+        let event = serde_json::from_slice::<(String, crate::sim::errands::Ledgered)>(body);
+        if let Ok((_, event)) = event {
+            *letters.entry(event.number).or_default() += 1;
+        }
+    }
+    letters
+}

@@ -1,0 +1,182 @@
+//! W2, W3, L3: what must hold of every single turn of a run, and of every execution of its steps.
+
+use drystone::workflow::SendError;
+use drystone_runtime::{Cause, Commit, Cx, Entity, Error, Input, Millis, Next, Outcome, To, Work};
+
+use crate::sim::{
+    chronicle::Class,
+    errands::{ATTEMPTS, CODE_ATTEMPTS, PARCELS, PAUSE, Record, Stepping},
+    toys::Stage,
+};
+
+/// Whether a piece of work is a step of a run, or code of its body's.
+pub fn is_step(work: &str) -> bool {
+    work.contains('#')
+}
+
+/// Whether it is code of the body's own.
+pub fn is_code(work: &str) -> bool {
+    work.contains("run:code#")
+}
+
+/// Whether it is a step that its run waits for no more: its input may have gone before it was read.
+pub fn was_let_go(entity: &Entity, work: &str) -> bool {
+    is_step(work) && record_of(entity).step(work).is_none()
+}
+
+/// A step begins: one that its record waits for, and neither after it was recorded nor after its run has ended.
+pub fn errand_begins(stage: &Stage, entity: &Entity, work: &Work, cx: &Cx) {
+    let (world, op) = (&stage.world, work.id.as_str());
+    let record = record_of(entity);
+    let step = record.step(op);
+    let listed = step.is_some_and(|step| step.attempt == work.attempt && step.retry_at.is_none_or(|at| at <= cx.now.0));
+    world.chronicle.check(listed, Class::Broken, "W3", || {
+        format!("{op} #{} of {} begins at {}, and its record has {step:?}", work.attempt, cx.key, cx.now)
+    });
+    let durable = world.witness.durable();
+    let Some(life) = durable.errands().run(entity.id).and_then(|run| run.life.as_ref()) else { return };
+    // An owner whose lease ended early because the store's clock jumped cannot know.
+    let is_over = life.is_over() || life.has_recorded(op);
+    world.chronicle.check(!is_over || !world.clocks_are_honest(), Class::Doubled, "W1 L3", || {
+        format!("{op} #{} of {} begins, and is over", work.attempt, cx.key)
+    });
+    if work.attempt > 1 && is_code(op) {
+        world.chronicle.sometimes("code of a body was made and executed again");
+    }
+}
+
+/// Checks a turn of a run.
+pub(super) fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit: &Commit) {
+    let (before, after) = (record_of(entity), commit.head.as_ref().map_or_else(|| record_of(entity), read));
+    let turn = Turn { stage, entity, now, before, after };
+    match input {
+        Input::Done { work, attempt, cause: Cause::Listed, outcome } if is_step(work.as_str()) => {
+            turn.ended(work.as_str(), *attempt, outcome);
+            turn.lost(Some(work.as_str()));
+        }
+        Input::Call { verb, .. } if verb == "cancel" => turn.cancelled(),
+        Input::Call { verb, .. } if verb == "send" || verb == "send_or_start" => {
+            turn.refused(commit);
+            turn.lost(None);
+        }
+        _ => turn.lost(None),
+    }
+}
+
+/// What a run reads before it goes on.
+pub(super) fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
+    let chronicle = &stage.world.chronicle;
+    let record = record_of(entity);
+    match (input, next) {
+        (Input::Call { verb, .. }, _) if matches!(verb.as_str(), "history" | "result" | "try_result") => {}
+        (_, Next::Read(ranges)) if ranges.iter().any(|range| range.lane == "journal/1") => {
+            chronicle.sometimes("a run was replayed");
+            if record.entries >= 10 {
+                chronicle.sometimes("a run was replayed on ten entries or more");
+            }
+            if record.cancel.is_some() {
+                chronicle.sometimes("a `#[cancelled]` body was replayed");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn record_of(entity: &Entity) -> Record {
+    read(&entity.head)
+}
+
+fn read(head: &bytes::Bytes) -> Record {
+    serde_json::from_slice(head).unwrap_or_default()
+}
+
+struct Turn<'a> {
+    stage: &'a Stage,
+    entity: &'a Entity,
+    now: Millis,
+    before: Record,
+    after: Record,
+}
+
+impl Turn<'_> {
+    /// W3: an attempt that failed is tried again after its pause, up to the last; one that did not is recorded.
+    fn ended(&self, op: &str, attempt: u32, outcome: &Outcome) {
+        let is_current = |step: &&Stepping| step.attempt == attempt;
+        let goes_on = self.before.end.is_none() && self.before.stopped.is_none();
+        if !goes_on || self.before.step(op).filter(is_current).is_none() {
+            return;
+        }
+        let most = match op {
+            _ if is_code(op) => CODE_ATTEMPTS,
+            _ if op.contains("once#") => 1,
+            _ => ATTEMPTS,
+        };
+        let has_failed = matches!(outcome, Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut);
+        let step = self.after.step(op);
+        if has_failed && attempt < most && self.before.cancel.is_none() {
+            let least = self.now.after(PAUSE);
+            let is_planned =
+                step.is_some_and(|step| step.attempt == attempt + 1 && step.retry_at.is_some_and(|at| at >= least.0));
+            self.stage.world.chronicle.sometimes("a step was tried again");
+            return self.check(is_planned, Class::Lost, "W3", || {
+                format!("{op} #{attempt} ended with {outcome:?}, and is {step:?}")
+            });
+        }
+        let recorded = self.after.entries > self.before.entries;
+        let is_retried = has_failed && step.is_some() && attempt < most;
+        self.check(recorded && step.is_none() || is_retried, Class::Lost, "W1", || {
+            format!("{op} #{attempt} ended with {outcome:?}, and is {step:?}")
+        });
+    }
+
+    /// L3: whatever runs ends first, and is recorded.
+    fn cancelled(&self) {
+        if self.before.cancel.is_some() || self.after.cancel.is_none() {
+            return;
+        }
+        for op in self.running() {
+            self.stage.world.chronicle.sometimes("a run was cancelled while a step of it ran");
+            let is_kept = self.after.step(op).is_some();
+            self.check(is_kept, Class::Lost, "L3", || format!("is cancelled, and does not wait for {op}, which runs"));
+        }
+    }
+
+    /// V1, V7, V9: an event is refused only by a run that has ended, or has too many.
+    fn refused(&self, commit: &Commit) {
+        // Whoever waits for the result may be told in the same turn.
+        let answers = commit.replies.iter().filter(|(to, _)| matches!(to, To::Ticket(_)));
+        for (_, reply) in answers {
+            let Err(Error::Failed(error)) = reply else { continue };
+            let error: Option<SendError> = serde_json::from_slice(error).ok();
+            let parcels = self.after.queues.get("Parcel").map_or(0, |queue| queue.count);
+            let just = match &error {
+                Some(SendError::Terminated { .. }) => self.before.end.is_some(),
+                Some(SendError::Full { .. }) => parcels >= PARCELS,
+                _ => false,
+            };
+            self.check(just, Class::Broken, "V1", || format!("refuses with {error:?}, and is {:?}", self.before));
+            if let Some(SendError::Full { .. }) = error {
+                self.stage.world.chronicle.sometimes("an event was refused because too many were queued");
+            }
+        }
+    }
+
+    /// Counts steps that run and are let go.
+    fn lost(&self, ended: Option<&str>) {
+        let is_lost = |op: &&str| Some(*op) != ended && self.after.step(op).is_none();
+        if self.after.end.is_none() && self.running().any(|op| is_lost(&op)) {
+            self.stage.world.chronicle.sometimes("a race was lost by a step that ran");
+        }
+    }
+
+    /// The steps of this run whose code is under way in this process.
+    fn running(&self) -> impl Iterator<Item = &str> {
+        let runs = |op: &str| self.stage.world.ledger.runs(self.stage, &self.entity.key, op);
+        let ops = self.before.pending.iter().map(|pending| pending.op.as_str());
+        ops.filter(move |op| self.before.step(op).is_some() && runs(op))
+    }
+
+    fn check(&self, holds: bool, class: Class, law: &'static str, message: impl FnOnce() -> String) {
+        self.stage.world.chronicle.check(holds, class, law, || format!("{} {}", self.entity.key, message()));
+    }
+}

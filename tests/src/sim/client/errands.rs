@@ -1,0 +1,115 @@
+//! What callers ask of errands.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{Ask, Client};
+use crate::sim::{
+    cast::Number,
+    errands::{HOARD, Kind, Trip},
+};
+
+impl Client {
+    /// Starts a run, if there is none yet, and asks some things of it.
+    pub(super) async fn errand(&mut self, member: Number) {
+        let is_there = self.world.witness.entity(member).is_some();
+        if !is_there && self.chance.permille(950) {
+            self.start(member).await;
+        }
+        for _ in 0..self.chance.between(1, 6) {
+            self.pause().await;
+            self.ask_errand(member).await;
+        }
+    }
+
+    async fn ask_errand(&mut self, member: Number) {
+        let verb = match self.chance.below(40) {
+            0..24 => return self.send(member).await,
+            24 => return self.start(member).await,
+            25 | 26 => "cancel",
+            27 => "terminate",
+            28..32 => "result",
+            32 => "try_result",
+            33 | 34 => "status",
+            35 | 36 => "events",
+            37 if self.world.swarm.traffic.destroys => "destroy",
+            37 => "resume",
+            38 => "state",
+            _ => "history",
+        };
+        let body = if verb == "history" { json!([0]) } else { json!([]) };
+        let mut ask = Ask::verb(self, member, verb, Bytes::from(body.to_string()));
+        // Whoever waits for a result gives up some day: it may never come.
+        ask.once &= verb != "result";
+        self.ask_and_keep(&ask).await;
+    }
+
+    async fn start(&mut self, member: Number) {
+        if self.chance.permille(20) {
+            return self.hoard(member).await;
+        }
+        let trip = self.trip();
+        match self.chance.below(6) {
+            0 => {
+                let (number, event) = self.event();
+                let body = json!([[trip], event[0], event[1]]);
+                let verb = self.chance.pick(&["start_with", "send_or_start"]);
+                self.say_errand(member, verb, number, &body).await;
+            }
+            1 => self.say_errand(member, "start_or_get", trip.number, &json!([trip])).await,
+            _ => self.say_errand(member, "start", trip.number, &json!([trip])).await,
+        }
+    }
+
+    /// Starts a run that lets events pile up, and sends them.
+    async fn hoard(&mut self, member: Number) {
+        let trip = Trip::hoard(&mut || self.number());
+        self.say_errand(member, "start", trip.number, &json!([trip])).await;
+        for _ in 0..HOARD {
+            let (number, event) = self.event_of(Kind::Note);
+            self.say_errand(member, "send", number, &event).await;
+        }
+    }
+
+    /// Sends an event; of those that few may be queued, several at once.
+    async fn send(&mut self, member: Number) {
+        let kind = self.kind();
+        let count = if kind == Kind::Parcel { self.chance.between(1, 5) } else { 1 };
+        for _ in 0..count {
+            let (number, event) = self.event_of(kind);
+            self.say_errand(member, "send", number, &event).await;
+        }
+    }
+
+    async fn say_errand(&mut self, member: Number, verb: &'static str, number: u64, body: &Value) {
+        let ask = Ask::verb(self, member, verb, Bytes::from(body.to_string()));
+        self.ask_and_keep(&Ask { number, ..ask }).await;
+    }
+
+    fn trip(&mut self) -> Trip {
+        let mut chance = self.chance.fork();
+        Trip::draw(&mut chance, &mut || self.number())
+    }
+
+    /// An event, as it is sent, and its number.
+    fn event(&mut self) -> (u64, Value) {
+        let kind = self.kind();
+        self.event_of(kind)
+    }
+
+    fn kind(&mut self) -> Kind {
+        self.chance.pick(&[Kind::Note, Kind::Note, Kind::Note, Kind::Price, Kind::Bid, Kind::Parcel])
+    }
+
+    fn event_of(&mut self, kind: Kind) -> (u64, Value) {
+        let number = self.number();
+        self.world.recorder.acted.sends(number, kind);
+        let shelf = self.chance.below(2);
+        let event = if kind == Kind::Parcel {
+            json!({ "number": number, "shelf": shelf })
+        } else {
+            json!({ "number": number })
+        };
+        (number, json!([kind.name(), event]))
+    }
+}

@@ -1,0 +1,104 @@
+//! What a walk stands on: identities, time, the state, and what is outstanding.
+
+use std::collections::BTreeMap;
+
+use drystone::Fault;
+use drystone_runtime::stable_hash;
+
+use super::{Does, Task, Wanted};
+
+/// An operation that is outstanding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// Branch, name and occurrence.
+    pub id: String,
+    /// What it is.
+    pub asked: Asked,
+    /// When something is due of it, if anything is.
+    pub until: Option<i64>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "as the parts of a plan are named")]
+pub enum Asked {
+    Step { task: Task, once: bool },
+    Code { task: Task, does: Does },
+    Sleep,
+    Wait(Wanted),
+}
+
+impl Asked {
+    /// What acts outside.
+    pub fn task(&self) -> Option<Task> {
+        match self {
+            Self::Step { task, .. } | Self::Code { task, .. } => Some(*task),
+            Self::Sleep | Self::Wait(_) => None,
+        }
+    }
+}
+
+/// The ground.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    seed: u64,
+    /// The time of the run.
+    pub now: i64,
+    used: BTreeMap<(String, &'static str), u32>,
+    /// What is outstanding, in the order in which it was asked for.
+    pub open: Vec<Op>,
+    /// The marks in the state.
+    pub marks: Vec<u64>,
+    /// The body panicked.
+    pub panicked: bool,
+    /// A fault that was not caught.
+    pub fault: Option<Fault>,
+}
+
+impl Ground {
+    /// Where a body begins, with these marks in its state.
+    pub fn new(seed: u64, now: i64, marks: Vec<u64>) -> Self {
+        Self { seed, now, marks, ..Self::default() }
+    }
+
+    /// Asks for something; its identity.
+    pub fn ask(&mut self, branch: &str, name: &'static str, asked: Asked, until: Option<i64>) -> String {
+        let id = self.identity(branch, name);
+        self.open.push(Op { id: id.clone(), asked, until });
+        id
+    }
+
+    /// The next identity of a name in a branch.
+    pub fn identity(&mut self, branch: &str, name: &'static str) -> String {
+        format!("{branch}{name}#{}", self.count(branch, name))
+    }
+
+    /// The branches of a combinator of so many.
+    pub fn fork(&mut self, branch: &str) -> impl Fn(usize) -> String + use<> {
+        let (branch, count) = (branch.to_owned(), self.count(branch, ""));
+        move |arm| format!("{branch}{count}.{arm}/")
+    }
+
+    /// A number by chance.
+    pub fn chance(&mut self, branch: &str) -> u64 {
+        let id = self.identity(branch, "random");
+        stable_hash(&[&self.seed.to_be_bytes(), id.as_bytes()])
+    }
+
+    /// What was outstanding is not any more.
+    pub fn close(&mut self, id: &str) -> Option<Op> {
+        let place = self.open.iter().position(|op| op.id == id)?;
+        Some(self.open.remove(place))
+    }
+
+    /// Whether the body goes no further.
+    pub fn is_over(&self) -> bool {
+        self.panicked || self.fault.is_some()
+    }
+
+    fn count(&mut self, branch: &str, name: &'static str) -> u32 {
+        let count = self.used.entry((branch.to_owned(), name)).or_default();
+        *count += 1;
+        *count
+    }
+}

@@ -1,0 +1,210 @@
+//! A run, as the model sees it: from its start to its end, one entry of the journal after another.
+
+use std::collections::BTreeSet;
+
+use super::{Asked, Does, End, Entry, Ground, Node, Op, Plan, Trip, What};
+use crate::sim::{authors::Errand, chronicle::Class};
+
+/// What is wrong with an entry, and which law says so.
+#[derive(Debug)]
+pub struct Wrong(pub Class, pub &'static str, pub String);
+
+/// Where a run is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Its body goes on.
+    Body,
+    /// Its body has panicked.
+    Panicked,
+    /// Its body was dropped, and steps that run end first.
+    Winding,
+    /// Its `#[cancelled]` body goes on.
+    Cleanup,
+    /// It has ended.
+    Over(End),
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// What it was started with.
+    pub trip: Trip,
+    /// Where it is.
+    pub phase: Phase,
+    /// What it stands on.
+    pub ground: Ground,
+    /// What its tasks were recorded to have returned.
+    pub values: Vec<(u64, u64)>,
+    /// Whether somebody has cancelled it.
+    pub is_cancelled: bool,
+    /// What its state says is to be done then: nothing, if its body panicked before it could say so.
+    cleanup: Option<Plan>,
+    seed: u64,
+    node: Node,
+    /// Operations that were recorded.
+    recorded: BTreeSet<String>,
+    /// The time of the last entry.
+    last_at: i64,
+}
+
+impl Life {
+    /// A run begins with this entry.
+    pub fn begin(seed: u64, entry: &Entry) -> Result<Self, Wrong> {
+        let What::Started((trip,)) = &entry.what else {
+            return Err(Wrong(Class::Lost, "W1", format!("begins with {entry:?}")));
+        };
+        let mut ground = Ground::new(seed, entry.at, Vec::new());
+        let node = Node::begin(&trip.plan, "", &mut ground);
+        let (trip, recorded, last_at) = (trip.clone(), BTreeSet::new(), entry.at);
+        let (values, phase, is_cancelled, cleanup) = (Vec::new(), Phase::Body, false, Some(trip.cleanup.clone()));
+        let mut life = Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at };
+        if life.ground.panicked {
+            life.cleanup = None;
+            life.panics(Ground::new(seed, entry.at, Vec::new()));
+        }
+        Ok(life)
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
+    }
+
+    /// Whether an operation was recorded.
+    pub fn has_recorded(&self, op: &str) -> bool {
+        self.recorded.contains(op)
+    }
+
+    /// How many operations were recorded.
+    pub fn recorded_count(&self) -> usize {
+        self.recorded.len()
+    }
+
+    /// The state that it has, if it is stored.
+    pub fn state(&self) -> Errand {
+        Errand { marks: self.ground.marks.clone(), cleanup: self.cleanup.clone() }
+    }
+
+    /// The next entry; the operation that it is of.
+    pub fn entry(&mut self, entry: &Entry) -> Result<Option<Op>, Wrong> {
+        if let Phase::Over(end) = &self.phase {
+            return Err(Wrong(Class::Doubled, "L1", format!("has ended with {end:?}, and then has {entry:?}")));
+        }
+        if entry.at < self.last_at {
+            return Err(Wrong(Class::Broken, "A5", format!("has {entry:?} after one of {}", self.last_at)));
+        }
+        self.last_at = entry.at;
+        match &entry.what {
+            What::Started(_) => Err(Wrong(Class::Doubled, "L2", format!("starts again: {entry:?}"))),
+            What::CancelAsked => self.cancel().map(|()| None),
+            What::CancelBegan(state) => self.clean(state, entry.at).map(|()| None),
+            What::Ended(end) => self.end(end, entry.at).map(|()| None),
+            _ => self.told(entry).map(Some),
+        }
+    }
+
+    fn cancel(&mut self) -> Result<(), Wrong> {
+        if self.is_cancelled {
+            return Err(Wrong(Class::Doubled, "L3", "is cancelled twice".to_owned()));
+        }
+        (self.is_cancelled, self.phase, self.node) = (true, Phase::Winding, Node::Never);
+        self.ground.open.retain(|op| op.asked.task().is_some());
+        (self.ground.panicked, self.ground.fault) = (false, None);
+        Ok(())
+    }
+
+    fn clean(&mut self, state: &Errand, at: i64) -> Result<(), Wrong> {
+        let (expected, phase) = (self.state(), &self.phase);
+        if *phase != Phase::Winding || *state != expected {
+            return Err(Wrong(
+                Class::Lost,
+                "L3",
+                format!("cleans up in {phase:?} with {state:?}, and has {expected:?}"),
+            ));
+        }
+        self.ground = Ground::new(self.seed, at, self.ground.marks.clone());
+        self.phase = Phase::Cleanup;
+        let nothing = Plan::Seq(Vec::new());
+        self.node = Node::begin(self.cleanup.as_ref().unwrap_or(&nothing), "!/", &mut self.ground);
+        Ok(())
+    }
+
+    /// An operation has ended.
+    fn told(&mut self, entry: &Entry) -> Result<Op, Wrong> {
+        let twice = !self.recorded.insert(entry.op.clone());
+        let before = self.ground.clone();
+        let op = self.ground.close(&entry.op).filter(|_| self.phase != Phase::Panicked);
+        let Some(op) = op else {
+            let class = if twice { Class::Doubled } else { Class::Broken };
+            let open: Vec<_> = self.ground.open.iter().map(|op| &op.id).collect();
+            return Err(Wrong(class, "W1", format!("records {entry:?}, and waits for {open:?} in {:?}", self.phase)));
+        };
+        self.fits(&op, entry)?;
+        if let (Some(task), What::Ok(value)) = (op.asked.task(), &entry.what) {
+            self.values.push((task.id, *value));
+        }
+        if self.phase == Phase::Winding {
+            return Ok(op);
+        }
+        self.ground.now = entry.at;
+        let node = std::mem::replace(&mut self.node, Node::Never);
+        self.node = node.tell(entry, &mut self.ground);
+        if self.ground.panicked {
+            let mut left = before;
+            left.close(&entry.op);
+            self.panics(left);
+        }
+        Ok(op)
+    }
+
+    /// What a body did in the poll in which it panicked is not there.
+    fn panics(&mut self, before: Ground) {
+        (self.phase, self.ground, self.node) = (Phase::Panicked, before, Node::Never);
+    }
+
+    /// Whether such an operation can end so, and not before its time.
+    fn fits(&self, op: &Op, entry: &Entry) -> Result<(), Wrong> {
+        let is_due = op.until.is_some_and(|until| until <= entry.at);
+        let fits = match (&op.asked, &entry.what) {
+            (Asked::Step { .. }, What::Ok(_) | What::Failed(_) | What::Fault(_)) => true,
+            (Asked::Code { does, .. }, What::Ok(_)) => matches!(does, Does::Well(_)),
+            (Asked::Code { .. }, What::Fault(_)) => true,
+            (Asked::Sleep, What::Woke) => is_due,
+            (Asked::Wait(wanted), What::TimedOut(after)) => is_due && wanted.timeout_ms == Some(*after),
+            (Asked::Wait(wanted), What::Events(events)) => {
+                let has_key = |shelf: Option<u8>| wanted.key.is_none() || wanted.key == shelf;
+                events.len() == wanted.times as usize && events.iter().all(|event| has_key(event.shelf))
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(Wrong(Class::Broken, "H1 V6", format!("records {entry:?} of {op:?}"))) }
+    }
+
+    fn end(&mut self, end: &End, at: i64) -> Result<(), Wrong> {
+        let expected = self.expected();
+        if *end != End::Terminated && expected.as_ref() != Some(end) {
+            let message = format!("ends with {end:?}, and the model with {expected:?} in {:?}", self.phase);
+            return Err(Wrong(Class::Broken, "L1 L7", message));
+        }
+        self.phase = Phase::Over(end.clone());
+        self.ground.open.clear();
+        self.ground.now = at;
+        Ok(())
+    }
+
+    /// How it must end now, if it must.
+    pub fn expected(&self) -> Option<End> {
+        let fault = self.ground.fault.clone();
+        match self.phase {
+            Phase::Body if fault.is_some() => fault.map(End::Fault),
+            Phase::Body if self.trip.fails => self.node.told().map(|_| End::Failed("as drawn".to_owned())),
+            Phase::Body => self.node.told().cloned().map(End::Succeeded),
+            Phase::Cleanup => {
+                let is_done = self.node.told().is_some();
+                let error = fault.map(|fault| fault.to_string());
+                (is_done || error.is_some()).then_some(End::Cancelled(error))
+            }
+            Phase::Panicked | Phase::Winding | Phase::Over(_) => None,
+        }
+    }
+}

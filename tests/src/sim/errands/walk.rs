@@ -1,0 +1,253 @@
+//! A plan under way, as the model sees it: told one entry at a time, it goes as far as it can.
+
+use super::{Asked, Entry, Ground, Plan, Told, What};
+
+/// A part of a plan that has begun.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// It waits for one operation.
+    Waits {
+        /// Which.
+        id: String,
+        /// Whether a fault of it is caught.
+        caught: bool,
+    },
+    /// A step that is raced by reference.
+    Patient(Patient),
+    /// One after another.
+    Seq {
+        /// What those that have ended came to.
+        done: Vec<Told>,
+        /// The one that is under way.
+        now: Box<Node>,
+        /// Those that come.
+        rest: std::vec::IntoIter<Plan>,
+        /// Where it is.
+        branch: String,
+    },
+    /// The first of them.
+    Race(Vec<Node>),
+    /// All of them.
+    All(Vec<Node>),
+    /// It has ended.
+    Ended(Told),
+    /// It never does: the body has panicked, or has a fault.
+    Never,
+}
+
+/// A step that is raced by reference, and goes on when it loses.
+#[derive(Clone, Debug)]
+pub struct Patient {
+    step: String,
+    sleep: Option<String>,
+    rounds: u32,
+    left: u32,
+    sleep_ms: u64,
+    branch: String,
+}
+
+impl Node {
+    /// A part begins: it is polled for the first time.
+    pub fn begin(plan: &Plan, branch: &str, ground: &mut Ground) -> Self {
+        match plan {
+            Plan::Step { task, once, .. } => {
+                let name = if *once { "once" } else { "work" };
+                let asked = Asked::Step { task: *task, once: *once };
+                Self::Waits { id: ground.ask(branch, name, asked, None), caught: task.caught }
+            }
+            Plan::Code { task, does } => {
+                let asked = Asked::Code { task: *task, does: *does };
+                Self::Waits { id: ground.ask(branch, "run:code", asked, None), caught: task.caught }
+            }
+            Plan::Patient { task, sleep_ms, rounds } => {
+                let step = ground.ask(branch, "work", Asked::Step { task: *task, once: false }, None);
+                let (sleep_ms, branch) = (*sleep_ms, branch.to_owned());
+                let mut patient = Patient { step, sleep: None, rounds: 0, left: *rounds, sleep_ms, branch };
+                patient.round(ground);
+                Self::Patient(patient)
+            }
+            Plan::Sleep(millis) => Self::sleep(branch, ground, ground.now + millis.cast_signed()),
+            Plan::Until(millis) => Self::sleep(branch, ground, ground.now + millis),
+            Plan::Wait(wanted) => {
+                let until = wanted.timeout_ms.map(|millis| ground.now + millis.cast_signed());
+                let name = match wanted.kind {
+                    super::Kind::Note => "wait:Note",
+                    super::Kind::Price => "wait:Price",
+                    super::Kind::Bid => "wait:Bid",
+                    super::Kind::Parcel => "wait:Parcel",
+                };
+                Self::Waits { id: ground.ask(branch, name, Asked::Wait(*wanted), until), caught: false }
+            }
+            Plan::Mark(mark) => {
+                ground.marks.push(*mark);
+                Self::Ended(Told::Marked(ground.marks.len() as u64))
+            }
+            Plan::Chance => Self::Ended(Told::Chance(ground.chance(branch))),
+            Plan::Panic => {
+                ground.panicked = true;
+                Self::Never
+            }
+            Plan::Seq(parts) => Self::next(Vec::new(), parts.clone().into_iter(), branch, ground),
+            Plan::Race(arms) => Self::race(arms, branch, ground),
+            Plan::Join(arms) => {
+                let branches = forked(arms.len(), branch, ground);
+                Self::all(arms, &branches, ground)
+            }
+            Plan::All(arms) => {
+                let at = ground.fork(branch);
+                let branches: Vec<_> = (0..arms.len()).map(at).collect();
+                Self::all(arms, &branches, ground)
+            }
+        }
+    }
+
+    fn sleep(branch: &str, ground: &mut Ground, until: i64) -> Self {
+        Self::Waits { id: ground.ask(branch, "sleep", Asked::Sleep, Some(until)), caught: false }
+    }
+
+    fn next(mut done: Vec<Told>, mut rest: std::vec::IntoIter<Plan>, branch: &str, ground: &mut Ground) -> Self {
+        while let Some(plan) = rest.next() {
+            match Self::begin(&plan, branch, ground) {
+                Self::Ended(told) => done.push(told),
+                _ if ground.is_over() => return Self::Never,
+                now => return Self::Seq { done, now: Box::new(now), rest, branch: branch.to_owned() },
+            }
+        }
+        Self::Ended(Told::Seq(done))
+    }
+
+    fn race(arms: &[Plan], branch: &str, ground: &mut Ground) -> Self {
+        let branches = forked(arms.len(), branch, ground);
+        let mut begun = Vec::new();
+        for (place, (arm, branch)) in arms.iter().zip(&branches).enumerate() {
+            begun.push(Self::begin(arm, branch, ground));
+            if ground.is_over() {
+                return Self::Never;
+            }
+            // Those after a winner are never polled.
+            if let Some(Self::Ended(told)) = begun.last() {
+                let told = Self::Ended(Told::Won(place, Box::new(told.clone())));
+                begun.iter().for_each(|loser| loser.let_go(ground));
+                return told;
+            }
+        }
+        Self::Race(begun)
+    }
+
+    fn all(arms: &[Plan], branches: &[String], ground: &mut Ground) -> Self {
+        let mut begun = Vec::new();
+        for (arm, branch) in arms.iter().zip(branches) {
+            begun.push(Self::begin(arm, branch, ground));
+            if ground.is_over() {
+                return Self::Never;
+            }
+        }
+        Self::All(begun).joined()
+    }
+
+    fn joined(self) -> Self {
+        let Self::All(arms) = &self else { return self };
+        let told: Option<Vec<_>> = arms.iter().map(|arm| arm.told().cloned()).collect();
+        told.map_or(self, |told| Self::Ended(Told::All(told)))
+    }
+
+    /// What it came to, if it has ended.
+    pub fn told(&self) -> Option<&Told> {
+        match self {
+            Self::Ended(told) => Some(told),
+            _ => None,
+        }
+    }
+
+    /// Tells it an entry, if that is one of its own, and lets it go on.
+    pub fn tell(self, entry: &Entry, ground: &mut Ground) -> Self {
+        match self {
+            Self::Waits { id, caught } if id == entry.op => match outcome(entry) {
+                Some(Told::Fault(fault)) if !caught => {
+                    ground.fault = Some(fault);
+                    Self::Never
+                }
+                told => told.map_or(Self::Never, Self::Ended),
+            },
+            Self::Patient(patient) => patient.tell(entry, ground),
+            Self::Seq { mut done, now, rest, branch } => match now.tell(entry, ground) {
+                Self::Ended(told) => {
+                    done.push(told);
+                    Self::next(done, rest, &branch, ground)
+                }
+                now => Self::Seq { done, now: Box::new(now), rest, branch },
+            },
+            Self::Race(arms) => {
+                let arms: Vec<_> = arms.into_iter().map(|arm| arm.tell(entry, ground)).collect();
+                let Some(place) = arms.iter().position(|arm| arm.told().is_some()) else { return Self::Race(arms) };
+                arms.iter().for_each(|loser| loser.let_go(ground));
+                arms[place].told().map_or(Self::Never, |told| Self::Ended(Told::Won(place, Box::new(told.clone()))))
+            }
+            Self::All(arms) => Self::All(arms.into_iter().map(|arm| arm.tell(entry, ground)).collect()).joined(),
+            other => other,
+        }
+    }
+
+    /// What it waits for is waited for no more.
+    fn let_go(&self, ground: &mut Ground) {
+        match self {
+            Self::Waits { id, .. } => drop(ground.close(id)),
+            Self::Patient(patient) => {
+                ground.close(&patient.step);
+                patient.sleep.iter().for_each(|sleep| drop(ground.close(sleep)));
+            }
+            Self::Seq { now, .. } => now.let_go(ground),
+            Self::Race(arms) | Self::All(arms) => arms.iter().for_each(|arm| arm.let_go(ground)),
+            Self::Ended(_) | Self::Never => {}
+        }
+    }
+}
+
+impl Patient {
+    /// The next sleep, if there is one: made where the race is made.
+    fn round(&mut self, ground: &mut Ground) {
+        self.sleep = (self.left > 0).then(|| {
+            let until = ground.now + self.sleep_ms.cast_signed();
+            let sleep = ground.ask(&self.branch, "sleep", Asked::Sleep, Some(until));
+            drop(ground.fork(&self.branch));
+            sleep
+        });
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn tell(mut self, entry: &Entry, ground: &mut Ground) -> Node {
+        if self.step == entry.op {
+            self.sleep.iter().for_each(|sleep| drop(ground.close(sleep)));
+            let told = |told| Node::Ended(Told::Patient { rounds: self.rounds, told: Box::new(told) });
+            return outcome(entry).map_or(Node::Never, told);
+        }
+        if self.sleep.as_deref() == Some(&entry.op) {
+            self.rounds += 1;
+            self.round(ground);
+        }
+        Node::Patient(self)
+    }
+}
+
+/// The branches of a `select!` or a `join!`: the last two are made first.
+fn forked(count: usize, branch: &str, ground: &mut Ground) -> Vec<String> {
+    let inner = ground.fork(branch);
+    if count == 2 {
+        return vec![inner(0), inner(1)];
+    }
+    vec![ground.fork(branch)(0), inner(0), inner(1)]
+}
+
+/// What an operation is told by an entry.
+fn outcome(entry: &Entry) -> Option<Told> {
+    let at = entry.at;
+    Some(match &entry.what {
+        What::Ok(value) => Told::Done { value: *value, at },
+        What::Failed(_) => Told::Failed { at },
+        What::Fault(fault) => Told::Fault(fault.clone()),
+        What::Woke => Told::Woke { at },
+        What::Events(events) => Told::Events { numbers: events.iter().map(|event| event.number).collect(), at },
+        What::TimedOut(after_ms) => Told::TimedOut { after_ms: *after_ms, at },
+        What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) => return None,
+    })
+}

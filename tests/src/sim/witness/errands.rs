@@ -1,0 +1,151 @@
+//! The runs that are durable: each as the model sees it, beside its rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    DeadLetter, Entity, RowKey, Version,
+    store::{After, Write},
+};
+
+use crate::sim::{
+    authors::LETTERS,
+    cast::Number,
+    check,
+    chronicle::Chronicle,
+    errands::{Entry, Kind, Ledgered, Life, Queued, Record},
+};
+
+/// All runs.
+#[derive(Default)]
+pub struct Errands {
+    runs: BTreeMap<Version, Run>,
+    of: BTreeMap<Number, Version>,
+}
+
+/// One run.
+#[derive(Default)]
+pub struct Run {
+    /// As the model sees it; not there before its first entry.
+    pub life: Option<Life>,
+    /// Its record.
+    pub record: Record,
+    /// Its journal.
+    pub journal: Vec<Bytes>,
+    /// The events that are queued, by their numbers in the run.
+    pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
+    /// Inputs that lie in rows.
+    pub inputs: BTreeSet<RowKey>,
+    /// Every event that was ever durable.
+    pub seen: BTreeSet<u64>,
+    /// Every event that a wait has taken.
+    pub taken: BTreeSet<u64>,
+    /// How many those were before the last write.
+    pub taken_before: u64,
+    /// Those that were taken in the last write: their numbers in the run, and with which key they were asked for.
+    pub recent: Vec<(Kind, u64, Option<u8>)>,
+    /// The epoch in which each event was queued.
+    pub epochs: BTreeMap<u64, u64>,
+    /// Every event that has become a dead letter.
+    pub buried: BTreeSet<u64>,
+}
+
+/// What one write did to a run.
+pub struct Written {
+    /// Its record.
+    pub record: Record,
+    /// Rows of the journal, by number; nothing where one was removed.
+    pub journal: Vec<(u64, Option<Bytes>)>,
+    /// The queues before it.
+    pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
+    /// Events that it has sent to the dead letters.
+    pub letters: Vec<u64>,
+}
+
+impl Errands {
+    /// The run that a member is.
+    pub fn of(&self, member: Number) -> Option<&Run> {
+        self.of.get(&member).and_then(|id| self.runs.get(id))
+    }
+
+    /// The run of this incarnation.
+    pub fn run(&self, id: Version) -> Option<&Run> {
+        self.runs.get(&id)
+    }
+
+    /// Takes a write, and checks what it did.
+    pub(super) fn applied(&mut self, chronicle: &Chronicle, member: Number, write: &Write) {
+        let entity = match &write.after {
+            After::Entity(entity) => entity,
+            After::Destroyed | After::Unbound => {
+                self.of.remove(&member);
+                return;
+            }
+        };
+        self.of.insert(member, entity.id);
+        let run = self.runs.entry(entity.id).or_default();
+        let Ok(record) = serde_json::from_slice::<Record>(&entity.head) else {
+            return check::errand_is_unreadable(chronicle, entity);
+        };
+        let change = run.take(record, write, entity.version.0 >> 32);
+        check::inspect_errand(chronicle, entity, run, &change);
+        run.record = change.record;
+    }
+}
+
+impl Run {
+    /// The rows are as the write leaves them.
+    fn take(&mut self, record: Record, write: &Write, epoch: u64) -> Written {
+        let (queues, mut journal) = (self.queues.clone(), Vec::new());
+        for ((lane, key), body) in write.rows.iter() {
+            let number = key[..].try_into().map_or(u64::MAX, u64::from_be_bytes);
+            match lane.as_str() {
+                "journal/1" => journal.push((number, body.clone())),
+                "inputs/1" if body.is_some() => drop(self.inputs.insert(key.clone())),
+                "inputs/1" => drop(self.inputs.remove(key)),
+                lane => self.event(lane, number, body.as_ref(), epoch),
+            }
+        }
+        let letters: Vec<_> = write.sent.iter().filter(|sent| sent.to == LETTERS).filter_map(buried).collect();
+        self.seen.extend(&letters);
+        self.buried.extend(&letters);
+        self.recent.clear();
+        Written { record, journal, queues, letters }
+    }
+
+    fn event(&mut self, lane: &str, number: u64, body: Option<&Bytes>, epoch: u64) {
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| lane.strip_prefix("event/") == Some(kind.name())) else {
+            return;
+        };
+        let queue = self.queues.entry(kind).or_default();
+        match body.and_then(|body| serde_json::from_slice::<Queued>(body).ok()) {
+            Some(queued) => {
+                self.seen.insert(queued.event.number);
+                self.epochs.insert(queued.event.number, epoch);
+                queue.insert(number, queued.event);
+            }
+            None => drop(queue.remove(&number)),
+        }
+    }
+
+    /// The entry of this row.
+    pub fn entry(body: &Bytes) -> Result<Entry, String> {
+        serde_json::from_slice(body).map_err(|error| format!("{error} in {body:?}"))
+    }
+
+    /// How many events of a type were lost to a later or an earlier one, and to time.
+    pub fn lost(&self, kind: Kind) -> u64 {
+        self.record.queues.get(kind.name()).map_or(0, |queue| queue.overwritten + queue.expired)
+    }
+}
+
+/// The number of an event that is on its way to the dead letters.
+fn buried(sent: &drystone_runtime::store::Outgoing) -> Option<u64> {
+    let letter = DeadLetter::decode(&sent.body).filter(|letter| letter.verb == "send")?;
+    serde_json::from_slice::<(String, Ledgered)>(&letter.body).ok().map(|(_, event)| event.number)
+}
+
+/// The state of a run, as it is stored.
+pub(crate) fn state_of(entity: &Entity) -> Option<crate::sim::authors::Errand> {
+    serde_json::from_slice(&entity.state).ok()
+}
