@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use drystone_runtime::{
-    Millis, Store,
+    Entity, Millis, Store,
     store::{Query, Sqlite},
 };
 use rusqlite::{Connection, params};
@@ -41,7 +41,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     let (state, alarm) = (Past::default().encode(), |_| Some(Millis::MAX));
     file::make(&path, &Births { definition: &definition, count: plan.alarms, state, alarm: &alarm }).await?;
     let first = spread(&path, plan)?;
-    let store = Arc::new(Tap::new(file::open(&path)?, plan.alarms as usize));
+    let store = Arc::new(Tap::new(file::open(&path)?, plan.alarms as usize, rung));
     sleep(until(first)?.checked_sub(LEAD).context("the alarms were set too late; is the machine busy?")?).await;
     let neighbours = Neighbours::watch()?;
     let kernel = file::kernel(store.clone(), definition).await?;
@@ -65,6 +65,11 @@ fn spread(path: &Path, plan: &Plan) -> Result<Duration> {
 
 fn until(moment: Duration) -> Result<Duration> {
     Ok(moment.saturating_sub(SystemTime::now().duration_since(UNIX_EPOCH)?))
+}
+
+/// What a bell that has rung was set for.
+fn rung(entity: &Entity) -> Option<Millis> {
+    Past::decode(&entity.state).filter(|past| past.rung > 0).map(|past| Millis(past.due))
 }
 
 /// How many rang exactly once, by what is stored in the end.

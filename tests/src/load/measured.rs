@@ -7,12 +7,14 @@ use std::time::Duration;
 pub(super) struct Measured {
     ascending: Vec<Duration>,
     elapsed: Duration,
+    /// What is counted per second of each call.
+    parts: u64,
 }
 
 impl Measured {
     pub(super) fn new(mut latencies: Vec<Duration>, elapsed: Duration) -> Self {
         latencies.sort_unstable();
-        Self { ascending: latencies, elapsed }
+        Self { ascending: latencies, elapsed, parts: 1 }
     }
 
     /// The same calls, with another end.
@@ -20,9 +22,14 @@ impl Measured {
         Self { elapsed, ..self }
     }
 
-    /// Calls per second.
+    /// The same calls, of so many parts each: those are counted per second.
+    pub(super) fn of_parts(self, parts: u64) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// Calls per second, or their parts.
     pub(super) fn rate(&self) -> f64 {
-        self.ascending.len() as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)
+        (self.ascending.len() as u64 * self.parts) as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)
     }
 
     pub(super) fn p50(&self) -> Duration {
@@ -56,6 +63,7 @@ mod tests {
         assert_eq!(measured.p50(), Duration::from_millis(50));
         assert_eq!(measured.p99(), Duration::from_millis(99));
         assert_eq!(measured.rate(), 50.5);
+        assert_eq!(measured.of_parts(10).rate(), 505.0);
         assert_eq!(Measured::default().p99(), Duration::ZERO);
     }
 

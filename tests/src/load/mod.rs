@@ -27,6 +27,7 @@ mod subject;
 mod tap;
 mod typed;
 mod wal;
+mod workflows;
 mod writes;
 
 use std::{
@@ -48,6 +49,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
     match plan::parse(arguments)? {
         Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
         Task::Call(calls) => runtime.block_on(typed::child(&calls)).map(|()| ExitCode::SUCCESS),
+        Task::Wait(path, count) => runtime.block_on(workflows::child(&path, count)).map(|()| ExitCode::SUCCESS),
         Task::Measure(plan) => runtime.block_on(measure(&plan)),
     }
 }
@@ -60,7 +62,7 @@ async fn measure(plan: &Plan) -> Result<ExitCode> {
     let directory = tempfile::tempdir_in(&target)?;
     let report = match plan {
         Plan { compile: true, .. } => built(&target, directory.path())?,
-        Plan { peers: true, .. } => compared(&target, directory.path(), plan.quick).await?,
+        Plan { peers: true, .. } => compared(&target, directory.path(), plan).await?,
         _ => parts(plan, directory.path()).await?,
     };
     print!("{}", report.table());
@@ -82,6 +84,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     if plan.wants("permits") {
         permits::measure(plan, directory, &mut report).await?;
     }
+    if plan.wants("workflows") {
+        workflows::measure(plan, directory, &mut report).await?;
+    }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;
     }
@@ -97,9 +102,9 @@ fn built(target: &Path, directory: &Path) -> Result<Report> {
     Ok(report)
 }
 
-async fn compared(target: &Path, directory: &Path, quick: bool) -> Result<Report> {
+async fn compared(target: &Path, directory: &Path, plan: &Plan) -> Result<Report> {
     let mut report = Report::default();
-    peers::measure(target, directory, quick, &mut report).await?;
+    peers::measure(target, directory, plan, &mut report).await?;
     Ok(report)
 }
 

@@ -7,12 +7,12 @@ use anyhow::{Result, bail};
 use super::typed::Calls;
 
 pub(super) const USAGE: &str = "\
-usage: cargo load [-- [--quick] [--strict] [--only writes|typed|queues|permits|alarms|sleepers] [--compile] [--peers]]
-  --quick    smaller numbers, under a minute in all
+usage: cargo load [-- [--quick] [--strict] [--only PART] [--compile] [--peers]]
+  --quick    smaller numbers, about two minutes in all
   --strict   exit with 1 if a goal is not met
-  --only     one part alone
+  --only     one part alone: writes, typed, queues, permits, workflows, alarms or sleepers
   --compile  instead of all that: what the macros cost a build
-  --peers    instead of all that: our queue beside other embedded ones (builds them, minutes the first time)";
+  --peers    instead of all that: our queue beside other embedded ones, and runs (builds them, minutes the first time)";
 
 /// What a process of this program is to do.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) enum Task {
     Open(PathBuf),
     /// Make these calls in a fresh process, say what they cost, and end.
     Call(Calls),
+    /// Start so many runs that wait, in this file and a fresh process, say what memory they take, and end.
+    Wait(PathBuf, u64),
 }
 
 /// The numbers of one run.
@@ -45,6 +47,10 @@ pub(super) struct Plan {
     /// The alarms are spread evenly over this.
     pub(super) alarms_over: Duration,
     pub(super) sleepers: u32,
+    /// How many runs of workflows sleep, or wait.
+    pub(super) runs: u32,
+    /// How many steps the longest run has that is replayed.
+    pub(super) replayed: u32,
     /// How many items are in a deep queue.
     pub(super) depth: u64,
 }
@@ -63,6 +69,8 @@ impl Plan {
             alarms: 100_000,
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
+            runs: 100_000,
+            replayed: 10_000,
             depth: 1_000_000,
         }
     }
@@ -77,6 +85,7 @@ impl Plan {
             alarms: 20_000,
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,
+            runs: 20_000,
             depth: 100_000,
             ..self
         }
@@ -99,6 +108,7 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--compile", plan) => plan.compile = true,
             ("--peers", plan) => plan.peers = true,
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
+            ("--wait", _) => return wait(arguments.next(), arguments.next()),
             ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),
         }
@@ -111,10 +121,16 @@ fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
     Ok(Task::Call(Calls { whose, count }))
 }
 
+fn wait(path: Option<String>, count: Option<String>) -> Result<Task> {
+    Ok(Task::Wait(path.unwrap_or_default().into(), count.unwrap_or_default().parse()?))
+}
+
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "typed" | "queues" | "permits" | "alarms" | "sleepers") => Ok(name.unwrap_or_default()),
-        _ => bail!("`--only` takes writes, typed, queues, permits, alarms or sleepers\n{USAGE}"),
+        Some("writes" | "typed" | "queues" | "permits" | "workflows" | "alarms" | "sleepers") => {
+            Ok(name.unwrap_or_default())
+        }
+        _ => bail!("`--only` takes one of these parts\n{USAGE}"),
     }
 }
 

@@ -4,7 +4,7 @@
 //! away. The bare writer beside it updates one row per call.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -89,10 +89,16 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
 
 /// The limit, in a file of this name.
 pub(super) async fn bare(directory: &Path, name: &str) -> Result<Subject<Bare>> {
+    let path = rows(directory, name).await?;
+    Subject::new(Bare::start(&path, Adder::state())?, &path)
+}
+
+/// A file with the rows that it writes to.
+pub(super) async fn rows(directory: &Path, name: &str) -> Result<PathBuf> {
     let (path, definition) = (directory.join(name), Adder::definition());
     let births = Births { definition: &definition, count: ROWS, state: Adder::state(), alarm: &|_| None };
     file::make(&path, &births).await?;
-    Subject::new(Bare::start(&path, Adder::state())?, &path)
+    Ok(path)
 }
 
 /// The same queue with none before and with very many: an operation costs the same (Q5).

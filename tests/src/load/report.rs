@@ -39,7 +39,7 @@ impl Report {
 
     /// The table, the goals, and a last line that says whether they are met.
     pub(super) fn table(&self) -> String {
-        let mut out = format!("{:<38}{:>10}{:>12}{:>12}{:>8}\n", "", "per second", "p50", "p99", "ratio");
+        let mut out = format!("{:<38}{:>10}{:>14}{:>14}{:>8}\n", "", "per second", "p50", "p99", "ratio");
         for line in &self.lines {
             let _ = writeln!(out, "{}", line.show());
         }
@@ -79,7 +79,7 @@ impl Line {
         let rate = self.per_second.filter(|rate| rate.is_finite()).map(|rate| format!("{rate:.0}")).unwrap_or_default();
         let (p50, p99) = (show_time(self.p50), show_time(self.p99));
         let ratio = self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        let line = format!("{:<38}{rate:>10}{p50:>12}{p99:>12}{ratio:>8}  {}", self.what, self.note);
+        let line = format!("{:<38}{rate:>10}{p50:>14}{p99:>14}{ratio:>8}  {}", self.what, self.note);
         line.trim_end().to_owned()
     }
 

@@ -73,7 +73,7 @@ pub(super) async fn child(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn resident_mb() -> Result<f64> {
+pub(super) fn resident_mb() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse()?;

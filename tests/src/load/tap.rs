@@ -1,4 +1,4 @@
-//! A store that notes, of another's commits, when each bell's ring became durable.
+//! A store that notes, of another's commits, when each that was woken became durable.
 //!
 //! A turn knows when it began, not when it was kept, and the second is what a user waits for. So lateness is
 //! taken here: the wall clock when the store has answered, less what the alarm was set for.
@@ -9,7 +9,7 @@ use std::{
 };
 
 use drystone_runtime::{
-    Millis, Store,
+    Entity, Millis, Store,
     store::{
         After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken, Worker,
         Write,
@@ -17,20 +17,20 @@ use drystone_runtime::{
 };
 use tokio::sync::Notify;
 
-use crate::bell::Past;
-
-/// The store, and how late each ring was.
+/// The store, and how late each was woken.
 pub(super) struct Tap<S> {
     inner: S,
     lateness: Mutex<Vec<Duration>>,
     expected: usize,
+    /// What an entity that was written was woken for.
+    due: fn(&Entity) -> Option<Millis>,
     all: Notify,
 }
 
 impl<S: Store> Tap<S> {
-    /// Listens until so many bells have rung.
-    pub(super) fn new(inner: S, expected: usize) -> Self {
-        Self { inner, lateness: Mutex::default(), expected, all: Notify::new() }
+    /// Listens until so many were woken.
+    pub(super) fn new(inner: S, expected: usize, due: fn(&Entity) -> Option<Millis>) -> Self {
+        Self { inner, lateness: Mutex::default(), expected, due, all: Notify::new() }
     }
 
     /// Ready when all have rung.
@@ -49,19 +49,19 @@ impl<S: Store> Tap<S> {
     fn note(&self, batch: &Batch, verdicts: &[Verdict]) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let applied = batch.writes.iter().zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Applied);
-        let rings = applied.filter_map(|(write, _)| rung(write));
+        let rings = applied.filter_map(|(write, _)| self.due(write));
         let mut lateness = self.lock();
-        lateness.extend(rings.map(|rung| now.saturating_sub(Duration::from_millis(rung.due.unsigned_abs()))));
+        lateness.extend(rings.map(|due| now.saturating_sub(Duration::from_millis(due.0.unsigned_abs()))));
         if lateness.len() >= self.expected {
             // `notify_one` leaves a permit, so whoever asks later is not kept waiting.
             self.all.notify_one();
         }
     }
-}
 
-fn rung(write: &Write) -> Option<Past> {
-    let After::Entity(entity) = &write.after else { return None };
-    Past::decode(&entity.state).filter(|past| past.rung > 0)
+    fn due(&self, write: &Write) -> Option<Millis> {
+        let After::Entity(entity) = &write.after else { return None };
+        (self.due)(entity)
+    }
 }
 
 impl<S: Store> Store for Tap<S> {

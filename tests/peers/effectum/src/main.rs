@@ -11,7 +11,7 @@ use peer_work::{About, CONCURRENCY, Peer, child};
 ///
 /// Effectum wants that and does not do it (see [`pragmas`]). It is then several times as fast, for with its
 /// `synchronous = NORMAL` a commit is not synced any more.
-const WAL: &str = "PEER_WAL";
+const WAL: &str = "PEER_CHANGED";
 
 fn main() -> Result<(), Box<dyn Error>> {
     child(&open)

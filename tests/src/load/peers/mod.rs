@@ -1,15 +1,16 @@
-//! `cargo load -- --peers`: Drystone's queue beside the embedded Rust queues that also keep their jobs in SQLite.
+//! `cargo load -- --peers`: Drystone beside the embedded Rust queues and engines that also keep what they do in SQLite.
 //!
 //! Each peer is a program under `tests/peers` with a lock file of its own, for its SQLite cannot share ours. It does the
 //! work of [`peer_work`] on the disk that ours is measured on, one after the other, and says what pragmas it really had:
-//! with less than `FULL` an item that was acknowledged can be lost when the power fails, and that is faster.
+//! with less than `FULL` what was acknowledged can be lost when the power fails, and that is faster.
 
 mod contest;
 mod ours;
 mod peer;
+mod runs;
 mod said;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use peer_work::{Ask, Work};
@@ -18,41 +19,60 @@ use self::{
     contest::{Contest, Figures},
     peer::Peer,
 };
-use super::report::Report;
+use super::{plan::Plan, report::Report};
 
-/// The peers, and how many times as many items ours is to finish. Effectum twice: as it is, and as its authors mean it,
+/// The queues, and how many times as many items ours is to finish. Effectum twice: as it is, and as its authors mean it,
 /// with WAL, where it does not sync its commits; no goal is set against that.
-const PEERS: [Peer; 3] = [
-    Peer { name: "effectum", least: 3.0, wal: false },
-    Peer { name: "effectum", least: 0.0, wal: true },
-    Peer { name: "apalis", least: 10.0, wal: false },
+const QUEUES: [Peer; 3] = [
+    Peer { name: "effectum", least: 3.0, changed: false },
+    Peer { name: "effectum", least: 0.0, changed: true },
+    Peer { name: "apalis", least: 10.0, changed: false },
 ];
+/// What runs steps, and how many times as many ours is to finish.
+const ENGINES: [Peer; 2] =
+    [Peer { name: "duroxide", least: 50.0, changed: false }, Peer { name: "duroxide", least: 0.0, changed: true }];
 /// Each does each work so often, and the median counts.
 const ROUNDS: usize = 5;
 
 /// What everybody does. One item alone has no goal against the peers: DESIGN.md has one against a bare commit.
-fn contests() -> [Contest; 3] {
+fn contests() -> [Contest; 6] {
+    let queues = |queues, goals| Contest::new(Work::Throughput { queues }, &QUEUES, goals);
+    let runs = |at_once, goal| Contest::new(Work::Runs { at_once }, &ENGINES, [goal, None]);
     [
-        Contest::new(Work::Throughput, 1, [Some("effectum_1_queue"), None, Some("apalis_1_queue")]),
-        Contest::new(Work::Throughput, 100, [Some("effectum_100_queues"), None, Some("apalis_100_queues")]),
-        Contest::new(Work::Alone, 1, [None; 3]),
+        queues(1, [Some("effectum_1_queue"), None, Some("apalis_1_queue")]),
+        queues(100, [Some("effectum_100_queues"), None, Some("apalis_100_queues")]),
+        Contest::new(Work::Alone, &QUEUES, [None; 3]),
+        runs(1, None),
+        runs(64, Some("duroxide_64_at_once")),
+        runs(512, None),
     ]
 }
 
 /// Builds the peers, and measures everybody.
-pub(super) async fn measure(target: &Path, directory: &Path, quick: bool, report: &mut Report) -> Result<()> {
-    for peer in PEERS {
+pub(super) async fn measure(target: &Path, directory: &Path, plan: &Plan, report: &mut Report) -> Result<()> {
+    let wanted = || contests().into_iter().filter(|contest| plan.wants(contest.part()));
+    let names: BTreeMap<_, _> = wanted().flat_map(|contest| contest.peers).map(|peer| (peer.name, peer)).collect();
+    for peer in names.values() {
         peer.build(target)?;
     }
-    for mut contest in contests() {
-        for round in 0..if quick { 1 } else { ROUNDS } {
-            let dir = |whose: &str| directory.join(format!("{whose}-{}-{}-{round}", contest.work, contest.queues));
-            let ask = |whose| Ask { work: contest.work, queues: contest.queues, items: None, dir: dir(whose) };
-            let ours = Figures::from(ours::measure(ask("ours")).await?);
-            let theirs: Result<Vec<_>> = PEERS.iter().map(|peer| peer.run(target, &ask(peer.name))).collect();
+    for mut contest in wanted() {
+        for round in 0..if plan.quick { 1 } else { ROUNDS } {
+            let dir = |whose: &str| directory.join(format!("{whose}-{}-{round}", contest.work));
+            let ask = |whose| Ask { work: contest.work, items: None, seconds: Ask::SECONDS, dir: dir(whose) };
+            let ours = ours(ask("ours")).await?;
+            let theirs: Result<Vec<_>> = contest.peers.iter().map(|peer| peer.run(target, &ask(peer.name))).collect();
             contest.round(ours, theirs?);
         }
         contest.tell(report);
     }
     Ok(())
+}
+
+/// Our own side.
+async fn ours(ask: Ask) -> Result<Figures> {
+    let measured = match ask.work {
+        Work::Throughput { .. } | Work::Alone => ours::measure(ask).await?,
+        Work::Runs { .. } => runs::measure(ask).await?,
+    };
+    Ok(measured.into())
 }

@@ -1,4 +1,4 @@
-//! Our own side of the comparison.
+//! Our own side of the comparison of queues.
 
 use std::{
     error::Error,
@@ -93,7 +93,7 @@ fn run(ask: &Ask, on: &Handle) -> Result<Measured, Box<dyn Error>> {
     fs::create_dir_all(&ask.dir)?;
     let on_new_file = |items| {
         let path = ask.dir.join(format!("{items}.db"));
-        let ours = Arc::new(on.block_on(Ours::open(&path, ask.queues, on.clone()))?);
+        let ours = Arc::new(on.block_on(Ours::open(&path, ask.work.queues()?, on.clone()))?);
         Ok((work(&ours, on, ask, items)?, ()))
     };
     long_enough(ask, on_new_file).map(|(measured, ())| measured)

@@ -15,10 +15,10 @@ use super::said::Said;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// Ours is to finish so many times as many items per second.
+    /// Ours is to finish so many times as many items, or steps, per second.
     pub(super) least: f64,
-    /// Whether its file is put into WAL mode for it.
-    pub(super) wal: bool,
+    /// Whether it is run as we changed it, beyond its own options: see its program.
+    pub(super) changed: bool,
 }
 
 impl Peer {
@@ -34,10 +34,10 @@ impl Peer {
 
     /// One measurement, in a process that did nothing before.
     pub(super) fn run(self, target: &Path, ask: &Ask) -> Result<Said> {
-        eprintln!("{}{}: {}, {} queue(s)", self.name, if self.wal { " in WAL" } else { "" }, ask.work, ask.queues);
+        eprintln!("{}{}: {}", self.name, if self.changed { ", as we changed it" } else { "" }, ask.work);
         let program = directory(target).join("release").join(format!("{}-peer", self.name));
         let mut command = Command::new(program);
-        command.args(ask.arguments()).envs(self.wal.then_some(("PEER_WAL", "1")));
+        command.args(ask.arguments()).envs(self.changed.then_some(("PEER_CHANGED", "1")));
         let output = command.output()?;
         // Said only then: effectum's writer thread may panic when all is done and it is closed.
         ensure!(output.status.success(), "{} failed: {}", self.name, String::from_utf8_lossy(&output.stderr));

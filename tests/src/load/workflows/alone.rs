@@ -1,0 +1,126 @@
+//! One run alone: from its start to its result, and from an event that is sent to its end.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use drystone::Runtime;
+
+use super::{
+    super::{
+        adder::Adder,
+        bare::Direct,
+        callers::Callers,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        queues::{ROWS, bare, rows},
+        report::Report,
+        rounds::Rounds,
+        wal::Log,
+    },
+    CLOSE_MAX,
+    app::{App, Client, Go},
+    crowd,
+    keys::Keys,
+};
+
+/// A run alone may take so many times as long as one bare commit. Two of its own are in it, or one if an event ends it.
+const ALONE_MAX: f64 = 3.0;
+/// Runs that wait beside the one that is measured.
+const OTHERS: u64 = 1_000;
+
+/// A run of one step, an event, and an event while others wait.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let callers = Callers { callers: 1, rows: u64::from(ROWS), span: plan.span };
+    let path = rows(directory, "alone-direct.db").await?;
+    let (mut direct, log) = (Direct::open(&path, Adder::state())?, Log::of(&path)?);
+    let bare = bare(directory, "alone-bare.db").await?;
+    let (alone, among) =
+        (Alone::open(directory, "alone.db", 0).await?, Alone::open(directory, "among.db", OTHERS).await?);
+    let round = async || {
+        log.empty()?;
+        let direct = direct.drive(callers)?;
+        let (bare, step) = (bare.round(callers).await?, alone.step(plan.span).await?);
+        Ok([direct, bare, step, alone.event(plan.span).await?, among.event(plan.span).await?])
+    };
+    tell(&Rounds::measure(plan.rounds, round).await?, report);
+    alone.runtime.shutdown(CLOSE_MAX).await?;
+    Ok(among.runtime.shutdown(CLOSE_MAX).await?)
+}
+
+/// The limit is a commit made directly, with no thread to cross; the bare writer with one caller is shown beside it.
+fn tell(rounds: &Rounds<5>, report: &mut Report) {
+    let p50 = |measured: &Measured| measured.p50().as_secs_f64();
+    report.line(rounds.line(0, "alone: bare commit, same thread".into()));
+    report.line(rounds.compared(1, 0, "alone: bare commit, writer thread".into(), p50));
+    let subjects = [
+        (2, "alone: a run of one step", "run_alone_p50"),
+        (3, "alone: event to the run's end", "event_alone_p50"),
+        (4, "the same while 1,000 others wait", "event_among_1000_p50"),
+    ];
+    for (subject, what, name) in subjects {
+        report.line(rounds.compared(subject, 0, what.into(), p50));
+        report.goal(Goal { name, bound: Bound::AtMost(ALONE_MAX), value: rounds.ratio(subject, 0, p50) });
+    }
+}
+
+/// An app in which one run after another is made, beside others that wait.
+struct Alone {
+    runtime: Runtime<App>,
+    keys: Keys,
+    log: Log,
+}
+
+impl Alone {
+    async fn open(directory: &Path, name: &str, others: u64) -> Result<Self> {
+        let path = directory.join(name);
+        let runtime = Runtime::sqlite(&path).start::<App>().await?;
+        let client = runtime.client();
+        let wait = move |number: u64| {
+            let run = client.waiter(format!("other-{number}"));
+            async move { Ok(run.start(0).await?) }
+        };
+        crowd::each(others, wait).await?;
+        Ok(Self { runtime, keys: Keys::default(), log: Log::of(&path)? })
+    }
+
+    /// A run of one step, from its start to its result.
+    async fn step(&self, span: Duration) -> Result<Measured> {
+        self.again(span, async |client| {
+            let (run, start) = (client.nops(self.keys.next()), Instant::now());
+            run.start(1).await?;
+            run.result().await?;
+            Ok(start.elapsed())
+        })
+        .await
+    }
+
+    /// A run that waits, from when an event is sent until whoever waits for its result has it.
+    async fn event(&self, span: Duration) -> Result<Measured> {
+        self.again(span, async |client| {
+            let run = client.waiter(self.keys.next());
+            run.start(0).await?;
+            let start = Instant::now();
+            let (result, sent) = tokio::join!(run.result().into_future(), run.send(Go).into_future());
+            result?;
+            sent?;
+            Ok(start.elapsed())
+        })
+        .await
+    }
+
+    /// The same for so long, one after another, from an empty log.
+    async fn again(&self, span: Duration, once: impl AsyncFn(&Client) -> Result<Duration>) -> Result<Measured> {
+        self.log.empty()?;
+        let (client, start) = (self.runtime.client(), Instant::now());
+        let mut latencies = Vec::new();
+        while start.elapsed() < span {
+            latencies.push(once(&client).await?);
+        }
+        let timed = latencies.iter().sum();
+        Ok(Measured::new(latencies, timed))
+    }
+}

@@ -1,0 +1,70 @@
+//! The runs that are measured, as an author writes them.
+
+use drystone::{Event, Flow, Primitives, Timestamp, workflow};
+use serde::{Deserialize, Serialize};
+
+/// So many steps, one after another, that do nothing.
+#[derive(Default, Serialize, Deserialize)]
+pub(in crate::load) struct Nops;
+
+#[workflow]
+impl Nops {
+    async fn run(flow: &Flow<Self>, steps: u32) -> u32 {
+        let mut done = 0;
+        for number in 0..steps {
+            done += flow.nop(number).await.min(1);
+        }
+        done
+    }
+
+    #[step]
+    async fn nop(n: u32) -> u32 {
+        n
+    }
+}
+
+/// What a run waits for.
+#[derive(Event, Serialize, Deserialize)]
+pub(in crate::load) struct Go;
+
+/// Some steps, and then an event.
+#[derive(Default, Serialize, Deserialize)]
+pub(in crate::load) struct Waiter;
+
+#[workflow(events(Go))]
+impl Waiter {
+    async fn run(flow: &Flow<Self>, steps: u32) {
+        for number in 0..steps {
+            flow.nop(number).await;
+        }
+        flow.wait_for::<Go>().await;
+    }
+
+    #[step]
+    async fn nop(n: u32) -> u32 {
+        n
+    }
+}
+
+/// Sleeps until then. What it sleeps for is its state, so that the store can see how late it was woken.
+#[derive(Default, Serialize, Deserialize)]
+pub(in crate::load) struct Sleeper {
+    pub(in crate::load) until: i64,
+}
+
+#[workflow]
+impl Sleeper {
+    async fn run(flow: &Flow<Self>, until: i64) {
+        flow.update(|sleeper| sleeper.until = until);
+        flow.sleep_until(Timestamp::from_millis(until)).await;
+    }
+}
+
+#[derive(Primitives)]
+pub(in crate::load) struct App {
+    nops: Nops,
+    waiter: Waiter,
+    sleeper: Sleeper,
+}
+
+pub(in crate::load) type Client = <App as Primitives>::Client;

@@ -1,0 +1,32 @@
+//! Workflows: steps, starts, events, sleeps and replays, against the bare writer.
+//!
+//! A run of `n` steps is `n + 1` commits: its start, and the end of each step, with which the next one is asked for. The bare
+//! writer beside it updates one row per call.
+
+mod alone;
+mod app;
+mod crowd;
+mod keys;
+mod replays;
+mod sleeping;
+mod steps;
+mod waiting;
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Result;
+use drystone::d;
+
+pub(super) use self::{app::App, waiting::child};
+use super::{plan::Plan, report::Report};
+
+const CLOSE_MAX: Duration = d!("10s");
+
+/// All of it, one after another.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    steps::measure(plan, directory, report).await?;
+    alone::measure(plan, directory, report).await?;
+    sleeping::measure(plan, directory, report).await?;
+    replays::measure(plan, directory, report).await?;
+    waiting::measure(plan, directory, report)
+}

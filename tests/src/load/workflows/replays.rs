@@ -1,0 +1,107 @@
+//! Long runs that have left memory: how long it takes to have one back, by what is recorded of it.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use drystone::{Runtime, d};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{
+    super::{
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::{Line, Report},
+    },
+    CLOSE_MAX,
+    app::{App, Client, Go},
+};
+
+/// Runs of each length.
+const RUNS: u32 = 5;
+/// The longer ones have so many times as many steps.
+const LONGER: u32 = 10;
+/// They may take so many times as long: more than `LONGER`, for times vary, and much less than its square.
+const LONGER_MAX: f64 = 15.0;
+const LONG_MAX_S: f64 = 1.0;
+/// Between two looks at how far a run is.
+const LOOK: Duration = d!("10ms");
+
+/// Makes runs of two lengths, opens their file anew, and sends each the event with which it ends.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let path = directory.join("replays.db");
+    let lengths = [plan.replayed / LONGER, plan.replayed];
+    let runtime = Runtime::sqlite(&path).start::<App>().await?;
+    make(&runtime.client(), lengths).await?;
+    runtime.shutdown(CLOSE_MAX).await?;
+    let runtime = reopened(&path).await?;
+    let client = runtime.client();
+    let mut latencies = [Vec::new(), Vec::new()];
+    for nth in 0..RUNS {
+        for (steps, latencies) in lengths.into_iter().zip(&mut latencies) {
+            latencies.push(replayed(&client, steps, nth).await?);
+        }
+    }
+    runtime.shutdown(CLOSE_MAX).await?;
+    tell(lengths, latencies, report);
+    Ok(())
+}
+
+/// The threads of the one before may still be on their way out, and hold the file until then.
+async fn reopened(path: &Path) -> Result<Runtime<App>> {
+    let start = Instant::now();
+    loop {
+        match Runtime::sqlite(path).start::<App>().await {
+            Err(_) if start.elapsed() < CLOSE_MAX => sleep(LOOK).await,
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+async fn make(client: &Client, lengths: [u32; 2]) -> Result<()> {
+    let mut runs = JoinSet::new();
+    for (steps, nth) in lengths.into_iter().flat_map(|steps| (0..RUNS).map(move |nth| (steps, nth))) {
+        runs.spawn(made(client.clone(), steps, nth));
+    }
+    runs.join_all().await.into_iter().collect()
+}
+
+/// Returns when all steps are recorded, with the start before them.
+async fn made(client: Client, steps: u32, nth: u32) -> Result<()> {
+    let run = client.waiter(key(steps, nth));
+    run.start(steps).await?;
+    while run.status().await?.is_none_or(|status| status.entries <= u64::from(steps)) {
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// From the event that is sent until the result is there: the journal is read, the body replayed, its end written.
+async fn replayed(client: &Client, steps: u32, nth: u32) -> Result<Duration> {
+    let (run, start) = (client.waiter(key(steps, nth)), Instant::now());
+    run.send(Go).await?;
+    run.result().await?;
+    Ok(start.elapsed())
+}
+
+fn key(steps: u32, nth: u32) -> String {
+    format!("{steps}-{nth}")
+}
+
+fn tell(lengths: [u32; 2], latencies: [Vec<Duration>; 2], report: &mut Report) {
+    let [short, long] = latencies.map(|latencies| {
+        let took = latencies.iter().sum();
+        Measured::new(latencies, took)
+    });
+    for (steps, measured) in lengths.into_iter().zip([&short, &long]) {
+        let (what, p50, p99) = (format!("replay of {steps} steps"), Some(measured.p50()), Some(measured.p99()));
+        let per_second = Some(measured.clone().of_parts(u64::from(steps)).rate());
+        report.line(Line { what, per_second, p50, p99, note: "steps; median and last of 5".into(), ..Line::default() });
+    }
+    let [short, long] = [short, long].map(|measured| measured.p50().as_secs_f64());
+    report.goal(Goal { name: "replay_10_times_longer", bound: Bound::AtMost(LONGER_MAX), value: long / short });
+    report.goal(Goal { name: "replay_10000_s", bound: Bound::Below(LONG_MAX_S), value: long });
+}

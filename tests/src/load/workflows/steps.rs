@@ -1,0 +1,68 @@
+//! Runs of ten steps that do nothing, many at once.
+
+use std::path::Path;
+
+use anyhow::Result;
+use drystone::Runtime;
+use peer_work::STEPS;
+
+use super::{
+    super::{
+        callers::{Callers, Writer},
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        queues::{ROWS, bare},
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
+    CLOSE_MAX,
+    app::{App, Client},
+    keys::Keys,
+};
+
+/// Steps per second, as a part of the bare writer's calls with as many callers as there are runs at once.
+const STEPS_MIN: f64 = 0.4;
+
+/// One run at a time, 64 and 512 at once.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let bare = bare(directory, "steps-bare.db").await?;
+    for (at_once, goal) in [(1, None), (64, Some("steps_64_at_once")), (512, None)] {
+        let path = directory.join(format!("steps-{at_once}.db"));
+        let runtime = Runtime::sqlite(&path).start::<App>().await?;
+        let ours = Subject::new(Runs::new(runtime.client()), &path)?;
+        let callers = Callers { callers: at_once, rows: u64::from(ROWS), span: plan.span };
+        let round = async || Ok([bare.round(callers).await?, ours.round(callers).await?.of_parts(STEPS)]);
+        let rounds = Rounds::measure(plan.rounds, round).await?;
+        report.line(rounds.line(0, format!("{at_once} at once: bare writer")));
+        report.line(rounds.compared(1, 0, format!("{at_once} at once: steps; a run of {STEPS}"), Measured::rate));
+        if let Some(name) = goal {
+            let value = rounds.ratio(1, 0, Measured::rate);
+            report.goal(Goal { name, bound: Bound::AtLeast(STEPS_MIN), value });
+        }
+        runtime.shutdown(CLOSE_MAX).await?;
+    }
+    Ok(())
+}
+
+/// Runs of ten steps, as something that is called: a call is one of them, from its start to its result.
+struct Runs {
+    client: Client,
+    keys: Keys,
+}
+
+impl Runs {
+    fn new(client: Client) -> Self {
+        Self { client, keys: Keys::default() }
+    }
+}
+
+impl Writer for Runs {
+    async fn write(&self, _: usize) -> Result<()> {
+        let run = self.client.nops(self.keys.next());
+        run.start(STEPS as u32).await?;
+        run.result().await?;
+        Ok(())
+    }
+}

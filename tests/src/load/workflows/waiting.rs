@@ -1,0 +1,53 @@
+//! Runs that wait: what they take of memory once nothing has used them for a while.
+
+use std::{env, path::Path, process::Command, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use drystone::{Runtime, d};
+
+use super::{
+    super::{
+        goal::{Bound, Goal},
+        plan::Plan,
+        report::{Line, Report},
+        sleepers::resident_mb,
+    },
+    CLOSE_MAX,
+    app::App,
+    crowd, keys,
+};
+
+const MEMORY_MAX_MB: f64 = 100.0;
+/// What nothing has used for 5 s leaves memory.
+const UNUSED: Duration = d!("8s");
+
+/// Starts this program again, with [`child`] as its task: what it is measured by must have done nothing else.
+pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let mut child = Command::new(env::current_exe()?);
+    let output = child.arg("--wait").arg(directory.join("waiting.db")).arg(plan.runs.to_string()).output()?;
+    ensure!(output.status.success(), "waiting failed: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout)?;
+    let mut numbers = said.split_whitespace().map(str::parse::<f64>);
+    let mut next = || anyhow::Ok(numbers.next().context("the child said too little")??);
+    let [before, started, after] = [next()?, next()?, next()?];
+    let note = format!("resident {before:.1} MB before, {started:.1} when started, {after:.1} MB {UNUSED:?} later");
+    report.line(Line { what: format!("{} waiting runs", plan.runs), note, ..Line::default() });
+    report.goal(Goal { name: "waiting_memory_mb", bound: Bound::Below(MEMORY_MAX_MB), value: after });
+    Ok(())
+}
+
+/// In the fresh process: starts so many runs and prints megabytes, before, then and later.
+pub(in crate::load) async fn child(path: &Path, count: u64) -> Result<()> {
+    let runtime = Runtime::sqlite(path).start::<App>().await?;
+    let before = resident_mb()?;
+    let client = runtime.client();
+    let wait = move |number: u64| {
+        let run = client.waiter(keys::key(number));
+        async move { Ok(run.start(0).await?) }
+    };
+    crowd::each(count, wait).await?;
+    let started = resident_mb()?;
+    tokio::time::sleep(UNUSED).await;
+    println!("{before} {started} {}", resident_mb()?);
+    Ok(runtime.shutdown(CLOSE_MAX).await?)
+}
