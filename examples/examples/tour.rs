@@ -1,11 +1,11 @@
 //! Every kind on one SQLite file. The process dies in the middle; a new one opens the file, is asked nothing, and goes on.
 //!
 //! The primitives are in `examples/src/app.rs`: a clock that ticks, a post that carries letters three at a time, a cart that
-//! reminds, mails that take turns on one line, and a page of a kind that is not ours.
+//! reminds, mails that take turns on one line, an order that is packed once, and a page of a kind that is not ours.
 
 use drystone::{Runtime, d};
 use drystone_examples::{
-    app::{App, Clock},
+    app::{App, Clock, Paid},
     is_first_life, two_lives,
 };
 
@@ -19,6 +19,7 @@ fn main() -> anyhow::Result<()> {
             clock.start(Clock(0)).await?;
             cart.put("an apple".into()).await?;
             page.touch().await?;
+            client.order("o").start("an apple".into()).await?;
             tokio::time::sleep(d!("250ms")).await;
             client.mails("m").pause().await?;
             client.mails("m").enqueue_many(["anna", "bob", "carl"].map(String::from)).await?;
@@ -29,6 +30,8 @@ fn main() -> anyhow::Result<()> {
         }
         client.mails("m").resume().await?;
         client.mails("m").drain().await?;
+        client.order("o").send(Paid(50)).await?;
+        println!("  order: {}", client.order("o").result().await?);
         while cart.state().await?.is_some_and(|cart| !cart.0.is_empty()) {
             tokio::time::sleep(d!("20ms")).await;
         }

@@ -1,6 +1,6 @@
 //! An app with a primitive of every kind, for the tour.
 
-use drystone::{Batch, Client, Context, Failure, Item, Never, Primitives, primitive};
+use drystone::{Batch, Client, Context, Event, Failure, Flow, Item, Never, Primitives, primitive, workflow};
 use serde::{Deserialize, Serialize};
 
 use crate::is_first_life;
@@ -86,6 +86,28 @@ impl Mails {
 #[primitive(semaphore, permits = 1, lease = "1s")]
 pub struct Line;
 
+/// An order was paid.
+#[derive(Event, Serialize, Deserialize)]
+pub struct Paid(pub u32);
+
+/// An order: packed, and shipped when it is paid.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Order;
+
+#[workflow(events(Paid))]
+impl Order {
+    async fn run(flow: &Flow<Self>, what: String) -> String {
+        flow.pack(what.clone()).await;
+        let Paid(cents) = flow.wait_for::<Paid>().await;
+        format!("{what}, paid with {cents} cents")
+    }
+
+    #[step]
+    async fn pack(what: String) {
+        println!("  order: {what} is packed");
+    }
+}
+
 /// All of them.
 #[derive(Primitives)]
 pub struct App {
@@ -95,4 +117,5 @@ pub struct App {
     page: Page,
     mails: Mails,
     line: Line,
+    order: Order,
 }

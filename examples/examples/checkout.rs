@@ -1,0 +1,100 @@
+//! A checkout: charge, wait for an approval, say thanks. A workflow whose process dies in the middle, and that charges once.
+//!
+//! When it dies the first order is charged and waits; that is recorded, and is not done again. The second is being charged: the
+//! money is taken, and nothing is recorded yet. Its step runs again under the same work id, by which the provider knows it.
+
+use std::path::PathBuf;
+
+use drystone::{Context, Event, Failure, Flow, Primitives, Runtime, Services, d, workflow};
+use drystone_examples::{is_first_life, two_lives};
+use serde::{Deserialize, Serialize};
+
+#[derive(Event, Serialize, Deserialize)]
+struct Approved(String);
+
+#[derive(Event, Serialize, Deserialize)]
+struct Rejected(String);
+
+#[derive(Default, Serialize, Deserialize)]
+struct Checkout {
+    is_charged: bool,
+}
+
+#[workflow(events(Approved, Rejected))]
+impl Checkout {
+    async fn run(flow: &Flow<Self>, cents: u64) -> Result<String, Failure> {
+        let charge = flow.charge(cents).await?;
+        flow.update(|checkout| checkout.is_charged = true);
+        let Approved(by) = select! {
+            approved = flow.wait_for::<Approved>() => approved,
+            rejected = flow.wait_for::<Rejected>() => return Err(format!("rejected: {}", rejected.0).into()),
+            _ = flow.sleep("24h") => return Err("nobody answered within a day".into()),
+        };
+        flow.email(format!("{cents} cents, approved by {by}")).await;
+        Ok(charge)
+    }
+
+    #[step(max_attempts = 5, backoff = "1s..1m", timeout = "30s")]
+    async fn charge(cents: u64, payments: &Payments, cx: &Context) -> Result<String, Failure> {
+        payments.charge(&cx.work_id(), cents)
+    }
+
+    #[step]
+    async fn email(text: String) {
+        println!("  mail: thanks for {text}");
+    }
+
+    async fn is_charged(&self) -> bool {
+        self.is_charged // a query: it reads what is stored
+    }
+}
+
+/// A provider that outlives us: it takes the money for an id once, and says so again to whoever asks again.
+struct Payments(PathBuf);
+
+impl Payments {
+    fn charge(&self, id: &str, cents: u64) -> Result<String, Failure> {
+        let taken = std::fs::read_to_string(&self.0).unwrap_or_default();
+        let is_known = taken.contains(id);
+        println!("  payments: {cents} cents for {id}, {}", if is_known { "taken before" } else { "taken" });
+        if !is_known {
+            std::fs::write(&self.0, format!("{taken}{id} {cents}\n"))?;
+        }
+        if cents == 250 && is_first_life() {
+            println!("  ... and the process dies here");
+            std::process::abort();
+        }
+        Ok(format!("a charge of {cents} cents"))
+    }
+}
+
+#[derive(Services)]
+struct Deps {
+    payments: Payments,
+}
+
+#[derive(Primitives)]
+struct App {
+    checkout: Checkout,
+}
+
+fn main() -> anyhow::Result<()> {
+    two_lives(async |path| {
+        let deps = Deps { payments: Payments(path.with_extension("taken")) };
+        let runtime = Runtime::sqlite(path).services(deps).start::<App>().await?;
+        for (key, cents) in [("order-1", 100), ("order-2", 250)] {
+            let order = runtime.client().checkout(key);
+            println!("  {key}: {:?}", order.start_or_get(cents).await?);
+            while !order.is_charged().await? {
+                tokio::time::sleep(d!("10ms")).await;
+            }
+            if !is_first_life() {
+                order.send(Approved("Ada".into())).await?;
+                println!("  {key} came to {}", order.result().await?);
+            }
+        }
+        let taken = std::fs::read_to_string(path.with_extension("taken"))?;
+        assert_eq!(taken.lines().count(), 2, "each was charged once: {taken}");
+        Ok(runtime.shutdown(d!("5s")).await?)
+    })
+}
