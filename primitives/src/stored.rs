@@ -160,6 +160,11 @@ fn explained_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, St
         .and_then(|value| reader.end().map(|()| value).map_err(|error| format!("{part}: {error}")))
 }
 
+/// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
+pub(crate) fn is_same(one: &Bytes, other: &Bytes) -> bool {
+    (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
+}
+
 /// Whether a value is what it is when it is not written: for records, which are written often.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

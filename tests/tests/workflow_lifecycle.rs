@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    CallError, Event, Failure, Flow, Never, Primitives, RunError, Services, d,
+    CallError, Context, Error, Event, Failure, Flow, Never, Primitives, RunError, Services, d,
     dead_letters::{Filter, Payload, What},
     testing::{Latch, Log, Setup, World},
     workflow,
     workflow::{RunPhase, StartError, Started},
 };
-use drystone_tests::typed::{both, names};
+use drystone_tests::typed::{both, fault, names};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -73,6 +73,11 @@ impl Job {
     /// Where it is.
     async fn at(&self) -> String {
         self.at.clone()
+    }
+
+    /// Says what nobody would hear.
+    async fn shout(&self, cx: &Context) {
+        cx.emit("job.shouted", &self.at);
     }
 }
 
@@ -335,6 +340,18 @@ async fn events_that_nobody_took_are_dead_letters_when_the_run_ends() {
         assert_eq!(opened.payload, Payload::Message(json!(["Note", 2])));
         assert!(run.events().await.unwrap().is_empty());
     }
+}
+
+/// L8, E15
+#[tokio::test]
+async fn a_query_that_says_something_is_refused_for_it_would_be_lost() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().job("a");
+    run.start("quick".into()).await.unwrap();
+    assert_eq!(run.at().await.unwrap(), "waiting");
+    let refused = fault(run.shout().await);
+    assert!(matches!(&refused, Error::Malformed { reason, .. } if reason.contains("would be lost")), "{refused:?}");
+    assert!(!names(&world.events()).contains(&"job.shouted"));
 }
 
 /// L1

@@ -54,6 +54,14 @@ impl Hoarder {
                 flow.sleep("1h").await;
                 Ok(flow.look(|hoarder| hoarder.text.len()))
             }
+            // It goes on in the same turn, and is told something more before its state is looked at.
+            "state, and on" => {
+                flow.sleep("1h").await;
+                flow.update(|hoarder| hoarder.text = "x".repeat(count));
+                flow.sleep_until(Timestamp::from_millis(1)).await;
+                flow.sleep("1h").await;
+                Ok(flow.look(|hoarder| hoarder.text.len()))
+            }
             "result" => Err("x".repeat(count).into()),
             _ => Ok(flow.wait_for::<Note>().await.0.len()),
         }
@@ -199,7 +207,7 @@ async fn too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_m
 async fn what_is_too_large_to_be_recorded_is_a_fault_that_says_so() {
     for setup in both() {
         let (world, _) = started(setup).await;
-        for what in ["output", "error", "input", "inputs", "state", "result"] {
+        for what in ["output", "error", "input", "inputs", "state", "state, and on", "result"] {
             let run = world.client().hoarder(what);
             run.start(what.into(), 2 << 20).await.unwrap();
             world.advance(d!("2h")).await;
@@ -307,260 +315,5 @@ async fn a_run_that_nothing_uses_leaves_memory_and_its_next_move_replays_it() {
         run.send(Note("four".into())).await.unwrap();
         assert_eq!(world.counts().since(before).read_calls, 2, "its record, and its journal");
         assert_eq!(run.result().await.unwrap(), 4);
-    }
-}
-
-/// A version of a workflow whose types, options or steps differ.
-macro_rules! version {
-    ($module:ident, ($($option:tt)*), $state:item, $input:ty, $step:ident($attempts:literal) -> $output:ty, $value:expr, $sleep:literal) => {
-        mod $module {
-            use super::*;
-
-            #[derive(Default, Serialize, Deserialize)]
-            $state
-
-            #[workflow($($option)*)]
-            impl Order {
-                async fn run(flow: &Flow<Self>, total: $input) -> Result<String, Failure> {
-                    let first = flow.$step(format!("{total:?}")).await?;
-                    flow.update(|order| order.at = Default::default());
-                    flow.sleep($sleep).await;
-                    Ok(format!("{first:?}"))
-                }
-
-                #[step(max_attempts = $attempts, backoff = "1m")]
-                async fn $step(total: String, log: &Log, latch: &Latch) -> Result<$output, Failure> {
-                    log.say(format!("{} {total}", stringify!($step)));
-                    if total == "99" {
-                        return Err("not yet".into());
-                    }
-                    if total == "77" {
-                        latch.clone().wait().await;
-                    }
-                    Ok($value)
-                }
-
-                async fn at(&self) -> String {
-                    format!("{:?}", self.at)
-                }
-            }
-
-            #[derive(Primitives)]
-            pub(super) struct App {
-                order: Order,
-            }
-        }
-    };
-}
-
-version!(first, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> u32, 7, "1h");
-version!(other_state, (retention = "1d"), pub(super) struct Order { at: Vec<String> }, u32, charge(2) -> u32, 7, "1h");
-version!(other_input, (retention = "1d"), pub(super) struct Order { at: u32 }, String, charge(2) -> u32, 7, "1h");
-version!(other_output, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> String, "7".into(), "1h");
-version!(other_options, (retention = "9d"), pub(super) struct Order { at: u32 }, u32, charge(4) -> u32, 7, "1h");
-version!(renamed, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, bill(2) -> u32, 7, "1h");
-version!(other_sleep, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> u32, 7, "5h");
-
-/// A version without orders.
-mod without {
-    use super::*;
-
-    #[derive(Default, Serialize, Deserialize)]
-    pub(super) struct Other;
-
-    #[workflow]
-    impl Other {
-        async fn run(flow: &Flow<Self>) {
-            flow.sleep("1s").await;
-        }
-    }
-
-    #[derive(Primitives)]
-    pub(super) struct App {
-        other: Other,
-    }
-}
-
-/// A run of the first version with this input, in a world of another version.
-macro_rules! deployed {
-    ($setup:expr, $total:expr, $module:ident) => {{
-        let fakes = Fakes::default();
-        let world = $setup.services(fakes.clone()).start::<first::App>().await;
-        world.client().order("a").start($total).await.unwrap();
-        fakes.log.take();
-        (world.restart_as::<$module::App, _>(fakes.clone()).await.unwrap(), fakes)
-    }};
-}
-
-/// E10, A4
-#[tokio::test]
-async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back() {
-    for setup in both() {
-        let (world, fakes) = deployed!(setup, 1, without);
-        world.advance(d!("3h")).await;
-        let view = world.view("a").await.unwrap().unwrap();
-        assert_eq!(view.meta.parked.as_deref(), Some("its definition is not registered"));
-        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
-        world.advance(d!("1m")).await;
-        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
-        assert!(fakes.log.take().is_empty(), "what is recorded is not done again");
-    }
-}
-
-/// E10
-#[tokio::test]
-async fn a_state_of_another_type_is_made_anew_by_the_replay() {
-    for setup in both() {
-        let (world, _) = deployed!(setup, 1, other_state);
-        let run = world.client().order("a");
-        let refused = fault(run.at().await).to_string();
-        assert!(refused.contains("its state cannot be read"), "{refused}");
-        world.advance(d!("2h")).await;
-        assert_eq!(run.result().await.unwrap(), "7");
-    }
-}
-
-/// W4, E10
-#[tokio::test]
-async fn an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept() {
-    for setup in both() {
-        let (world, fakes) = deployed!(setup, 1, other_input);
-        world.advance(d!("2h")).await;
-        let status = world.client().order("a").status().await.unwrap().unwrap();
-        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
-        assert_eq!((divergence.entry, divergence.expected.as_str()), (0, "its input"));
-        let world = world.restart_as::<other_output::App, _>(fakes.clone()).await.unwrap();
-        world.advance(d!("2h")).await;
-        let status = world.client().order("a").status().await.unwrap().unwrap();
-        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
-        assert_eq!((divergence.entry, divergence.expected.as_str()), (1, "`charge#1`"));
-        assert!(divergence.found.contains("invalid type: integer `7`, expected a string"), "{divergence}");
-        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
-        world.advance(d!("2h")).await;
-        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
-        assert!(fakes.log.take().is_empty());
-    }
-}
-
-/// E11, W3
-#[tokio::test]
-async fn options_that_were_changed_hold_for_runs_that_are_under_way() {
-    for setup in both() {
-        let (world, fakes) = deployed!(setup, 99, other_options);
-        world.advance(d!("10m")).await;
-        let run = world.client().order("a");
-        assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(_)))));
-        assert_eq!(fakes.log.take().len(), 3, "once before, and three times of four since");
-        world.advance(d!("8d")).await;
-        assert!(run.status().await.unwrap().is_some(), "kept for nine days");
-        world.advance(d!("1d")).await;
-        assert_eq!(run.status().await.unwrap(), None);
-    }
-}
-
-/// W4
-#[tokio::test]
-async fn a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed() {
-    for setup in both() {
-        let (world, fakes) = deployed!(setup, 77, renamed);
-        fakes.latch.open();
-        world.advance(d!("2h")).await;
-        let status = world.client().order("a").status().await.unwrap().unwrap();
-        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("{status:?}") };
-        assert_eq!(divergence.expected, "`charge#1`");
-        assert!(divergence.likely.contains("renamed") || divergence.likely.contains("replaced"), "{divergence}");
-        assert!(fakes.log.take().is_empty());
-        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
-        world.advance(d!("2h")).await;
-        assert_eq!(world.client().order("a").result().await.unwrap(), "7");
-    }
-}
-
-/// W4, L3
-#[tokio::test]
-async fn a_run_whose_state_cannot_be_read_is_ended_all_the_same() {
-    for setup in both() {
-        let (world, _) = deployed!(setup, 1, other_state);
-        let run = world.client().order("a");
-        assert!(run.cancel().await.unwrap());
-        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
-    }
-}
-
-/// H1, A5
-#[tokio::test]
-async fn a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now() {
-    for setup in both() {
-        let (world, _) = deployed!(setup, 1, other_sleep);
-        let (before, after) = (world.client().order("a"), world.client().order("b"));
-        after.start(1).await.unwrap();
-        world.advance(d!("59m")).await;
-        assert_eq!(before.try_result().await.unwrap(), None);
-        world.advance(d!("1m")).await;
-        assert_eq!(before.try_result().await.unwrap().as_deref(), Some("7"));
-        assert_eq!(after.try_result().await.unwrap(), None);
-        world.advance(d!("4h")).await;
-        assert_eq!(after.try_result().await.unwrap().as_deref(), Some("7"));
-    }
-}
-
-/// A version of a workflow that cleans up with its state.
-macro_rules! cleaning {
-    ($module:ident, $state:ty) => {
-        mod $module {
-            use super::*;
-
-            #[derive(Default, Serialize, Deserialize)]
-            pub(super) struct Order {
-                at: $state,
-            }
-
-            #[workflow]
-            impl Order {
-                async fn run(flow: &Flow<Self>) {
-                    flow.update(|order| order.at = Default::default());
-                    flow.sleep("1h").await;
-                }
-
-                #[cancelled]
-                async fn cleanup(flow: &Flow<Self>) -> Result<(), Failure> {
-                    flow.tidy(flow.look(|order| format!("{:?}", order.at))).await;
-                    Ok(())
-                }
-
-                #[step]
-                async fn tidy(at: String, log: &Log) {
-                    log.say(at);
-                }
-            }
-
-            #[derive(Primitives)]
-            pub(super) struct App {
-                order: Order,
-            }
-        }
-    };
-}
-
-cleaning!(cleans, u32);
-cleaning!(cleans_otherwise, Vec<String>);
-
-/// E10, L3
-#[tokio::test]
-async fn a_cleanup_whose_state_cannot_be_read_waits_for_code_that_can() {
-    for setup in both() {
-        let fakes = Fakes::default();
-        let world = setup.services(fakes.clone()).start::<cleans::App>().await;
-        world.client().order("a").start().await.unwrap();
-        let world = world.restart_as::<cleans_otherwise::App, _>(fakes.clone()).await.unwrap();
-        assert!(world.client().order("a").cancel().await.unwrap());
-        let status = world.client().order("a").status().await.unwrap().unwrap();
-        let Some(Stopped::Diverged(divergence)) = status.stopped else { panic!("it is stopped") };
-        assert!(divergence.found.contains("at: invalid type"), "{divergence}");
-        assert!(fakes.log.take().is_empty());
-        let world = world.restart_as::<cleans::App, _>(fakes.clone()).await.unwrap();
-        world.advance(d!("2d")).await;
-        assert_eq!(world.client().order("a").status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
-        assert_eq!(fakes.log.take(), ["0"]);
     }
 }

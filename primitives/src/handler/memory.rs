@@ -8,7 +8,11 @@ use drystone_runtime::{Commit, Hot, Lane, Row, RowKey, Work};
 use serde::de::DeserializeOwned;
 
 use super::head::Head;
-use crate::{OfKind, kind::Piece, stored::decode_part};
+use crate::{
+    OfKind,
+    kind::Piece,
+    stored::{decode_part, is_same},
+};
 
 /// Work that was listed before: the same piece and attempt is the same work, and need not be written out again.
 #[derive(Default)]
@@ -145,9 +149,4 @@ impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
     pub(super) fn set_state(&mut self, bytes: Bytes, state: T) {
         self.state = Some((bytes, state));
     }
-}
-
-/// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
-fn is_same(one: &Bytes, other: &Bytes) -> bool {
-    (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
 }

@@ -42,7 +42,6 @@ struct Inside {
     open: BTreeMap<OpId, Open>,
     asked: Vec<(OpId, Ask)>,
     dropped: Vec<OpId>,
-    early: BTreeMap<String, Recorded>,
     stop: Option<Stop>,
     now: Millis,
     /// The author's struct; not there while it is being changed.
@@ -151,13 +150,9 @@ impl Core {
         inside.open.insert(id.clone(), Open { waker: Some(waker.clone()), told: None });
     }
 
-    /// What is recorded of operations that were not asked for yet: a bug that can be planted.
+    /// Tells an operation that was not asked for yet: a bug that can be planted.
     pub(super) fn tell_early(&self, id: &str, recorded: Recorded) {
-        self.inside().early.insert(id.to_owned(), recorded);
-    }
-
-    pub(super) fn take_early(&self, id: &str) -> Option<Recorded> {
-        self.inside().early.remove(id)
+        self.inside().open.insert(id.into(), Open { waker: None, told: Some(recorded) });
     }
 
     /// What an operation was told, if it was; else it is woken when it is.

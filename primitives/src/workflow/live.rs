@@ -1,7 +1,6 @@
 //! A body in memory: polled until it comes to rest, told one entry of the journal at a time.
 
 use std::{
-    any::Any,
     cell::Cell,
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::Millis;
+use drystone_runtime::{Millis, kernel::panic_message};
 
 use super::{
     Body, Divergence, Flow, Workflow,
@@ -107,7 +106,7 @@ impl Live {
     /// Polls until nothing moves.
     pub(super) fn poll(&mut self) -> Rest {
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll_to_rest()));
-        let rest = polled.unwrap_or_else(|panic| Rest::Panicked(message(&*panic)));
+        let rest = polled.unwrap_or_else(|panic| Rest::Panicked(panic_message(&*panic)));
         match (self.core.take_stop(), rest) {
             (Some(stop), Rest::Waits) => Rest::Stopped(stop),
             (_, rest) => rest,
@@ -209,9 +208,4 @@ impl Drop for Ours {
     fn drop(&mut self) {
         OURS.set(self.0);
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }

@@ -53,7 +53,7 @@ impl Op {
         match std::mem::replace(&mut self.stage, Stage::Open) {
             Stage::Made(ask) => {
                 if Bug::ReadyAtFirstPoll.planted()
-                    && let Some(recorded) = self.core.take_early(&self.id)
+                    && let Some(recorded) = self.core.look(&self.id, context.waker())
                 {
                     self.stage = Stage::Over;
                     return Poll::Ready(recorded);

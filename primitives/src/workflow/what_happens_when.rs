@@ -43,25 +43,25 @@
 //! - **A step was removed**: diverged. `workflow_replay::a_step_that_was_removed_is_noticed_at_its_place`,
 //!   `workflow_replay::a_body_that_ends_where_the_journal_goes_on_is_noticed`
 //! - **A step was renamed**: diverged, also if it was under way.
-//!   `workflow_traps::a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed`
+//!   `workflow_changes::a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed`
 //! - **Steps were reordered**: diverged, at the first. `workflow_replay::steps_in_another_order_are_noticed_at_the_first`
 //! - **A step is given another input**: diverged. `workflow_replay::a_step_with_another_input_is_noticed`
 //! - **What the run waits for now is another thing**: diverged. `workflow_replay::an_edit_after_the_last_entry_is_noticed`
 //! - **Only what comes later was changed**: the run goes on, and does the new thing.
 //!   `workflow_replay::a_history_is_replayed_against_todays_code`
 //! - **A sleep takes longer or shorter**: a sleep that was begun ends when it was to end, later ones take the new time.
-//!   `workflow_traps::a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now`
+//!   `workflow_changes::a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now`
 //! - **The type of an input or of a result was changed** so that what is recorded cannot be read: diverged, with the path; a new field
 //!   with `#[serde(default)]` is no such change.
-//!   `workflow_traps::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`
+//!   `workflow_changes::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`
 //! - **The type of the state was changed**: the replay makes it anew; until the run next moves, queries say that it cannot be read.
 //!   A `#[cancelled]` body begins with the stored state, so a run that is cancelled before that is stopped, with the path, until code comes that can read it.
-//!   `workflow_traps::a_state_of_another_type_is_made_anew_by_the_replay`,
-//!   `workflow_traps::a_cleanup_whose_state_cannot_be_read_waits_for_code_that_can`
+//!   `workflow_changes::a_state_of_another_type_is_made_anew_by_the_replay`,
+//!   `workflow_changes::a_cleanup_whose_state_cannot_be_read_waits_for_code_that_can`
 //! - **An option was changed** (attempts, backoff, retention): it holds at once, also for runs under way.
-//!   `workflow_traps::options_that_were_changed_hold_for_runs_that_are_under_way`
+//!   `workflow_changes::options_that_were_changed_hold_for_runs_that_are_under_way`
 //! - **The workflow was removed**: its runs are parked, visible, and go on when it is back.
-//!   `workflow_traps::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`
+//!   `workflow_changes::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked), and goes on with other code or by `resume`;
 //!   it is tried every hour, too.
 //!   `workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`

@@ -64,6 +64,7 @@ pub use effects::Event;
 pub use lifecycle::{Listener, Report};
 pub use options::Options;
 pub use outpost::Outpost;
+pub use turning::panic_message;
 pub use view::{Explain, View, Wait};
 
 use self::{

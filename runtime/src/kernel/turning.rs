@@ -203,7 +203,8 @@ pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_message(&*panic))
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
+/// What a panic says: for handlers that catch those of the author's themselves.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }

@@ -10,6 +10,7 @@
 mod child;
 mod counter;
 mod evidence;
+mod fate;
 mod fleet;
 mod heard;
 mod log;

@@ -33,36 +33,34 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(Next::Commit(self.commit))
     }
 
+    /// The state, if it is another than it was stored as.
     fn write_state(&mut self) -> Result<(), Halt> {
-        let is_new = self.seen.entity.is_none();
-        let Some(live) = &self.live else {
-            // Its first poll came to nothing, and it has a state all the same.
-            if is_new && self.commit.state.is_none() {
-                self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
-            }
-            return Ok(());
-        };
-        let is_changed = live.core.take_state_changed() && !Bug::StateForgotten.planted();
-        if !is_changed && !is_new {
+        self.keep_state()?;
+        if self.seen.entity.is_none() && self.commit.state.is_none() {
+            // Nothing was changed, or its first poll came to nothing: it has a state all the same.
+            let state = match &self.live {
+                Some(live) => live.core.with_state(false, |state: &mut W| W::codec().write(state)),
+                None => W::codec().write(&W::initial()),
+            };
+            self.commit.state = Some(state.map_err(Halt::Malformed)?);
+        }
+        let before = self.seen.entity.map(|entity| &entity.state);
+        self.commit.state = self.commit.state.take().filter(|state| before != Some(state));
+        Ok(())
+    }
+
+    /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then. A state that
+    /// is too long ends the run.
+    pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
+        let Some(live) = &self.live else { return Ok(()) };
+        if !live.core.take_state_changed() || Bug::StateForgotten.planted() {
             return Ok(());
         }
         let state = live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
         if state.len() > BYTES_MAX {
             return self.end(beyond("run", "bytes in its state", BYTES_MAX));
         }
-        let before = self.seen.entity.map(|entity| &entity.state);
-        self.commit.state = (before != Some(&state)).then_some(state);
-        Ok(())
-    }
-
-    /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then.
-    pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
-        let Some(live) = &self.live else { return Ok(()) };
-        if live.core.take_state_changed() && !Bug::StateForgotten.planted() {
-            let state =
-                live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
-            self.commit.state = Some(state).filter(|state| state.len() <= BYTES_MAX);
-        }
+        self.commit.state = Some(state);
         Ok(())
     }
 

@@ -17,10 +17,13 @@ use super::{
     Engine,
     memory::Memory,
     queueing::ready,
-    running::{LOOK, UNKNOWN, UNREADABLE},
+    running::{LOOK, UNKNOWN, UNREAD, UNREADABLE},
     turning::{BYTES_MAX, Halt, Seen, Turned, Turning, beyond, raw},
 };
 use crate::{Failure, decode, encode, planted::Bug};
+
+/// How long a step waits whose input the store did not give.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 impl<W, D, A> Engine<W, D, A>
 where
@@ -75,6 +78,10 @@ impl<W: Workflow> Turning<'_, W> {
             Outcome::Refused(reason) if reason == UNKNOWN => {
                 self.diverge(Divergence::no_such_step(self.record.entries, op));
                 return Ok(false);
+            }
+            Outcome::Refused(reason) if reason.starts_with(UNREAD) => {
+                self.ask_store_again(op);
+                return Ok(true);
             }
             // A fault would be the end of the run; code that fits lets it go on.
             Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => {
@@ -140,6 +147,16 @@ impl<W: Workflow> Turning<'_, W> {
         step.attempt += u32::from(!Bug::AttemptsKept.planted());
         step.retry_at = Some(now.after(pause.max(Duration::from_millis(1))).0);
         true
+    }
+
+    /// The store was in trouble: the same attempt begins again in a while, and that is not counted.
+    fn ask_store_again(&mut self, op: &str) {
+        let again = self.seen.now.after(STORE_PAUSE).0;
+        if let Some(index) = self.record.position(op)
+            && let Waiting::Step(step) = &mut self.record.pending[index].what
+        {
+            step.retry_at = Some(again);
+        }
     }
 
     /// Attempts whose pause is over may run.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use drystone_runtime::{Hot, Version};
 
 use super::super::{ask::Code, live::Live, record::Record};
-use crate::decode_part;
+use crate::stored::{decode_part, is_same};
 
 /// The memory of one run.
 #[derive(Default)]
@@ -66,14 +66,9 @@ impl Memory {
     }
 }
 
-/// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
-fn is_same(one: &Bytes, other: &Bytes) -> bool {
-    (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
-}
-
 /// Code that bodies made, from when it is listed to when it starts: the kernel starts work without the memory of its entity.
-#[derive(Default)]
 /// Another run of the same key has operations of the same names: each has its own.
+#[derive(Default)]
 pub(super) struct Parcels(Mutex<BTreeMap<(Version, String), Code>>);
 
 impl Parcels {
@@ -91,7 +86,13 @@ impl Parcels {
 
     /// What was not started of a run that has ended never will be.
     pub(super) fn forget(&self, run: Version) {
-        self.codes().retain(|(of, _), _| *of != run);
+        let mut codes = self.codes();
+        let of_run = codes.range((run, String::new())..).map(|(name, _)| name).take_while(|(of, _)| *of == run);
+        let names: Vec<_> = of_run.cloned().collect();
+        let gone: Vec<_> = names.iter().filter_map(|name| codes.remove(name)).collect();
+        // The author's values are dropped when nobody waits for the lock.
+        drop(codes);
+        drop(gone);
     }
 
     fn codes(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Version, String), Code>> {

@@ -99,7 +99,7 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(self.fronts.get(event).and_then(|front| front.front()).map_or(0, |front| front.number));
         }
         if count > 0 && is_latest {
-            self.overwrite(event)?;
+            self.overwrite(event);
         } else if count >= code.options.max_queued {
             let limit = code.options.max_queued;
             return Err(refused(SendError::Full { event: event.to_owned(), limit }));
@@ -152,19 +152,19 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// The single event that is kept makes room for a later one.
-    fn overwrite(&mut self, event: &str) -> Result<(), Halt> {
+    fn overwrite(&mut self, event: &str) {
         let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
         if let Some(number) = number {
             self.taken(event, &[number]);
             self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
         }
-        Ok(())
     }
 
     /// What was sent, as its sender is told.
     pub(super) fn sent(&self, number: u64, event: &str) -> Sent {
         let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
-        let is_put = self.commit.put.iter().any(|row| row.lane == lane(event) && row.key == journal::row_key(number));
+        let (lane, key) = (lane(event), journal::row_key(number));
+        let is_put = self.commit.put.iter().any(|row| row.lane == lane && row.key == key);
         Sent { number, taken: !waits && !is_put }
     }
 

@@ -18,16 +18,19 @@ use super::{
     reviving::revived,
     turning::is_of,
 };
-use crate::{
-    Context, Env, decode,
-    primitive::{Running, Thrown},
-};
+use crate::{Context, Env, decode, primitive::Thrown};
 
 /// What a step says that is not there any more.
 pub(super) const UNKNOWN: &str = "there is no such step";
 
 /// What a step says before the reason if its input is not one that it takes any more.
 pub(super) const UNREADABLE: &str = "its input cannot be read: ";
+
+/// What a step says before the reason if the store did not give its input: that is nobody's failure.
+pub(super) const UNREAD: &str = "the store did not give its input: ";
+
+/// What a query says that tries to say something.
+const UNHEARD: &str = "a query commits nothing, so what it says would be lost: say it in a step";
 
 /// A piece of work that only asks for another turn.
 pub(super) const LOOK: &str = "look:";
@@ -161,10 +164,11 @@ where
                 Ok(state) => state,
                 Err(reason) => return Outcome::Refused(format!("its state cannot be read: {reason}")),
             };
+            let returned = state.query(&name, input, &env).await;
             if env.context().has_said_anything() {
-                return Outcome::Refused("a query commits nothing".to_owned());
+                return Outcome::Refused(UNHEARD.to_owned());
             }
-            ended(state.query(&name, input, &env).await)
+            ended(returned)
         })
     }
 }
@@ -199,12 +203,12 @@ where
             let range = drystone_runtime::Range::at(inputs_lane(generation), key.clone());
             match env.context().rows(range).await {
                 Ok(rows) => rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default(),
-                Err(error) => return Outcome::Refused(error.to_string()),
+                Err(error) => return Outcome::Refused(format!("{UNREAD}{error}")),
             }
         }
         None => input,
     };
-    let outcome = ended(run::<W, D, A>(&name, input, &env).await);
+    let outcome = ended(W::step(&name, input, &env).await);
     let Outcome::Ok(produced) = outcome else { return outcome };
     let said = env.context().take_said();
     match said.error {
@@ -214,10 +218,6 @@ where
         }
         None => Outcome::Ok(Produced { send: said.send, emit: said.emit, ..produced }),
     }
-}
-
-fn run<'a, W: Flows<D, A>, D, A>(name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a> {
-    W::step(name, input, env)
 }
 
 fn ended(returned: Result<Bytes, Thrown>) -> Outcome {

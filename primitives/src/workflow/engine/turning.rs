@@ -198,10 +198,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let entries = self.journal()?;
         let from = usize::try_from(self.told()).unwrap_or(0);
         for entry in &entries[from.min(entries.len())..] {
+            self.keep_state()?;
             if !self.record.goes_on() {
                 return Ok(());
             }
-            self.keep_state()?;
             self.record.untold -= 1;
             self.tell(entry);
         }
@@ -223,9 +223,12 @@ impl<'a, W: Workflow> Turning<'a, W> {
             let pending = self.record.pending.remove(index);
             self.forget_input(&pending);
         }
+        self.keep_state()?;
+        if self.record.end.is_some() {
+            return Ok(());
+        }
         self.append(entry)?;
         if self.record.goes_on() && !self.record.winds_down() {
-            self.keep_state()?;
             self.tell(entry);
         }
         Ok(())

@@ -9,12 +9,15 @@ mod voyage;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use drystone::{CallError, Primitives, Runtime, Services, workflow::SendError};
+use drystone::{CallError, Primitives, Runtime, workflow::SendError};
 use tokio::task::JoinSet;
 
 pub(super) use self::evidence::Evidence;
 use self::voyage::{Signal, Voyage};
-use super::op::Op;
+use super::{
+    fate::{Deps, Fate},
+    op::Op,
+};
 
 /// How many are in flight.
 pub(super) const SHIPS: u64 = 1_000;
@@ -28,19 +31,6 @@ const LANES: u64 = 8;
 #[derive(Primitives)]
 pub(super) struct App {
     voyage: Voyage,
-}
-
-/// What becomes of a process in which the guilty step runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Dies,
-    /// It does not: the parent reads the file, and must outlive that.
-    Lives,
-}
-
-#[derive(Services)]
-struct Deps {
-    fate: Fate,
 }
 
 fn beside(file: &Path) -> PathBuf {

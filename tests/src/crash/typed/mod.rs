@@ -15,11 +15,12 @@ mod rest;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use drystone::{CallError, Primitives, Runtime, Services};
+use drystone::{CallError, Primitives, Runtime};
 
 use self::{clock::Clock, jobs::Jobs, note::Note, pile::Pile};
 pub(super) use self::{evidence::Evidence, rest::reach};
 use super::{
+    fate::{Deps, Fate},
     op::{Deed, Op},
     said::Said,
 };
@@ -33,20 +34,6 @@ pub(super) struct App {
     note: Note,
     clock: Clock,
     jobs: Jobs,
-}
-
-/// What becomes of a process in which a guilty flush or job runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// It dies.
-    Dies,
-    /// It fails: the parent reads the file, and must outlive that.
-    Lives,
-}
-
-#[derive(Services)]
-struct Deps {
-    fate: Fate,
 }
 
 /// The file of the typed app, beside the kernel's.
