@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::{
-    core::{Core, Released},
+    core::Core,
     mail::Mail,
     shared::Shared,
     writer::Whenever,
@@ -46,7 +46,6 @@ impl Shared {
         };
         let all: Vec<Read> = bodies.iter().flat_map(reads_of).collect();
         let Some(mut found) = self.read_until_found(&all).await.map(Vec::into_iter) else { return };
-        let mut released = Released::default();
         let mut core = self.lock();
         for wanted in bodies {
             if let Wanted::Body(key, read, reads) = wanted {
@@ -54,9 +53,6 @@ impl Shared {
                 core.post_resident(&key, Mail::Found(read, reads, mine));
             }
         }
-        released.hands = core.hands_wanted(&self.options);
-        drop(core);
-        self.let_go(released);
     }
 
     /// Rows for work that has started, however long the store takes to come back: a store that is down is no

@@ -178,8 +178,8 @@ impl Shared {
             tracing::warn!(partition = partition.0, "another worker has taken the partition over");
             core.lose(partition, self, &mut released);
         }
-        released.hands = core.hands_wanted(&self.options);
         drop(core);
+        // As after a visit: this hand does next what follows from it, and calls others if that is too much for one.
         self.let_go(released);
     }
 }
@@ -189,7 +189,7 @@ pub(crate) struct Whenever<'a>(pub(crate) &'a Shared, pub(crate) fn(&mut Core));
 
 impl Drop for Whenever<'_> {
     fn drop(&mut self) {
-        self.0.with(|core, _| (self.1)(core));
+        (self.1)(&mut self.0.lock());
     }
 }
 
