@@ -2,12 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use super::{
-    core::Core,
-    mail::Mail,
-    shared::Shared,
-    writer::Whenever,
-};
+use super::{core::Core, mail::Mail, shared::Shared, writer::Whenever};
 use crate::{
     Error, Key, Row,
     store::{Found, Page, Query, Read},
