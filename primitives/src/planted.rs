@@ -112,6 +112,14 @@ pub enum Bug {
     AttemptsKept,
     /// A replay counts the deadlines of what is outstanding anew.
     DeadlineMoved,
+    /// A call of another entity has no idempotency key: after a crash it is done again.
+    CallRepeated,
+    /// A child that its parent lets go is not told.
+    OrphansGoOn,
+    /// The end of a child is told in a commit of its own, and lost in a crash.
+    ChildEndForgotten,
+    /// The end of a child is taken for one of another run of the same parent.
+    ChildOfAnother,
 }
 
 #[cfg(feature = "planted")]
@@ -179,6 +187,10 @@ mod switch {
             Self::RunningDropped,
             Self::AttemptsKept,
             Self::DeadlineMoved,
+            Self::CallRepeated,
+            Self::OrphansGoOn,
+            Self::ChildEndForgotten,
+            Self::ChildOfAnother,
         ];
 
         pub(crate) fn planted(self) -> bool {

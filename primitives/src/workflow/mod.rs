@@ -125,6 +125,8 @@
 //! is not costs one more read, of its journal.
 
 mod ask;
+mod called;
+mod child;
 mod combine;
 mod core;
 mod divergence;
@@ -137,6 +139,7 @@ mod generated;
 mod history;
 mod journal;
 mod live;
+mod names;
 mod op;
 mod options;
 mod policy;
@@ -152,6 +155,7 @@ mod wait;
 pub mod what_happens_when;
 
 pub use self::{
+    child::{Child, Execute},
     combine::{All, Both, Either, Race, join, join_all, race},
     core::Core,
     divergence::Divergence,
@@ -160,7 +164,7 @@ pub use self::{
     event::{Event, EventCode, EventOf, EventOptions},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
-    generated::{Initial, RUN_VERBS, event_of, read_option, read_run_error, result, try_result},
+    generated::{Initial, RUN_VERBS, event_of, execute, read_option, read_run_error, result, try_result},
     history::History,
     options::Options,
     policy::Policy,
