@@ -120,6 +120,8 @@ pub enum Bug {
     ChildEndForgotten,
     /// The end of a child is taken for one of another run of the same parent.
     ChildOfAnother,
+    /// A run that has ended keeps its permits.
+    PermitKept,
 }
 
 #[cfg(feature = "planted")]
@@ -191,6 +193,7 @@ mod switch {
             Self::OrphansGoOn,
             Self::ChildEndForgotten,
             Self::ChildOfAnother,
+            Self::PermitKept,
         ];
 
         pub(crate) fn planted(self) -> bool {

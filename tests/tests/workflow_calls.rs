@@ -44,8 +44,7 @@ struct Order;
 impl Order {
     async fn run(flow: &Flow<Self>, wants: u32, stocks: &Client<Stock>) -> Result<Vec<u32>, Failure> {
         let first = flow.try_call(stocks.get("a").take(wants)).await?;
-        let (second, third) =
-            join!(flow.try_call(stocks.get("b").take(wants)), Self::give_back(flow, stocks, wants));
+        let (second, third) = join!(flow.try_call(stocks.get("b").take(wants)), Self::give_back(flow, stocks, wants));
         Ok(vec![first, second?, third])
     }
 

@@ -249,3 +249,47 @@ fn another_run_of_the_same_key_has_other_children() {
         });
     }
 }
+
+static IS_MENDED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// A parent whose code is broken while its child ends.
+#[derive(Default, Serialize, Deserialize)]
+struct Broken;
+
+#[workflow]
+impl Broken {
+    async fn run(flow: &Flow<Self>, parcels: &Client<Parcel>) -> String {
+        let (ended, ()) = join!(flow.child(parcels.get("one").execute("slow".into())), Self::breaks(flow));
+        ended.unwrap()
+    }
+
+    async fn breaks(flow: &Flow<Self>) {
+        flow.sleep("1m").await;
+        assert!(IS_MENDED.load(std::sync::atomic::Ordering::Relaxed), "not yet");
+    }
+}
+
+#[derive(Primitives)]
+struct BrokenApp {
+    parcel: Parcel,
+    broken: Broken,
+}
+
+/// L6: a parent that is stopped when its child ends finds it when it goes on.
+#[test]
+fn a_parent_that_is_stopped_does_not_miss_its_child() {
+    for setup in both() {
+        IS_MENDED.store(false, std::sync::atomic::Ordering::Relaxed);
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<BrokenApp>().await;
+            let run = world.client().broken("b");
+            run.start().await.unwrap();
+            world.advance(d!("2h")).await;
+            assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+            world.restart().await;
+            IS_MENDED.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(run.resume().await.unwrap());
+            assert_eq!(run.result().await.unwrap(), "shipped slow");
+        });
+    }
+}

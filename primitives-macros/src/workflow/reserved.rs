@@ -21,6 +21,7 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "try_call",
     "child",
     "client",
+    "permit",
 ];
 
 /// What every value answers to: likewise.

@@ -23,6 +23,8 @@ pub(super) enum Ask {
     Call(Called),
     /// The end of a run of another workflow.
     Child(Begun),
+    /// A permit of a semaphore.
+    Permit(Called),
 }
 
 /// A child that a body begins. Its key is made of the name that the body gave it.
@@ -72,6 +74,7 @@ impl Ask {
             Self::Wait(wanted) => Name::from(format!("wait:{}", wanted.event)),
             Self::Call(called) => Name::from(format!("call:{}", called.verb)),
             Self::Child(Begun { called, .. }) => Name::from(format!("child:{}", called.key.escape_ascii())),
+            Self::Permit(called) => Name::from(format!("permit:{}", called.key.escape_ascii())),
         }
     }
 
@@ -83,6 +86,7 @@ impl Ask {
             Self::Wait(_) => "a wait",
             Self::Call(_) => "a call",
             Self::Child(_) => "a child",
+            Self::Permit(_) => "a permit",
         }
     }
 
@@ -96,7 +100,7 @@ impl Ask {
                 let key = key.as_ref().map_or(&[][..], |key| key.as_bytes());
                 stable_hash(&[key, &count.to_be_bytes()]) >> 1
             }
-            Self::Call(called) | Self::Child(Begun { called, .. }) => called.hash(),
+            Self::Call(called) | Self::Child(Begun { called, .. }) | Self::Permit(called) => called.hash(),
         }
     }
 }
@@ -130,6 +134,7 @@ impl fmt::Debug for Ask {
             Self::Sleep(until) => write!(out, "Sleep({until:?})"),
             Self::Wait(wanted) => write!(out, "Wait({wanted:?})"),
             Self::Call(called) => write!(out, "Call({})", called.verb),
+            Self::Permit(called) => write!(out, "Permit({})", called.key.escape_ascii()),
             Self::Child(begun) => write!(out, "Child({})", begun.called.key.escape_ascii()),
         }
     }

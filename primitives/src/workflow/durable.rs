@@ -15,6 +15,7 @@ use super::{
     child::Child,
     combine::{All, Both, Either, Race, race},
     core::Core,
+    permit::PermitWait,
     step::{Caught, Run, Step},
     time::Sleep,
     wait::{TimedWait, Wait, WaitMany},
@@ -36,6 +37,8 @@ impl<T> Durable for Caught<T> {}
 impl<T> Durable for Run<T> {}
 #[diagnostic::do_not_recommend]
 impl<T, E> Durable for Child<T, E> {}
+#[diagnostic::do_not_recommend]
+impl Durable for PermitWait {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
 
 use super::{
-    Child, EventOf, Execute, Step, Workflow,
+    Child, EventOf, Execute, PermitWait, Step, Workflow,
     ask::{Ask, Until},
     called::Called,
     core::Core,
@@ -11,7 +11,7 @@ use super::{
     time::Sleep,
     wait::Wait,
 };
-use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp};
+use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp, kinds::semaphore::Acquire};
 
 /// The run, as its body sees it: `flow.charge(..)` for each `#[step]`, and what is here.
 pub struct Flow<W: Workflow> {
@@ -66,6 +66,12 @@ impl<W: Workflow> Flow<W> {
     /// and the one that is given, and meets no other.
     pub fn child<T: 'static, E: 'static>(&self, run: Execute<T, E>) -> Child<T, E> {
         Child::new(&self.core, run)
+    }
+
+    /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and holds it until the body drops it or
+    /// the run ends, whatever becomes of the process meanwhile. It has no lease and needs no renewal.
+    pub fn permit(&self, acquire: Acquire) -> PermitWait {
+        PermitWait::new(&self.core, acquire)
     }
 
     /// Sleeps so long from when it is first awaited. In a body a literal may stand for the duration: `flow.sleep("24h")`.
@@ -169,4 +175,5 @@ pub const FLOW_METHODS: &[&str] = &[
     "try_call",
     "child",
     "client",
+    "permit",
 ];

@@ -142,6 +142,7 @@ mod live;
 mod names;
 mod op;
 mod options;
+mod permit;
 mod policy;
 mod record;
 mod replay;
@@ -167,6 +168,7 @@ pub use self::{
     generated::{Initial, RUN_VERBS, event_of, execute, read_option, read_run_error, result, try_result},
     history::History,
     options::Options,
+    permit::{HeldPermit, PermitWait},
     policy::Policy,
     replaying::{ReplayError, replay},
     script::{Body, Flows, Script, StepCode, Workflow},

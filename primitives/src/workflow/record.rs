@@ -50,6 +50,16 @@ pub(super) struct Record {
     /// The run that began it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<Parent>,
+    /// The permits that it holds or waits for, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) permits: BTreeMap<String, Place>,
+}
+
+/// An entity of another primitive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
 }
 
 /// A run that waits for another's end, and where in it (L6).
@@ -196,7 +206,7 @@ impl Pending {
     /// What an ask becomes, at the time it is asked.
     pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
         let what = match ask {
-            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) => {
+            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
                 Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
             }
@@ -263,7 +273,12 @@ pub(super) fn is_code(op: &str) -> bool {
 
 /// Whether an operation is a call of another entity.
 pub(super) fn is_call(op: &str) -> bool {
-    unbranched(op).starts_with("call:")
+    unbranched(op).starts_with("call:") || is_permit(op)
+}
+
+/// Whether an operation is a permit of a semaphore.
+pub(super) fn is_permit(op: &str) -> bool {
+    unbranched(op).starts_with("permit:")
 }
 
 fn unbranched(op: &str) -> &str {

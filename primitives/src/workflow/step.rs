@@ -113,6 +113,11 @@ impl<T> Step<T> {
         self.op.as_mut().ok().and_then(Op::ask_mut)
     }
 
+    /// Its identity, if it can be asked for.
+    pub(super) fn id(&self) -> Option<&super::core::OpId> {
+        self.op.as_ref().ok().map(Op::id)
+    }
+
     /// The same, read otherwise.
     pub(super) fn recalled<V>(self, recall: Recall<V>) -> Step<V> {
         Step { op: self.op, recall }

@@ -30,7 +30,10 @@ const PUT_BYTES_MAX: usize = 3 << 20;
 
 impl<W: Workflow> Turning<'_, W> {
     /// What the body asked for is waited for; what it let go is not.
-    pub(super) fn take_in(&mut self, Moves { asked, dropped }: Moves) {
+    pub(super) fn take_in(&mut self, Moves { asked, dropped, released }: Moves) {
+        for op in &released {
+            self.release_permit(op);
+        }
         for op in dropped.iter().filter(|_| !Bug::LosersKept.planted()) {
             if let Some(index) = self.record.position(op) {
                 let pending = self.record.pending.remove(index);
@@ -81,6 +84,7 @@ impl<W: Workflow> Turning<'_, W> {
         let code = match ask {
             Ask::Child(begun) => return self.child_asked(op, begun, ask.hash()),
             Ask::Call(called) => Some(self.call_input(called)),
+            Ask::Permit(called) => Some(self.permit_input(op, called)),
             Ask::Step { input, .. } => Some(self.input(input)),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) => None,
@@ -91,7 +95,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// A call, as it is stored until it is answered.
-    fn call_input(&mut self, called: &Called) -> Code {
+    pub(super) fn call_input(&mut self, called: &Called) -> Code {
         let stored = StoredCall {
             definition: self.seen.names.of(&called.of).to_string(),
             key: KeyText::of(&called.key),

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::{
     super::{
         Flows, RunError, RunStatus, SendError, Started, Workflow,
-        history::HistoryPage,
         ask::canonical_hash,
+        history::HistoryPage,
         journal::{self, End, Entry, What},
         record::Record,
         verbs::QueuedEvent,
@@ -209,6 +209,7 @@ where
         if turning.record.end.is_none() {
             let pending = std::mem::take(&mut turning.record.pending);
             pending.iter().for_each(|pending| turning.let_go(pending));
+            turning.release_permits();
             turning.tell_parent(&End::Terminated)?;
         }
         let send = std::mem::take(&mut turning.commit.send);

@@ -139,6 +139,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Something is not waited for any more: a child is told so, unless it goes on without its parent.
     pub(super) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
+        self.release_permit(&pending.op);
         let Some(childing) = pending.child() else { return };
         let was_begun = childing.input.is_none();
         if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {

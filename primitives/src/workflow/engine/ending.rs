@@ -190,6 +190,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in std::mem::take(&mut self.record.pending) {
             self.let_go(&pending);
         }
+        self.release_permits();
         self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;

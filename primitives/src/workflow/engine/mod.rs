@@ -12,6 +12,7 @@ mod children;
 mod closing;
 mod ending;
 mod memory;
+mod permits;
 mod queueing;
 mod reviving;
 mod running;

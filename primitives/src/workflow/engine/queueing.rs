@@ -215,9 +215,7 @@ impl<W: Workflow> Turning<'_, W> {
                 Waiting::Step(_) => None,
                 Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
                 // One that nobody waits for has done its part when it was begun.
-                Waiting::Child(childing) => {
-                    (childing.is_detached && childing.input.is_none()).then_some((now.0, None))
-                }
+                Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
                 Waiting::Event(awaited) => {
                     let (awaited, until) = (awaited.clone(), awaited.until.filter(|(until, _)| *until <= now.0));
                     let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
