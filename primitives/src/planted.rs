@@ -112,6 +112,14 @@ pub enum Bug {
     AttemptsKept,
     /// A replay counts the deadlines of what is outstanding anew.
     DeadlineMoved,
+    /// Events that nobody took are gone with the generation of their run.
+    EventLostAtContinue,
+    /// The end of a step of an older generation is taken for that of this one.
+    LateGenerationTaken,
+    /// What is due while a run is paused happens.
+    PausedTimerFires,
+    /// A run that begins anew goes on waiting for what it waited for.
+    RestartKeepsWaits,
 }
 
 #[cfg(feature = "planted")]
@@ -126,7 +134,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 52] = [
+        pub const ALL: [Self; 56] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -179,6 +187,10 @@ mod switch {
             Self::RunningDropped,
             Self::AttemptsKept,
             Self::DeadlineMoved,
+            Self::EventLostAtContinue,
+            Self::LateGenerationTaken,
+            Self::PausedTimerFires,
+            Self::RestartKeepsWaits,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -17,6 +17,8 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "key",
     "key_text",
     "clone",
+    "version",
+    "continue_as",
 ];
 
 /// What every value answers to: likewise.
@@ -45,4 +47,9 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "explain",
     "view",
     "address",
+    "pause",
+    "resume_shifted",
+    "restart",
+    "restart_with",
+    "restart_from",
 ];

@@ -13,6 +13,7 @@ use super::{
     Event,
     ask::Until,
     combine::{All, Both, Either, Race, race},
+    continue_as::ContinueAs,
     core::Core,
     step::{Caught, Run, Step},
     time::Sleep,
@@ -33,6 +34,8 @@ impl<T> Durable for Step<T> {}
 impl<T> Durable for Caught<T> {}
 #[diagnostic::do_not_recommend]
 impl<T> Durable for Run<T> {}
+#[diagnostic::do_not_recommend]
+impl<T> Durable for ContinueAs<T> {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]

@@ -126,6 +126,7 @@
 
 mod ask;
 mod combine;
+mod continue_as;
 mod core;
 mod divergence;
 mod durable;
@@ -143,16 +144,19 @@ mod policy;
 mod record;
 mod replay;
 mod replaying;
+mod restart;
 mod script;
 mod status;
 mod step;
 mod time;
 mod verbs;
+mod version;
 mod wait;
 pub mod what_happens_when;
 
 pub use self::{
     combine::{All, Both, Either, Race, join, join_all, race},
+    continue_as::ContinueAs,
     core::Core,
     divergence::Divergence,
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
@@ -165,6 +169,7 @@ pub use self::{
     options::Options,
     policy::Policy,
     replaying::{ReplayError, replay},
+    restart::{At, RestartError, Restarted, Restarting},
     script::{Body, Flows, Script, StepCode, Workflow},
     status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
     step::{Caught, Recall, Run, Step},
