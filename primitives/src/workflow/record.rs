@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     Policy,
     ask::{Ask, Until},
+    called::KeyText,
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
 };
@@ -46,6 +47,12 @@ pub(super) struct Record {
     pub(super) stopped: Option<Halted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<Ended>,
+    /// The run that began it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<Parent>,
+    /// The permits that it holds or waits for, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) permits: BTreeMap<String, Place>,
     /// The generation in whose lane the journal lies, if it is not this one: what was kept of it stays where it is.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) lane: u32,
@@ -63,6 +70,24 @@ pub(super) struct Record {
     pub(super) versions: BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<Paused>,
+}
+
+/// An entity of another primitive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+}
+
+/// A run that waits for another's end, and where in it (L6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Parent {
+    pub(super) space: String,
+    pub(super) key: KeyText,
+    pub(super) definition: String,
+    pub(super) op: String,
+    pub(super) generation: u32,
+    pub(super) seed: u64,
 }
 
 /// Somebody holds the run (H2).
@@ -96,6 +121,22 @@ pub(super) enum Waiting {
     Sleep(i64),
     /// Events.
     Event(Awaited),
+    /// The end of a child.
+    Child(Childing),
+}
+
+/// A child that is waited for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Childing {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+    /// Its input, until it is begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Code>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_abandoned: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_detached: bool,
 }
 
 /// A step that was asked for.
@@ -195,7 +236,7 @@ impl Pending {
     /// What an ask becomes, at the time it is asked.
     pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
         let what = match ask {
-            Ask::Step { .. } | Ask::Code { .. } => {
+            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
                 Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
             }
@@ -209,6 +250,7 @@ impl Pending {
                 let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
                 Waiting::Event(Awaited { event, key, count, until })
             }
+            Ask::Child(_) => unreachable!("a child is waited for by its key"),
         };
         Self { op: op.to_string(), hash: ask.hash(), what }
     }
@@ -220,12 +262,20 @@ impl Pending {
         }
     }
 
+    pub(super) fn child(&self) -> Option<&Childing> {
+        match &self.what {
+            Waiting::Child(childing) => Some(childing),
+            _ => None,
+        }
+    }
+
     /// When something is due of it without anybody's doing.
     pub(super) fn due_at(&self) -> Option<i64> {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
+            Waiting::Child(_) => None,
         }
     }
 
@@ -246,10 +296,23 @@ pub(super) fn step_name(op: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// Whether an operation is code of the body's own, and not a function.
+/// Whether an operation, or the work of one, is code of the body's own, and not a function.
 pub(super) fn is_code(op: &str) -> bool {
-    let unbranched = op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'));
-    unbranched.starts_with("run:")
+    unbranched(op).starts_with("run:")
+}
+
+/// Whether an operation is a call of another entity.
+pub(super) fn is_call(op: &str) -> bool {
+    unbranched(op).starts_with("call:") || is_permit(op)
+}
+
+/// Whether an operation is a permit of a semaphore.
+pub(super) fn is_permit(op: &str) -> bool {
+    unbranched(op).starts_with("permit:")
+}
+
+fn unbranched(op: &str) -> &str {
+    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!' | '@'))
 }
 
 impl Record {

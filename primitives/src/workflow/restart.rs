@@ -33,6 +33,12 @@ pub enum RestartError {
         /// How many there are.
         found: u32,
     },
+    /// What came before the step holds a permit, and that was given back: nobody else may take it for its own.
+    #[error("before that step the run took the permit `{operation}`, which cannot be kept: restart from before it")]
+    KeepsPermit {
+        /// The permit.
+        operation: String,
+    },
 }
 
 /// A step of a run, to go on from: `run.restart_from(|at| at.charge(1))`.

@@ -78,6 +78,10 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Lets go what belongs to this generation, for the record of the `next`. Lanes go as a whole (K6).
     pub(super) fn leave_generation(&mut self, keeps_journal: bool, next: Record) -> Result<(), Halt> {
+        for pending in self.record.pending.clone() {
+            self.let_go(&pending);
+        }
+        self.release_permits();
         let mut lanes = Vec::new();
         if !keeps_journal {
             lanes.push(journal::lane(self.record.journal()));
@@ -90,7 +94,7 @@ impl<W: Workflow> Turning<'_, W> {
         let old = std::mem::replace(&mut self.record, next);
         let record = &mut self.record;
         (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
-        (record.late, record.paused) = (old.late, old.paused);
+        (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);
         if let Some(paused) = &mut record.paused {
             (paused.runs, paused.asked) = (Vec::new(), [].into());
         }

@@ -11,7 +11,7 @@ use super::{
         fault::Cause,
         journal::{End, Entry, What},
         live::Live,
-        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, step_name},
+        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
         status::RunPhase,
     },
     Engine,
@@ -196,8 +196,10 @@ impl<W: Workflow> Turning<'_, W> {
             End::Terminated => RunPhase::Terminated,
         };
         for pending in std::mem::take(&mut self.record.pending) {
-            self.forget_input(&pending);
+            self.let_go(&pending);
         }
+        self.release_permits();
+        self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
         self.record.stopped = None;
@@ -235,7 +237,7 @@ impl<W: Workflow> Turning<'_, W> {
         let runs = |pending: &Pending| due.contains(&pending.op) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
-        gone.iter().for_each(|pending| self.forget_input(pending));
+        gone.iter().for_each(|pending| self.let_go(pending));
         self.wind_down()?;
         Ok(true)
     }
@@ -271,6 +273,7 @@ impl<W: Workflow> Turning<'_, W> {
 pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
+        Code::Input(_) | Code::Row(_) if is_call(op) => Policy::ONCE,
         Code::Input(_) | Code::Row(_) => {
             let name = step_name(op);
             W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)

@@ -7,11 +7,14 @@
 mod asking;
 mod burying;
 mod calling;
+mod calls;
+mod children;
 mod closing;
 mod continuing;
 mod ending;
 mod memory;
 mod pausing;
+mod permits;
 mod queueing;
 mod restarting;
 mod reviving;
@@ -34,7 +37,7 @@ use self::{
     queueing::ready,
     turning::{Seen, Turning},
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions, names::Names};
 use crate::{Error, call::space_of, encode};
 
 /// The definition of a workflow, under the name of its field.
@@ -48,7 +51,8 @@ where
     let config = encode(&config::<W>()).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
     let parcels = Parcels::default();
-    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, app: PhantomData };
+    let names = Names::new(W::clients(), is_shared);
+    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, app: PhantomData };
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
@@ -76,6 +80,8 @@ pub(super) struct Engine<W, D, A> {
     is_shared: bool,
     /// Code that bodies made, on its way to where it runs.
     parcels: Parcels,
+    /// The primitives that its body calls.
+    names: Names,
     app: PhantomData<fn() -> (W, A)>,
 }
 
@@ -94,7 +100,7 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let memory = Memory::of(hot);
-        let seen = Seen { definition: &self.name, key, entity, rows, now };
+        let seen = Seen { definition: &self.name, names: &self.names, key, entity, rows, now };
         self.take(memory, seen, input)
     }
 

@@ -9,7 +9,7 @@ use super::{
         ask::canonical_hash,
         journal::{self, Entry, What},
         live::Live,
-        record::{Record, is_code, step_name},
+        record::{Record, is_call, is_code, is_permit, step_name},
         restart::{Asked, Place},
     },
     Caller, Engine,
@@ -107,7 +107,7 @@ impl<W: Workflow> Turning<'_, W> {
         let is_way_out =
             |entry: &Entry| matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::Ended(_));
         let until = journal.iter().position(is_way_out).unwrap_or(journal.len());
-        let is_it = |op: &str| step_name(op) == place.step && !is_code(op);
+        let is_it = |op: &str| step_name(op) == place.step && !is_code(op) && !is_call(op);
         let is_end = |what: &What| matches!(what, What::Ok(_) | What::Failed(_) | What::Fault(_));
         let ended = journal[..until].iter().enumerate().filter(|(_, entry)| is_end(&entry.what) && is_it(&entry.op));
         let ended = ended.map(|(index, entry)| From { kept: index as u64, op: entry.op.clone(), hash: entry.hash });
@@ -119,7 +119,12 @@ impl<W: Workflow> Turning<'_, W> {
             let (step, found) = (place.step.clone(), u32::try_from(all.len()).unwrap_or(u32::MAX));
             return Err(not_restarted(&RestartError::NoSuchStep { step, nth: place.nth, found }));
         }
-        Ok(all.swap_remove(nth - 1))
+        let from = all.swap_remove(nth - 1);
+        let kept = journal.iter().take(usize::try_from(from.kept).unwrap_or(usize::MAX));
+        match kept.into_iter().find(|entry| is_permit(&entry.op)) {
+            Some(entry) => Err(not_restarted(&RestartError::KeepsPermit { operation: entry.op.clone() })),
+            None => Ok(from),
+        }
     }
 
     /// What came before the step stays where it lies; entries behind it are not read any more, and written over. Chance and
@@ -174,6 +179,8 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in std::mem::take(&mut self.record.pending) {
             self.forget_input(&pending);
         }
+        // Nothing of it was asked yet.
+        self.record.permits.clear();
         self.commit.state = W::codec().write(&W::initial()).ok();
     }
 }
