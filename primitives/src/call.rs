@@ -245,6 +245,11 @@ impl<T, E> Call<T, E> {
         Asked { definition, key, verb, body, read, thrown }
     }
 
+    /// The same with another verb.
+    pub(crate) fn asking(self, verb: &'static str) -> Self {
+        Self { verb, ..self }
+    }
+
     /// The call as a message, to be sent with a commit; or why it cannot be.
     pub(crate) fn into_message(self) -> Result<Message, Error> {
         let body = self.body.map_err(|reason| malformed(self.verb, reason))?;

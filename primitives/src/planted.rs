@@ -122,6 +122,14 @@ pub enum Bug {
     ChildOfAnother,
     /// A run that has ended keeps its permits.
     PermitKept,
+    /// Events that nobody took are gone with the generation of their run.
+    EventLostAtContinue,
+    /// The end of a step of an older generation is taken for that of this one.
+    LateGenerationTaken,
+    /// What is due while a run is paused happens.
+    PausedTimerFires,
+    /// A run that begins anew goes on waiting for what it waited for.
+    RestartKeepsWaits,
 }
 
 #[cfg(feature = "planted")]
@@ -136,7 +144,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 52] = [
+        pub const ALL: [Self; 61] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -194,6 +202,10 @@ mod switch {
             Self::ChildEndForgotten,
             Self::ChildOfAnother,
             Self::PermitKept,
+            Self::EventLostAtContinue,
+            Self::LateGenerationTaken,
+            Self::PausedTimerFires,
+            Self::RestartKeepsWaits,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -22,6 +22,8 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "child",
     "client",
     "permit",
+    "version",
+    "continue_as",
 ];
 
 /// What every value answers to: likewise.
@@ -51,4 +53,9 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "explain",
     "view",
     "address",
+    "pause",
+    "resume_shifted",
+    "restart",
+    "restart_with",
+    "restart_from",
 ];

@@ -14,6 +14,7 @@ use super::{
     ask::Until,
     child::Child,
     combine::{All, Both, Either, Race, race},
+    continue_as::ContinueAs,
     core::Core,
     permit::PermitWait,
     step::{Caught, Run, Step},
@@ -39,6 +40,8 @@ impl<T> Durable for Run<T> {}
 impl<T, E> Durable for Child<T, E> {}
 #[diagnostic::do_not_recommend]
 impl Durable for PermitWait {}
+#[diagnostic::do_not_recommend]
+impl<T> Durable for ContinueAs<T> {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]

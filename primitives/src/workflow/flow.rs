@@ -1,6 +1,11 @@
 //! What a body is given: its steps, time, events, and the state of its run.
 
-use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{Deref, RangeInclusive},
+    time::Duration,
+};
 
 use super::{
     Child, EventOf, Execute, PermitWait, Step, Workflow,
@@ -124,6 +129,36 @@ impl<W: Workflow> Flow<W> {
         Client::in_body()
     }
 
+    /// Which version of a piece of the body this run goes through (R5): put it where the code is changed, and branch on what it
+    /// gives. A run that comes here for the first time takes the highest of `supported` and keeps it; one that had gone past
+    /// this place before the call was put there keeps the lowest. It is recorded with the run's next commit, and the same in
+    /// every replay and wherever this `id` is asked for again.
+    ///
+    /// A run that is pinned to a version which is not supported any more stops as diverged, and says so: nothing is lost, and
+    /// it goes on with code that has it.
+    ///
+    /// ```
+    /// # use drystone::{Flow, workflow};
+    /// # #[derive(Default, serde::Serialize, serde::Deserialize)] struct Order;
+    /// #[workflow]
+    /// impl Order {
+    ///     async fn run(flow: &Flow<Self>, cents: u64) -> u64 {
+    ///         match flow.version("new-fees", 1..=2) {
+    ///             1 => flow.old_fee(cents).await, // for runs that were here before
+    ///             _ => flow.new_fee(cents).await,
+    ///         }
+    ///     }
+    ///     #[step] async fn old_fee(cents: u64) -> u64 { cents / 10 }
+    ///     #[step] async fn new_fee(cents: u64) -> u64 { cents / 20 }
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// If `supported` is empty.
+    pub fn version(&self, id: &str, supported: RangeInclusive<u32>) -> u32 {
+        super::version::pinned(&self.core, id, &supported)
+    }
+
     /// The key of the run.
     pub fn key(&self) -> &[u8] {
         self.core.key()
@@ -156,7 +191,7 @@ impl<W: Workflow> fmt::Debug for Flow<W> {
     }
 }
 
-/// The methods of [`Flow`]: no step may have the name of one, for it would never be reached.
+/// The methods of [`Flow`], and `continue_as`, which every body has beside its steps: no step may have the name of one, for it would never be reached.
 pub const FLOW_METHODS: &[&str] = &[
     "run",
     "try_run",
@@ -176,4 +211,6 @@ pub const FLOW_METHODS: &[&str] = &[
     "child",
     "client",
     "permit",
+    "version",
+    "continue_as",
 ];

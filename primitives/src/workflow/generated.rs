@@ -32,6 +32,11 @@ pub const RUN_VERBS: &[&str] = &[
     "explain",
     "view",
     "address",
+    "pause",
+    "resume_shifted",
+    "restart",
+    "restart_with",
+    "restart_from",
 ];
 
 /// The state that a run begins with.

@@ -144,6 +144,7 @@ mod ask;
 mod called;
 mod child;
 mod combine;
+mod continue_as;
 mod core;
 mod divergence;
 mod durable;
@@ -163,17 +164,20 @@ mod policy;
 mod record;
 mod replay;
 mod replaying;
+mod restart;
 mod script;
 mod status;
 mod step;
 mod time;
 mod verbs;
+mod version;
 mod wait;
 pub mod what_happens_when;
 
 pub use self::{
     child::{Child, Execute},
     combine::{All, Both, Either, Race, join, join_all, race},
+    continue_as::ContinueAs,
     core::Core,
     divergence::Divergence,
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
@@ -187,6 +191,7 @@ pub use self::{
     permit::{HeldPermit, PermitWait},
     policy::Policy,
     replaying::{ReplayError, replay},
+    restart::{At, RestartError, Restarted, Restarting},
     script::{Body, Flows, Script, StepCode, Workflow},
     status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
     step::{Caught, Recall, Run, Step},

@@ -13,7 +13,7 @@ use super::{
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
 };
-use crate::{Failure, Retry, stored::is_default};
+use crate::{Failure, Retry, planted::Bug, stored::is_default};
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -53,6 +53,23 @@ pub(super) struct Record {
     /// The permits that it holds or waits for, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) permits: BTreeMap<String, Place>,
+    /// The generation in whose lane the journal lies, if it is not this one: what was kept of it stays where it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) lane: u32,
+    /// How many entries were kept of the generation before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) kept: u64,
+    /// How often all events that were queued were let go: their lanes are numbered by it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) drops: u32,
+    /// How many ends of steps of older generations came too late.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) late: u64,
+    /// Which versions of its code it is pinned to (R5).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) versions: BTreeMap<String, u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paused: Option<Paused>,
 }
 
 /// An entity of another primitive.
@@ -71,6 +88,19 @@ pub(super) struct Parent {
     pub(super) op: String,
     pub(super) generation: u32,
     pub(super) seed: u64,
+}
+
+/// Somebody holds the run (H2).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Paused {
+    /// Since when.
+    pub(super) at: i64,
+    /// Steps that ran then, and have not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) runs: Vec<String>,
+    /// What was asked for since, and when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) asked: BTreeMap<String, i64>,
 }
 
 /// Something that the body waits for.
@@ -266,7 +296,7 @@ pub(super) fn step_name(op: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// Whether an operation is code of the body's own, and not a function.
+/// Whether an operation, or the work of one, is code of the body's own, and not a function.
 pub(super) fn is_code(op: &str) -> bool {
     unbranched(op).starts_with("run:")
 }
@@ -282,7 +312,7 @@ pub(super) fn is_permit(op: &str) -> bool {
 }
 
 fn unbranched(op: &str) -> &str {
-    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'))
+    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!' | '@'))
 }
 
 impl Record {
@@ -304,16 +334,36 @@ impl Record {
         self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
     }
 
-    /// Steps whose code should run now.
+    /// Whether nothing of it may begin.
+    pub(super) fn is_held(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// Whether what is due must wait.
+    pub(super) fn holds_timers(&self) -> bool {
+        self.is_held() && !Bug::PausedTimerFires.planted()
+    }
+
+    /// The number of the lane that the journal lies in.
+    pub(super) fn journal(&self) -> u32 {
+        if self.lane == 0 { self.generation } else { self.lane }
+    }
+
+    /// Steps whose code should run now; of a run that is held, those that ran before.
     pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
-        self.pending.iter().filter_map(|pending| Some((pending, pending.step()?))).filter(move |(_, step)| due(step))
+        let may_run = |op: &str| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
+        let steps = self.pending.iter().filter_map(|pending| Some((pending, pending.step()?)));
+        steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
     pub(super) fn phase(&self) -> RunPhase {
         if let Some(end) = &self.end {
             return end.phase;
+        }
+        if self.is_held() {
+            return RunPhase::Paused;
         }
         match &self.stopped {
             Some(Halted { why: Stopped::Panicked { .. }, .. }) => return RunPhase::Panicked,
@@ -333,6 +383,9 @@ impl Record {
         let word = phase.word();
         match phase {
             RunPhase::Running => Status::live(word),
+            RunPhase::Paused if self.paused.as_ref().is_some_and(|paused| !paused.runs.is_empty()) => {
+                Status::live(word)
+            }
             RunPhase::Suspended | RunPhase::Cancelling if alarm.is_some() => Status::live(word),
             RunPhase::Panicked | RunPhase::Diverged => Status::failing(word),
             _ => Status::resting(word),
@@ -341,6 +394,9 @@ impl Record {
 
     /// When something is due next without anybody's doing.
     pub(super) fn next_due(&self) -> Option<i64> {
+        if self.holds_timers() {
+            return None;
+        }
         if let Some(halted) = &self.stopped {
             return Some(halted.retry_at);
         }

@@ -3,7 +3,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::super::model::{Model, Run};
+use super::{
+    super::model::{Model, Run},
+    restart,
+};
 use crate::primitive::{
     expand::{calls, handle},
     lenient,
@@ -21,6 +24,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     let run = model.run.first();
     let (starting, with_event, results) =
         (run.map(|run| starting(model, run)), run.map(|run| with_event(model, run)), run.map(results));
+    let restarts = restart::methods(model);
     let queries = model.queries.iter().map(|query| handle::method(&query.function, calls::outcome(&query.returns)));
     quote! {
         #item
@@ -30,6 +34,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #starting
             #with_event
             #results
+            #restarts
             #(#queries)*
         }
     }
@@ -65,7 +70,7 @@ fn item(model: &Model) -> TokenStream {
 }
 
 /// The input of the body: as parameters, and as it travels.
-fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
+pub(super) fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
     let parameters = run.function.inputs().map(|(name, ty)| quote!(#name: #ty)).collect();
     let (names, codecs): (Vec<_>, Vec<_>) = run.function.inputs().map(|(name, ty)| (name, calls::stored(ty))).unzip();
     (parameters, quote!(::drystone::author::Args::new()#(.with(#codecs, &#names))*))

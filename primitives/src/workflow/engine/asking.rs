@@ -89,8 +89,13 @@ impl<W: Workflow> Turning<'_, W> {
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) => None,
         };
-        // Counted from when the run got there, which is when it was last told something.
-        let now = self.live.as_ref().map_or(self.seen.now, |live| live.core.now());
+        // Counted from when the run got there, which is when it was last told something; what was kept of an older generation
+        // it was told just now.
+        let is_kept = self.record.kept >= self.told();
+        let now = self.live.as_ref().filter(|_| !is_kept).map_or(self.seen.now, |live| live.core.now());
+        if let Some(paused) = &mut self.record.paused {
+            paused.asked.insert(op.to_string(), now.0);
+        }
         Pending::of(op, ask, code, now)
     }
 

@@ -6,17 +6,19 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Flows, RunError, RunStatus, SendError, Started, Workflow,
+        Flows, RestartError, RunError, RunStatus, SendError, Started, Workflow,
         ask::canonical_hash,
         history::HistoryPage,
         journal::{self, End, Entry, What},
         record::Record,
+        restart::DROPPING,
         verbs::QueuedEvent,
     },
     Caller, Engine, children,
     ending::{answer, result_of},
     memory::Memory,
     queueing::{Queued, ready, refused},
+    restarting::not_restarted,
     starting::{Start, answering, only},
     turning::{Halt, Seen, Turned, Turning},
 };
@@ -55,6 +57,10 @@ pub(super) enum Verb {
     ChildEnded,
     /// One of the author's.
     Query(&'static Action),
+    Pause,
+    ResumeShifted,
+    /// Whether events are let go.
+    Restart(bool),
 }
 
 /// The verbs of every run.
@@ -78,6 +84,10 @@ const VERBS: &[(&str, Verb)] = &[
     ("execute", Verb::Execute),
     (children::BEGIN, Verb::ChildBegin),
     (children::ENDED, Verb::ChildEnded),
+    ("pause", Verb::Pause),
+    ("resume_shifted", Verb::ResumeShifted),
+    ("restart", Verb::Restart(false)),
+    (DROPPING, Verb::Restart(true)),
 ];
 
 impl Verb {
@@ -132,7 +142,10 @@ where
             Verb::History => self.history(memory, seen, body, caller),
             Verb::Cancel => Self::changed_by(memory, seen, caller, Turning::cancel),
             Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
-            Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume_if(|_| true)),
+            Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume(false)),
+            Verb::ResumeShifted => Self::changed_by(memory, seen, caller, |turning| turning.resume(true)),
+            Verb::Pause => Self::changed_by(memory, seen, caller, |turning| Ok(turning.pause())),
+            Verb::Restart(drops_events) => Self::restarted(memory, seen, (body, drops_events), caller),
             Verb::Destroy => {
                 let mut commit = Self::destroyed(memory, seen)?;
                 commit.replies.extend(
@@ -176,7 +189,10 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, Bytes::from_static(b"[]")),
-            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy => only(caller, Bytes::from_static(b"false")),
+            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Pause | Verb::ResumeShifted => {
+                only(caller, Bytes::from_static(b"false"))
+            }
+            Verb::Restart(_) => Err(not_restarted(&RestartError::NotFound)),
             Verb::History | Verb::Query(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
         }
     }
@@ -257,7 +273,7 @@ where
                 only(caller, Bytes::new())
             };
         }
-        let range = journal::range(record.generation, record.entries - 1, record.entries);
+        let range = journal::range(record.journal(), record.entries - 1, record.entries);
         let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
         let entry = rows.first().map(Entry::read).transpose().map_err(Halt::Park)?;
         let Some(Entry { what: What::Ended(end), .. }) = entry else {
@@ -278,6 +294,9 @@ where
             queued: record.shown_queues(),
             stopped: record.stopped.as_ref().map(|halted| halted.why.clone()),
             cleanup_error: record.end.as_ref().and_then(|end| end.cleanup_error.clone()),
+            generation: record.generation,
+            late: record.late,
+            paused_since: record.paused.as_ref().map(|paused| time(paused.at)),
         };
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
@@ -285,7 +304,7 @@ where
     fn events(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
         let record = known(memory, seen)?;
         let full = record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
-        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(event))).collect();
+        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(record.drops, event))).collect();
         let missing: Vec<_> = ranges.iter().filter(|(_, range)| seen.rows.get(range).is_none()).collect();
         if !missing.is_empty() {
             return Err(Halt::Read(missing.into_iter().map(|(_, range)| range.clone()).collect()));
@@ -308,7 +327,7 @@ where
         let [from]: [u64; 1] = decode(body).map_err(Halt::Malformed)?;
         let record = known(memory, seen)?;
         let until = (from + HISTORY_PAGE).min(record.entries);
-        let range = journal::range(record.generation, from, until);
+        let range = journal::range(record.journal(), from, until);
         let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for row in rows {
@@ -320,7 +339,8 @@ where
         }
         let is_last = from + entries.len() as u64 >= record.entries;
         let (workflow, key) = (self.name.to_string(), seen.key.key.to_vec());
-        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last };
+        let versions = record.versions.clone();
+        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last, versions };
         only(caller, encode(&page).map_err(Halt::Malformed)?)
     }
 
@@ -344,7 +364,7 @@ impl<W: Workflow> Turning<'_, W> {
 }
 
 /// An error of ours is an answer like any other.
-fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
+pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
     match asked {
         Ok(value) => Ok(Ok(value)),
         Err(Halt::Failed(error)) => Ok(Err(Error::Failed(error))),
@@ -353,7 +373,7 @@ fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
 }
 
 /// The record, where nothing of it is changed.
-fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
+pub(super) fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
     let entity = seen.entity.ok_or_else(|| Halt::Refuse(Error::NotBound { key: seen.key.clone() }))?;
     memory.record(&entity.head).map_err(Halt::Park)
 }

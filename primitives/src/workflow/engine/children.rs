@@ -150,6 +150,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// A child has ended: the parent learns it once, and only where it still waits for it.
     fn child_ended(&mut self, (op, generation, seed, ending): Said) -> Result<(), Halt> {
+        self.record.late += u64::from(generation < self.record.generation);
         let is_ours = generation == self.record.generation && seed == self.record.seed || Bug::ChildOfAnother.planted();
         let Some(index) = self.record.position(&op).filter(|_| is_ours && self.record.end.is_none()) else {
             return Ok(());

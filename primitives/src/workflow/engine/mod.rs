@@ -10,10 +10,13 @@ mod calling;
 mod calls;
 mod children;
 mod closing;
+mod continuing;
 mod ending;
 mod memory;
+mod pausing;
 mod permits;
 mod queueing;
+mod restarting;
 mod reviving;
 mod running;
 mod starting;
@@ -145,6 +148,8 @@ where
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if turning.record.end.is_some() {
             turning.after_the_end()?;
+        } else if turning.record.holds_timers() {
+            // It was set before, and is nobody's now.
         } else if turning.record.stopped.is_some() {
             turning.resume_if(|halted| halted.retry_at <= seen.now.0)?;
         } else {

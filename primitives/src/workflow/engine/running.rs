@@ -13,6 +13,7 @@ use super::{
     },
     Engine,
     asking::inputs_lane,
+    continuing::{of_work, work_name},
     ending::policy,
     memory::Memory,
     reviving::revived,
@@ -49,6 +50,8 @@ where
         };
         if record.end.is_some() {
             self.parcels.forget(entity.id);
+        } else if record.generation > 1 {
+            self.parcels.forget_others(entity.id, |work| of_work(work).0 == record.generation);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
         memory.set_record(entity.head.clone(), record);
@@ -77,7 +80,7 @@ where
                     Err(range) => return Needed::Read(vec![range]),
                 }
             }
-            listed.push(work::<W>(pending, step));
+            listed.push(work::<W>(record, pending, step));
         }
         Needed::Ready(listed)
     }
@@ -92,25 +95,26 @@ where
         pending: &Pending,
     ) -> Result<bool, drystone_runtime::Range> {
         let op = pending.op.as_str();
-        if self.parcels.has(entity.id, op) {
+        let work = work_name(record.generation, op);
+        if self.parcels.has(entity.id, &work) {
             return Ok(true);
         }
         if !memory.live.as_ref().is_some_and(|live| is_of(live, record)) {
-            let range = journal::range(record.generation, 0, record.entries);
+            let range = journal::range(record.journal(), 0, record.entries);
             let rows = rows.get(&range).ok_or(range)?;
             memory.live = self.replayed(entity, record, rows);
         }
         let Some(live) = &mut memory.live else { return Ok(false) };
         // If it was handed over before, it runs, and goes on.
         if let Some(code) = live.codes.remove(op) {
-            self.parcels.put(entity.id, op, code);
+            self.parcels.put(entity.id, &work, code);
         }
         Ok(true)
     }
 
     fn replayed(&self, entity: &Entity, record: &Record, rows: &[drystone_runtime::Row]) -> Option<live::Live> {
         let entries = rows.iter().map(journal::Entry::read).collect::<Result<Vec<_>, _>>().ok()?;
-        let who = Identity { key: entity.key.key.clone(), seed: record.seed };
+        let who = Identity { key: entity.key.key.clone(), seed: record.seed, versions: record.versions.clone() };
         revived::<W>(&who, record, &entries).ok()
     }
 
@@ -127,19 +131,20 @@ where
         if let Some(query) = name.strip_prefix("query:") {
             return self.query(entity, query, work.input.clone(), cx);
         }
-        if is_code(name) {
+        let (_, op) = of_work(name);
+        if is_code(op) {
             return self.code(name, &cx);
         }
-        if is_call(name) {
+        if is_call(op) {
             return self.call(entity, work, cx);
         }
         let row = entity.and_then(|entity| row_of(entity, work));
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
-        Box::pin(step::<W, D, A>(step_name(name).to_owned(), work.input.clone(), row, env))
+        Box::pin(step::<W, D, A>(step_name(op).to_owned(), work.input.clone(), row, env))
     }
 
-    fn code(&self, op: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let code = cx.id.and_then(|id| self.parcels.take(id, op));
+    fn code(&self, work: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let code = cx.id.and_then(|id| self.parcels.take(id, work));
         Box::pin(async move {
             match code {
                 Some(code) => match code.await {
@@ -177,13 +182,13 @@ where
 }
 
 /// The work of a step.
-fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
+fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &Stepping) -> Work {
     let input = match &step.code {
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
         Code::Row(_) | Code::Body(_) => Bytes::new(),
     };
     let timeout = policy::<W>(&pending.op, step).time_limit();
-    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(pending.op.clone())) }
+    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(work_name(record.generation, &pending.op))) }
 }
 
 /// The row that a step's input lies in, if it was not handed over.
@@ -192,7 +197,7 @@ pub(super) fn row_of(entity: &Entity, work: &Work) -> Option<(u32, u64)> {
         return None;
     }
     let record: Record = decode(&entity.head).ok()?;
-    let index = record.position(work.id.as_str())?;
+    let index = record.position(of_work(work.id.as_str()).1)?;
     match record.pending[index].step()?.code {
         Code::Row(number) => Some((record.generation, number)),
         _ => None,
