@@ -112,6 +112,16 @@ pub enum Bug {
     AttemptsKept,
     /// A replay counts the deadlines of what is outstanding anew.
     DeadlineMoved,
+    /// A step of which nobody knows what became is not undone.
+    UnknownNotUndone,
+    /// Steps are undone in the order in which they were done.
+    UndoneForward,
+    /// A step that was undone is undone again by a process that did not see it.
+    UndoneAgain,
+    /// A replay applies an update twice.
+    UpdateTwice,
+    /// A replay forgets the updates.
+    UpdateLost,
 }
 
 #[cfg(feature = "planted")]
@@ -126,7 +136,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 52] = [
+        pub const ALL: [Self; 57] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -179,6 +189,11 @@ mod switch {
             Self::RunningDropped,
             Self::AttemptsKept,
             Self::DeadlineMoved,
+            Self::UnknownNotUndone,
+            Self::UndoneForward,
+            Self::UndoneAgain,
+            Self::UpdateTwice,
+            Self::UpdateLost,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -19,6 +19,8 @@ pub(super) enum Ask {
     Sleep(Until),
     /// Events.
     Wait(Wanted),
+    /// That the state of the run is so: told by nobody, and let go when it is.
+    Until,
 }
 
 /// Code that a body hands over: what it returned as JSON, apart if it is an error.
@@ -50,6 +52,7 @@ impl Ask {
             Self::Code { .. } => Name::from(format!("run:{}", called.unwrap_or_default())),
             Self::Sleep(_) => Name::new("sleep"),
             Self::Wait(wanted) => Name::from(format!("wait:{}", wanted.event)),
+            Self::Until => Name::new("wait_until"),
         }
     }
 
@@ -58,7 +61,7 @@ impl Ask {
         match self {
             Self::Step { .. } | Self::Code { .. } => "a step",
             Self::Sleep(_) => "a sleep",
-            Self::Wait(_) => "a wait",
+            Self::Wait(_) | Self::Until => "a wait",
         }
     }
 
@@ -67,7 +70,7 @@ impl Ask {
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Step { input, .. } => canonical_hash(input),
-            Self::Code { .. } | Self::Sleep(_) => 0,
+            Self::Code { .. } | Self::Sleep(_) | Self::Until => 0,
             Self::Wait(Wanted { key, count, .. }) => {
                 let key = key.as_ref().map_or(&[][..], |key| key.as_bytes());
                 stable_hash(&[key, &count.to_be_bytes()]) >> 1
@@ -104,6 +107,7 @@ impl fmt::Debug for Ask {
             Self::Code { .. } => out.write_str("Code"),
             Self::Sleep(until) => write!(out, "Sleep({until:?})"),
             Self::Wait(wanted) => write!(out, "Wait({wanted:?})"),
+            Self::Until => out.write_str("Until"),
         }
     }
 }

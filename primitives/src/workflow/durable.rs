@@ -16,6 +16,7 @@ use super::{
     core::Core,
     step::{Caught, Run, Step},
     time::Sleep,
+    until::WaitUntil,
     wait::{TimedWait, Wait, WaitMany},
 };
 
@@ -35,6 +36,9 @@ impl<T> Durable for Caught<T> {}
 impl<T> Durable for Run<T> {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
+#[diagnostic::do_not_recommend]
+impl<W: 'static, F: Fn(&W) -> bool + Unpin> Durable for WaitUntil<W, F> {}
+
 #[diagnostic::do_not_recommend]
 impl<E: Event> Durable for Wait<E> {}
 #[diagnostic::do_not_recommend]

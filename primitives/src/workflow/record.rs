@@ -11,6 +11,7 @@ use super::{
     ask::{Ask, Until},
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
+    undo::Undos,
 };
 use crate::{Failure, Retry, stored::is_default};
 
@@ -46,6 +47,9 @@ pub(super) struct Record {
     pub(super) stopped: Option<Halted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<Ended>,
+    /// What is due to be undone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) undos: Undos,
 }
 
 /// Something that the body waits for.
@@ -66,6 +70,8 @@ pub(super) enum Waiting {
     Sleep(i64),
     /// Events.
     Event(Awaited),
+    /// That its state is so.
+    Until,
 }
 
 /// A step that was asked for.
@@ -82,6 +88,16 @@ pub(super) struct Stepping {
     /// What the attempt before it failed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
+    /// Whether nobody knows what became of an attempt before it: it took too long, or panicked.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_unsure: bool,
+}
+
+impl Stepping {
+    /// A step before its first attempt.
+    pub(super) fn new(code: Code, since: Millis) -> Self {
+        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false }
+    }
 }
 
 /// What is run for a step.
@@ -167,7 +183,7 @@ impl Pending {
         let what = match ask {
             Ask::Step { .. } | Ask::Code { .. } => {
                 let code = code.expect("a step has something to run");
-                Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
+                Waiting::Step(Stepping::new(code, now))
             }
             Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
             Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),
@@ -179,6 +195,7 @@ impl Pending {
                 let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
                 Waiting::Event(Awaited { event, key, count, until })
             }
+            Ask::Until => Waiting::Until,
         };
         Self { op: op.to_string(), hash: ask.hash(), what }
     }
@@ -196,6 +213,7 @@ impl Pending {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
+            Waiting::Until => None,
         }
     }
 
@@ -236,9 +254,14 @@ impl Record {
         self.end.is_none() && self.stopped.is_none()
     }
 
-    /// Whether the body is to be dropped, and steps that run are waited for.
+    /// Whether the body is gone: steps that run are waited for, and what is due is undone.
     pub(super) fn winds_down(&self) -> bool {
-        self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+        self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+    }
+
+    /// Whether steps are being undone.
+    pub(super) fn undoes(&self) -> bool {
+        self.end.is_none() && self.undos.is_under_way()
     }
 
     /// Steps whose code should run now.
@@ -257,6 +280,9 @@ impl Record {
             Some(Halted { why: Stopped::Diverged(_), .. }) => return RunPhase::Diverged,
             None => {}
         }
+        if self.undoes() {
+            return RunPhase::Undoing;
+        }
         if self.cancel.is_some() {
             return RunPhase::Cancelling;
         }
@@ -269,7 +295,7 @@ impl Record {
         let phase = self.phase();
         let word = phase.word();
         match phase {
-            RunPhase::Running => Status::live(word),
+            RunPhase::Running | RunPhase::Undoing => Status::live(word),
             RunPhase::Suspended | RunPhase::Cancelling if alarm.is_some() => Status::live(word),
             RunPhase::Panicked | RunPhase::Diverged => Status::failing(word),
             _ => Status::resting(word),
@@ -280,6 +306,9 @@ impl Record {
     pub(super) fn next_due(&self) -> Option<i64> {
         if let Some(halted) = &self.stopped {
             return Some(halted.retry_at);
+        }
+        if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
+            return Some(began.at);
         }
         self.pending.iter().filter_map(Pending::due_at).min()
     }

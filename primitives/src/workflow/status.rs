@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FailedUndo;
 use crate::{Failure, Timestamp};
 
 /// Where a run stands.
@@ -23,6 +24,10 @@ pub struct RunStatus {
     pub stopped: Option<Stopped>,
     /// What went wrong with its `#[cancelled]` body, if it was cancelled.
     pub cleanup_error: Option<String>,
+    /// How many steps are due to be undone if it fails or is cancelled, or are left while it is being undone (W9).
+    pub undos_left: u64,
+    /// Undos that failed for good: the first 32 of them, for all are in its history.
+    pub undos_failed: Vec<FailedUndo>,
 }
 
 /// Where a run stands, in a word (L1).
@@ -49,6 +54,8 @@ pub enum RunPhase {
     Cancelled,
     /// It was terminated.
     Terminated,
+    /// It has failed, or somebody wants it to end, and its steps are being undone.
+    Undoing,
 }
 
 impl RunPhase {
@@ -68,6 +75,7 @@ impl RunPhase {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::Terminated => "terminated",
+            Self::Undoing => "undoing",
         }
     }
 }

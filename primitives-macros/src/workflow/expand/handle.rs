@@ -22,6 +22,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     let (starting, with_event, results) =
         (run.map(|run| starting(model, run)), run.map(|run| with_event(model, run)), run.map(results));
     let queries = model.queries.iter().map(|query| handle::method(&query.function, calls::outcome(&query.returns)));
+    let updates = model.updates.iter().map(|update| handle::method(&update.function, calls::outcome(&update.returns)));
     quote! {
         #item
 
@@ -31,6 +32,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #with_event
             #results
             #(#queries)*
+            #(#updates)*
         }
     }
 }

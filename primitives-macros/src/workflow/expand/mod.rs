@@ -4,6 +4,8 @@ mod flows;
 mod handle;
 mod script;
 mod steps;
+mod undos;
+mod updates;
 mod wards;
 
 use proc_macro2::TokenStream;
@@ -14,6 +16,6 @@ use super::model::Model;
 /// Everything that is made beside the author's own block.
 pub(super) fn expand(model: &Model) -> TokenStream {
     let (wards, steps, script) = (wards::wards(model), steps::steps(model), script::script(model));
-    let (flows, handle) = (flows::flows(model), handle::handle(model));
-    quote!(#wards #steps #script #flows #handle)
+    let (flows, handle, undos) = (flows::flows(model), handle::handle(model), undos::undos(model));
+    quote!(#wards #steps #script #flows #handle #undos)
 }

@@ -29,16 +29,16 @@ const PUT_BYTES_MAX: usize = 3 << 20;
 impl<W: Workflow> Turning<'_, W> {
     /// What the body asked for is waited for; what it let go is not.
     pub(super) fn take_in(&mut self, Moves { asked, dropped }: Moves) {
-        for op in dropped.iter().filter(|_| !Bug::LosersKept.planted()) {
-            if let Some(index) = self.record.position(op) {
-                let pending = self.record.pending.remove(index);
-                self.forget_input(&pending);
-            }
-        }
+        let dropped = dropped.iter().filter(|_| !Bug::LosersKept.planted());
+        let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
+        let gone: Vec<Pending> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
+        self.record.pending.retain(|pending| !gone.iter().any(|gone| gone.op == pending.op));
+        self.let_go(&gone);
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
             let pending = self.asked(&op, &ask);
+            self.is_asked_now(&pending);
             self.record.pending.push(pending);
         }
         if let Some(end) = self.too_much() {
@@ -67,7 +67,7 @@ impl<W: Workflow> Turning<'_, W> {
         let code = match ask {
             Ask::Step { input, .. } => Some(self.input(input)),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
-            Ask::Sleep(_) | Ask::Wait(_) => None,
+            Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
         // Counted from when the run got there, which is when it was last told something.
         let now = self.live.as_ref().map_or(self.seen.now, |live| live.core.now());
@@ -75,7 +75,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// A short input lies in the record, so that a step can be run again without the body; a long one in a row.
-    fn input(&mut self, input: &Bytes) -> Code {
+    pub(super) fn input(&mut self, input: &Bytes) -> Code {
         let longest = if self.record.pending.len() < MANY { INPUT_BYTES_MAX } else { INPUT_BYTES_MAX / 16 };
         if input.len() <= longest
             && let Ok(raw) = raw(input)
@@ -89,6 +89,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     pub(super) fn forget_input(&mut self, pending: &Pending) {
+        self.forget_beats(pending);
         if let Waiting::Step(Stepping { code: Code::Row(number), .. }) = &pending.what {
             let row = (inputs_lane(self.record.generation), journal::row_key(*number));
             self.remove_row(row);

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     super::{
         Flows, RunError, RunStatus, SendError, Started, Workflow,
+        heartbeat::BEAT,
         history::HistoryPage,
         journal::{self, Entry, What},
         record::Record,
@@ -50,6 +51,10 @@ pub(super) enum Verb {
     Destroy,
     /// One of the author's.
     Query(&'static Action),
+    /// One of the author's that changes the state.
+    Update(&'static str),
+    /// A step of it says how far it is.
+    Beat,
 }
 
 /// The verbs of every run.
@@ -75,7 +80,10 @@ const VERBS: &[(&str, Verb)] = &[
 impl Verb {
     pub(super) fn of<W: Workflow>(name: &str) -> Option<Self> {
         let own = VERBS.iter().find(|(verb, _)| *verb == name).map(|(_, verb)| *verb);
-        own.or_else(|| W::SCRIPT.queries.iter().find(|query| query.name == name).map(Self::Query))
+        let query = || W::SCRIPT.queries.iter().find(|query| query.name == name).map(Self::Query);
+        let update = || W::SCRIPT.updates.iter().find(|update| **update == name).map(|update| Self::Update(update));
+        let beat = (name == BEAT).then_some(Self::Beat);
+        own.or(beat).or_else(query).or_else(update)
     }
 }
 
@@ -98,6 +106,8 @@ where
         }
         match verb {
             Verb::Query(query) => Ok(Next::Run(query_work(query, body, caller))),
+            Verb::Beat => Self::beat(memory, seen, body, caller),
+            Verb::Update(name) => Self::updated(memory, seen, (name, body), caller),
             Verb::Start | Verb::StartWith => Self::found(memory, seen, None, caller),
             Verb::StartOrGet => Self::found(memory, seen, Some(body), caller),
             Verb::Send => {
@@ -158,8 +168,8 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, Bytes::from_static(b"[]")),
-            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy => only(caller, Bytes::from_static(b"false")),
-            Verb::History | Verb::Query(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
+            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Beat => only(caller, Bytes::from_static(b"false")),
+            Verb::History | Verb::Query(_) | Verb::Update(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
         }
     }
 
@@ -225,6 +235,8 @@ where
             queued: record.shown_queues(),
             stopped: record.stopped.as_ref().map(|halted| halted.why.clone()),
             cleanup_error: record.end.as_ref().and_then(|end| end.cleanup_error.clone()),
+            undos_left: record.undos.left,
+            undos_failed: record.undos.failed.clone(),
         };
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
@@ -272,7 +284,7 @@ where
     }
 
     fn unknown(&self, verb: &str) -> Error {
-        let queries = W::SCRIPT.queries.iter().map(|query| query.name);
+        let queries = W::SCRIPT.queries.iter().map(|query| query.name).chain(W::SCRIPT.updates.iter().copied());
         let known = VERBS.iter().map(|(verb, _)| *verb).chain(queries).map(str::to_owned).collect();
         Error::UnknownVerb { definition: self.name.to_string(), verb: verb.to_owned(), known }
     }
@@ -299,7 +311,7 @@ fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
 }
 
 /// The record, where nothing of it is changed.
-fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
+pub(super) fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
     let entity = seen.entity.ok_or_else(|| Halt::Refuse(Error::NotBound { key: seen.key.clone() }))?;
     memory.record(&entity.head).map_err(Halt::Park)
 }

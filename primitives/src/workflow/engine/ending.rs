@@ -13,6 +13,7 @@ use super::{
         live::Live,
         record::{Cancel, Code, Ended, Pending, Stepping, Waiting, step_name},
         status::RunPhase,
+        undo::undone_by,
     },
     Engine,
     memory::Memory,
@@ -99,7 +100,8 @@ impl<W: Workflow> Turning<'_, W> {
             }
         };
         let hash = self.record.position(op).map_or(0, |index| self.record.pending[index].hash);
-        self.happened(&Entry::new(op, hash, self.seen.now, what))?;
+        self.happened(&Entry::new(op, hash, self.seen.now, what.clone()))?;
+        self.undo_ended(op, &what);
         if self.record.winds_down() {
             self.wind_down()?;
         } else {
@@ -136,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
         let is_worth_it = match outcome {
             Outcome::Failed(error) => W::is_worth_retrying(step_name(op), error),
             _ => true,
-        } && !self.record.winds_down();
+        } && (!self.record.winds_down() || undone_by(op).is_some());
         let seed = self.record.seed;
         let Some(index) = self.record.position(op).filter(|_| is_worth_it) else { return false };
         let Waiting::Step(step) = &mut self.record.pending[index].what else { return false };
@@ -144,6 +146,7 @@ impl<W: Workflow> Turning<'_, W> {
         let spent = now.since(Millis(step.since));
         let Some(pause) = policy.pause_after(step.attempt, spent, seed ^ u64::from(step.attempt)) else { return false };
         step.error = Some(told(outcome).shortened());
+        step.is_unsure |= !matches!(outcome, Outcome::Failed(_));
         step.attempt += u32::from(!Bug::AttemptsKept.planted());
         step.retry_at = Some(now.after(pause.max(Duration::from_millis(1))).0);
         true
@@ -177,6 +180,9 @@ impl<W: Workflow> Turning<'_, W> {
             }
             end => end,
         };
+        if self.begins_to_undo(&end)? {
+            return Ok(());
+        }
         let cleanup_error = match &end {
             End::Cancelled(error) => error.clone(),
             _ => None,
@@ -190,6 +196,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in std::mem::take(&mut self.record.pending) {
             self.forget_input(&pending);
         }
+        self.forget_undos();
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
         self.record.stopped = None;
@@ -207,7 +214,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Somebody wants the run to end (L3): steps that run end first.
     pub(super) fn cancel(&mut self) -> Result<bool, Halt> {
-        if self.record.end.is_some() || self.record.cancel.is_some() {
+        if self.record.end.is_some() || self.record.cancel.is_some() || self.record.undoes() {
             return Ok(false);
         }
         if Bug::CancelForgotten.planted() && self.record.steps_due(self.seen.now).next().is_some() {
@@ -225,15 +232,21 @@ impl<W: Workflow> Turning<'_, W> {
         let runs = |pending: &Pending| pending.step().is_some_and(is_due) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
-        gone.iter().for_each(|pending| self.forget_input(pending));
+        self.let_go(&gone);
         self.wind_down()?;
         Ok(true)
     }
 
-    /// When no step is left that runs, the `#[cancelled]` body begins, if there is one.
+    /// When no step is left that runs, what is due is undone; then the run ends, or its `#[cancelled]` body begins, if there is one.
     pub(super) fn wind_down(&mut self) -> Result<(), Halt> {
         if !self.record.pending.is_empty() {
             return Ok(());
+        }
+        if self.undoes()? {
+            return Ok(());
+        }
+        if self.record.cancel.is_none() {
+            return self.end_undone();
         }
         if !W::SCRIPT.has_cancelled {
             return self.end(End::Cancelled(None));

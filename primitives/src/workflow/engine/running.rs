@@ -13,6 +13,7 @@ use super::{
     },
     Engine,
     asking::inputs_lane,
+    beating::{beats, begin},
     ending::policy,
     memory::Memory,
     reviving::revived,
@@ -49,6 +50,10 @@ where
         };
         if record.end.is_some() {
             self.parcels.forget(entity.id);
+        }
+        if W::SCRIPT.steps.iter().any(|code| code.beats) {
+            let is_its = |generation, op: &str| generation == record.generation && record.position(op).is_some();
+            self.hearts.keep(entity.id, is_its);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
         memory.set_record(entity.head.clone(), record);
@@ -131,8 +136,19 @@ where
             return self.code(name, &cx);
         }
         let row = entity.filter(|_| work.input.is_empty()).and_then(|entity| row_of(entity, name));
-        let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
-        Box::pin(step::<W, D, A>(step_name(name).to_owned(), work.input.clone(), row, env))
+        let generation = entity.filter(|_| beats::<W>(name)).and_then(generation_of);
+        let heart = generation.map(|generation| self.hearts.of(&cx, generation));
+        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, name.to_owned()));
+        let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
+        let (name, input) = (step_name(name).to_owned(), work.input.clone());
+        Box::pin(async move {
+            if let Some((heart, generation, op)) = beating
+                && let Err(error) = begin(&heart, generation, &op, env.context()).await
+            {
+                return Outcome::Refused(format!("{UNREAD}{error}"));
+            }
+            step::<W, D, A>(name, input, row, env).await
+        })
     }
 
     fn code(&self, op: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
@@ -179,8 +195,13 @@ fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
         Code::Row(_) | Code::Body(_) => Bytes::new(),
     };
-    let timeout = policy::<W>(&pending.op, step).time_limit();
-    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(pending.op.clone())) }
+    let policy = policy::<W>(&pending.op, step);
+    let (timeout, silence) = (policy.time_limit(), policy.silence());
+    Work { attempt: step.attempt, input, timeout, silence, ..Work::new(Name::from(pending.op.clone())) }
+}
+
+fn generation_of(entity: &Entity) -> Option<u32> {
+    decode::<Record>(&entity.head).ok().map(|record| record.generation)
 }
 
 /// The row that a step's input lies in.

@@ -1,7 +1,7 @@
 //! One turn of a run: what has happened is recorded, the body is told and polled until it rests, and so on until nothing more is
 //! due.
 
-use std::marker::PhantomData;
+use std::{collections::BTreeSet, marker::PhantomData};
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Entity, Key, Millis, Name, Next, Range, Row, Rows, To};
@@ -65,7 +65,7 @@ const ENTRIES_PER_TURN: usize = 200;
 const BYTES_PER_TURN: usize = 1 << 20;
 
 /// The longest journal, and where one is warned of (W11).
-const ENTRIES_MAX: u64 = 50_000;
+pub(super) const ENTRIES_MAX: u64 = 50_000;
 const ENTRIES_WARN: u64 = 40_000;
 
 /// What a row, a record or a state may hold: a payload (K3), with some room for what is written around it.
@@ -84,6 +84,10 @@ pub(super) struct Turning<'a, W> {
     /// Whether it was stopped before, and nobody need be told again.
     pub(super) is_tried_again: bool,
     workflow: PhantomData<fn() -> W>,
+    /// What was asked for in this very turn, and has not run yet.
+    pub(super) fresh: BTreeSet<String>,
+    /// Whether something was undone since the run is in memory.
+    pub(super) has_undone: bool,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
@@ -94,6 +98,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let mut turning = Self::new(seen, record);
         turning.live = memory.live.take();
         turning.fronts = std::mem::take(&mut memory.fronts);
+        turning.has_undone = std::mem::take(&mut memory.has_undone);
         Ok(Some(turning))
     }
 
@@ -109,6 +114,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
             recorded: (0, 0),
             is_tried_again: false,
             workflow: PhantomData,
+            fresh: BTreeSet::new(),
+            has_undone: false,
         }
     }
 
@@ -199,7 +206,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let from = usize::try_from(self.told()).unwrap_or(0);
         for entry in &entries[from.min(entries.len())..] {
             self.keep_state()?;
-            if !self.record.goes_on() {
+            if !self.record.goes_on() || self.record.winds_down() {
                 return Ok(());
             }
             self.record.untold -= 1;
@@ -216,18 +223,24 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Something has happened: it is recorded, and the body is told.
     pub(super) fn happened(&mut self, entry: &Entry) -> Result<(), Halt> {
         self.wake()?;
-        if self.record.entries >= ENTRIES_MAX {
+        let is_undoing = self.record.undoes();
+        let is_full = self.record.entries >= ENTRIES_MAX && !is_undoing;
+        if is_full && entry.op.is_empty() {
             return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
+        }
+        self.append(entry)?;
+        if self.record.end.is_some() || self.record.undoes() != is_undoing {
+            // It was too long.
+            return Ok(());
         }
         if let Some(index) = self.record.position(&entry.op) {
             let pending = self.record.pending.remove(index);
-            self.forget_input(&pending);
+            self.step_ended(&pending, entry);
+        }
+        if is_full {
+            return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
         }
         self.keep_state()?;
-        if self.record.end.is_some() {
-            return Ok(());
-        }
-        self.append(entry)?;
         if self.record.goes_on() && !self.record.winds_down() {
             self.tell(entry);
         }
