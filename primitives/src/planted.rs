@@ -122,6 +122,16 @@ pub enum Bug {
     UpdateTwice,
     /// A replay forgets the updates.
     UpdateLost,
+    /// A call of another entity has no idempotency key: after a crash it is done again.
+    CallRepeated,
+    /// A child that its parent lets go is not told.
+    OrphansGoOn,
+    /// The end of a child is told in a commit of its own, and lost in a crash.
+    ChildEndForgotten,
+    /// The end of a child is taken for one of another run of the same parent.
+    ChildOfAnother,
+    /// A run that has ended keeps its permits.
+    PermitKept,
 }
 
 #[cfg(feature = "planted")]
@@ -136,7 +146,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 57] = [
+        pub const ALL: [Self; 62] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -194,6 +204,11 @@ mod switch {
             Self::UndoneAgain,
             Self::UpdateTwice,
             Self::UpdateLost,
+            Self::CallRepeated,
+            Self::OrphansGoOn,
+            Self::ChildEndForgotten,
+            Self::ChildOfAnother,
+            Self::PermitKept,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -112,7 +112,11 @@ async fn an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later() 
         world.advance(d!("1600ms")).await;
         world.restart().await;
         world.settle().await;
-        assert_eq!(fakes.log.take(), ["attempt 1 from 0", "attempt 1 from 4"], "what was said at 1.2 s was stored at 1.3 s");
+        assert_eq!(
+            fakes.log.take(),
+            ["attempt 1 from 0", "attempt 1 from 4"],
+            "what was said at 1.2 s was stored at 1.3 s"
+        );
         world.advance(d!("2s")).await;
         world.restart().await;
         fakes.latch.open();
@@ -133,7 +137,10 @@ async fn silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is
         assert_eq!(run.status().await.unwrap().unwrap().waits_for[0].attempt, Some(1));
         world.advance(d!("2s")).await;
         let waits = run.status().await.unwrap().unwrap().waits_for;
-        assert_eq!((waits[0].attempt, waits[0].last_error.as_ref().unwrap().to_string()), (Some(2), "it gave no sign of life".into()));
+        assert_eq!(
+            (waits[0].attempt, waits[0].last_error.as_ref().unwrap().to_string()),
+            (Some(2), "it gave no sign of life".into())
+        );
         world.advance(d!("10s")).await;
         assert_eq!(run.result().await.unwrap(), 5);
         fakes.log.take();

@@ -278,7 +278,8 @@ async fn while_it_is_undone_a_run_says_so_takes_no_cancel_and_goes_on_after_a_cr
         world.settle().await;
         assert!(matches!(failed(run.result().await), RunError::Fault(fault) if fault.step == "stumble#1"));
         let said = fakes.log.take();
-        let undone = ["refund visa 7 Some(\"7 by visa\")", "unbook slow-ticket", "unbook slow-ticket", "unbook train-ticket"];
+        let undone =
+            ["refund visa 7 Some(\"7 by visa\")", "unbook slow-ticket", "unbook slow-ticket", "unbook train-ticket"];
         assert_eq!(said[3..], undone, "the one that the crash cut short runs again, and no other");
         replay::<Trip>(&run.history().await.unwrap()).unwrap();
     }

@@ -26,7 +26,8 @@ pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistake
     let beats = parameters.iter().position(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
     if let Some(index) = beats {
         let typed = signature.inputs.iter().filter(|argument| matches!(argument, FnArg::Typed(_))).nth(index);
-        mistakes.at(typed, "a heartbeat with progress is for a `#[step]`; elsewhere `cx: &Context` has `cx.heartbeat()`");
+        mistakes
+            .at(typed, "a heartbeat with progress is for a `#[step]`; elsewhere `cx: &Context` has `cx.heartbeat()`");
         return None;
     }
     Some(parameters)

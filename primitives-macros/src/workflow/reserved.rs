@@ -18,6 +18,11 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "key",
     "key_text",
     "clone",
+    "call",
+    "try_call",
+    "child",
+    "client",
+    "permit",
 ];
 
 /// What every value answers to: likewise.
@@ -27,6 +32,7 @@ pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned"];
 pub(crate) const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",
+    "execute",
     "start_new",
     "start_with",
     "send_or_start",

@@ -42,6 +42,7 @@ struct Inside {
     open: BTreeMap<OpId, Open>,
     asked: Vec<(OpId, Ask)>,
     dropped: Vec<OpId>,
+    released: Vec<OpId>,
     stop: Option<Stop>,
     now: Millis,
     /// The author's struct; not there while it is being changed.
@@ -77,6 +78,8 @@ pub(super) enum Stop {
 pub(super) struct Moves {
     pub(super) asked: Vec<(OpId, Ask)>,
     pub(super) dropped: Vec<OpId>,
+    /// Permits that it holds no more.
+    pub(super) released: Vec<OpId>,
 }
 
 thread_local! {
@@ -197,6 +200,11 @@ impl Core {
         }
     }
 
+    /// The body holds this permit no more.
+    pub(super) fn release(&self, id: &OpId) {
+        self.inside().released.push(id.clone());
+    }
+
     pub(super) fn stop(&self, stop: Stop) {
         self.inside().stop.get_or_insert(stop);
     }
@@ -211,7 +219,11 @@ impl Core {
 
     pub(super) fn take_moves(&self) -> Moves {
         let mut inside = self.inside();
-        Moves { asked: std::mem::take(&mut inside.asked), dropped: std::mem::take(&mut inside.dropped) }
+        Moves {
+            asked: std::mem::take(&mut inside.asked),
+            dropped: std::mem::take(&mut inside.dropped),
+            released: std::mem::take(&mut inside.released),
+        }
     }
 
     /// Whether anything durable is outstanding.

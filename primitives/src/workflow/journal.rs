@@ -115,7 +115,12 @@ impl Entry {
             What::Woke => Recorded::Woke,
             What::Events(events) => Recorded::Events(events.iter().map(|event| bytes(event)).collect()),
             What::TimedOut(millis) => Recorded::TimedOut { after: Duration::from_millis(*millis) },
-            What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) | What::UndoBegan(_) | What::Updated(_) => {
+            What::Started(_)
+            | What::CancelAsked
+            | What::CancelBegan(_)
+            | What::Ended(_)
+            | What::UndoBegan(_)
+            | What::Updated(_) => {
                 return None;
             }
         })

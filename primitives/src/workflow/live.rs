@@ -196,7 +196,7 @@ impl Live {
 
     /// What the body has asked for and let go since this was last asked.
     pub(super) fn take_moves(&mut self) -> Moves {
-        let Moves { mut asked, dropped } = self.core.take_moves();
+        let Moves { mut asked, dropped, released } = self.core.take_moves();
         for (op, ask) in &mut asked {
             self.open.insert(op.clone(), (ask.hash(), ask.noun()));
             if let Ask::Code { code, .. } = ask {
@@ -208,7 +208,7 @@ impl Live {
             self.codes.remove(op);
         }
         asked.retain(|(op, _)| self.open.contains_key(op));
-        Moves { asked, dropped }
+        Moves { asked, dropped, released }
     }
 
     /// What is outstanding.

@@ -21,8 +21,13 @@ pub struct Policy {
 
 impl Policy {
     /// The defaults of a `#[step]`: executed up to 3 times, 1 second to 1 minute apart, for as long as it takes.
-    pub const NEW: Self =
-        Self { max_attempts: 3, pauses: Retry::parse("1s..1m"), timeout_ms: None, give_up_after_ms: None, heartbeat_ms: None };
+    pub const NEW: Self = Self {
+        max_attempts: 3,
+        pauses: Retry::parse("1s..1m"),
+        timeout_ms: None,
+        give_up_after_ms: None,
+        heartbeat_ms: None,
+    };
 
     /// Executed once.
     pub(super) const ONCE: Self = Self { max_attempts: 1, ..Self::NEW };

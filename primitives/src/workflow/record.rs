@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     Policy,
     ask::{Ask, Until},
+    called::KeyText,
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
@@ -47,9 +48,33 @@ pub(super) struct Record {
     pub(super) stopped: Option<Halted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<Ended>,
+    /// The run that began it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<Parent>,
+    /// The permits that it holds or waits for, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) permits: BTreeMap<String, Place>,
     /// What is due to be undone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) undos: Undos,
+}
+
+/// An entity of another primitive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+}
+
+/// A run that waits for another's end, and where in it (L6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Parent {
+    pub(super) space: String,
+    pub(super) key: KeyText,
+    pub(super) definition: String,
+    pub(super) op: String,
+    pub(super) generation: u32,
+    pub(super) seed: u64,
 }
 
 /// Something that the body waits for.
@@ -70,8 +95,24 @@ pub(super) enum Waiting {
     Sleep(i64),
     /// Events.
     Event(Awaited),
+    /// The end of a child.
+    Child(Childing),
     /// That its state is so.
     Until,
+}
+
+/// A child that is waited for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Childing {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+    /// Its input, until it is begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Code>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_abandoned: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_detached: bool,
 }
 
 /// A step that was asked for.
@@ -181,7 +222,7 @@ impl Pending {
     /// What an ask becomes, at the time it is asked.
     pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
         let what = match ask {
-            Ask::Step { .. } | Ask::Code { .. } => {
+            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
                 Waiting::Step(Stepping::new(code, now))
             }
@@ -196,6 +237,7 @@ impl Pending {
                 Waiting::Event(Awaited { event, key, count, until })
             }
             Ask::Until => Waiting::Until,
+            Ask::Child(_) => unreachable!("a child is waited for by its key"),
         };
         Self { op: op.to_string(), hash: ask.hash(), what }
     }
@@ -207,13 +249,20 @@ impl Pending {
         }
     }
 
+    pub(super) fn child(&self) -> Option<&Childing> {
+        match &self.what {
+            Waiting::Child(childing) => Some(childing),
+            _ => None,
+        }
+    }
+
     /// When something is due of it without anybody's doing.
     pub(super) fn due_at(&self) -> Option<i64> {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
-            Waiting::Until => None,
+            Waiting::Child(_) | Waiting::Until => None,
         }
     }
 
@@ -236,8 +285,21 @@ pub(super) fn step_name(op: &str) -> &str {
 
 /// Whether an operation is code of the body's own, and not a function.
 pub(super) fn is_code(op: &str) -> bool {
-    let unbranched = op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'));
-    unbranched.starts_with("run:")
+    unbranched(op).starts_with("run:")
+}
+
+/// Whether an operation is a call of another entity.
+pub(super) fn is_call(op: &str) -> bool {
+    unbranched(op).starts_with("call:") || is_permit(op)
+}
+
+/// Whether an operation is a permit of a semaphore.
+pub(super) fn is_permit(op: &str) -> bool {
+    unbranched(op).starts_with("permit:")
+}
+
+fn unbranched(op: &str) -> &str {
+    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'))
 }
 
 impl Record {

@@ -8,12 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    AwaitDurable, Within,
-    ask::Ask,
-    core::Core,
-    op::Op,
-};
+use super::{AwaitDurable, Within, ask::Ask, core::Core, op::Op};
 
 /// A wait for the state of the run: [`Flow::wait_until`](super::Flow::wait_until). Nothing of it is recorded: whether the state is so
 /// follows from what the body was told, and is the same in every replay.

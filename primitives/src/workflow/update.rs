@@ -45,9 +45,8 @@ impl Update {
 
     /// Applies it to the state of a body, for the first time or again; why it cannot be.
     pub(super) fn apply<W: Workflow>(&self, core: &Core) -> Result<(), String> {
-        let update = |state: &mut W| {
-            catch_unwind(AssertUnwindSafe(|| state.update(&self.name, self.input.get().as_bytes())))
-        };
+        let update =
+            |state: &mut W| catch_unwind(AssertUnwindSafe(|| state.update(&self.name, self.input.get().as_bytes())));
         match core.with_state(true, update) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Thrown::Failed(_))) => Err("it is refused now, and was taken before".to_owned()),

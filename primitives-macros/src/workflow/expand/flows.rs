@@ -9,6 +9,7 @@ use crate::{
         expand::runs::{answer, bounds_of, by_name, called},
         function::Function,
         lenient,
+        parameter::Parameter,
         returns::Returns,
     },
     types,
@@ -16,6 +17,7 @@ use crate::{
 
 pub(super) fn flows(model: &Model) -> TokenStream {
     let functions = model.steps.iter().map(|step| &step.function);
+    let functions = functions.chain(model.run.iter().map(|run| &run.function));
     let bounds = bounds_of(functions.chain(model.queries.iter().map(|query| &query.function)));
     let (services, app) = (types::local("D"), types::local("A"));
     let bounds = quote! {
@@ -49,6 +51,7 @@ fn runs(model: &Model, bounds: &TokenStream) -> TokenStream {
 fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
+    let clients = clients(model);
     let steps = by_name(&arms(model, model.steps.iter().map(|step| (&step.function, &step.returns)), false));
     let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
     quote! {
@@ -61,6 +64,8 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
                 #env: &'a ::drystone::author::Env<#services, #app>,
             ) -> ::drystone::author::Running<'a> { #steps }
 
+            #clients
+
             fn query<'a>(
                 &'a self,
                 __name: &'a str,
@@ -69,6 +74,22 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
             ) -> ::drystone::author::Running<'a> { #queries }
         }
     }
+}
+
+/// The names that the app has for what the body calls.
+fn clients(model: &Model) -> Option<TokenStream> {
+    let app = types::local("A");
+    let parameters = model.run.iter().flat_map(|run| &run.function.parameters);
+    let clients: Vec<_> = parameters
+        .filter_map(|parameter| match parameter {
+            Parameter::Client(primitive) => Some(quote! {
+                (::core::any::type_name::<#primitive>(), <#primitive as ::drystone::PartOf<#app>>::NAME)
+            }),
+            _ => None,
+        })
+        .collect();
+    let names = quote!(::std::vec::Vec<(&'static str, &'static str)>);
+    (!clients.is_empty()).then(|| quote!(fn clients() -> #names { ::std::vec![#(#clients),*] }))
 }
 
 fn primitive(model: &Model) -> TokenStream {

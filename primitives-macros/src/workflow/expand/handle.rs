@@ -126,11 +126,18 @@ fn with_event(model: &Model, run: &Run) -> TokenStream {
 
 /// `result` and `try_result`. Closures that hold nothing are functions, and read by the codecs that the rest asks for.
 fn results(run: &Run) -> TokenStream {
+    let (parameters, args) = input(run);
     let (ok, error) = calls::outcome(&run.returns);
     let (read, thrown) = (calls::stored(&ok), calls::stored_error(&error));
     let thrown = quote!(|__bytes| ::drystone::workflow::read_run_error(__bytes, #thrown));
     let run_error = quote!(::drystone::RunError<#error>);
     quote! {
+        /// Starts the run, or finds the one that was started with the same input, and waits until it has ended. In the body of another
+        /// workflow it is a child: `flow.child(..)`.
+        pub fn execute(&self, #(#parameters),*) -> ::drystone::workflow::Execute<#ok, #error> {
+            ::drystone::workflow::execute(self.address(), #args, #read.reader(), #thrown)
+        }
+
         /// Waits until the run has ended: its result, or how it ended without one.
         pub fn result(&self) -> ::drystone::Call<#ok, #run_error> {
             ::drystone::workflow::result(self.address(), #read.reader(), #thrown)

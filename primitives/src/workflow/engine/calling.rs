@@ -7,13 +7,14 @@ use serde_json::value::RawValue;
 use super::{
     super::{
         Flows, RunError, RunStatus, SendError, Started, Workflow,
+        ask::canonical_hash,
         heartbeat::BEAT,
         history::HistoryPage,
-        journal::{self, Entry, What},
+        journal::{self, End, Entry, What},
         record::Record,
         verbs::QueuedEvent,
     },
-    Caller, Engine,
+    Caller, Engine, children,
     ending::{answer, result_of},
     memory::Memory,
     queueing::{Queued, ready, refused},
@@ -49,6 +50,10 @@ pub(super) enum Verb {
     Terminate,
     Resume,
     Destroy,
+    Execute,
+    /// Said by a parent and by a child, in messages alone (L6).
+    ChildBegin,
+    ChildEnded,
     /// One of the author's.
     Query(&'static Action),
     /// One of the author's that changes the state.
@@ -75,6 +80,9 @@ const VERBS: &[(&str, Verb)] = &[
     ("resume", Verb::Resume),
     ("destroy", Verb::Destroy),
     ("force_destroy", Verb::Destroy),
+    ("execute", Verb::Execute),
+    (children::BEGIN, Verb::ChildBegin),
+    (children::ENDED, Verb::ChildEnded),
 ];
 
 impl Verb {
@@ -101,6 +109,12 @@ where
         caller: Caller,
     ) -> Turned {
         let verb = Verb::of::<W>(name).ok_or_else(|| Halt::Refuse(self.unknown(name)))?;
+        match (verb, caller) {
+            (Verb::ChildBegin, None) => return children::begun::<W>(memory, seen, body),
+            (Verb::ChildEnded, None) => return children::ended::<W>(memory, seen, body),
+            (Verb::ChildBegin | Verb::ChildEnded, Some(_)) => return Err(Halt::Refuse(self.unknown(name))),
+            _ => {}
+        }
         if seen.entity.is_none() {
             return self.called_unbound(memory, seen, (verb, body), caller);
         }
@@ -118,6 +132,8 @@ where
                 let (_, event, payload) = start_in(body)?;
                 Self::sent(memory, seen, (&event, &payload), caller)
             }
+            Verb::Execute => Self::executed_again(memory, seen, body, caller),
+            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
             Verb::Result => Self::result(memory, seen, caller, true),
             Verb::TryResult => Self::result(memory, seen, caller, false),
             Verb::Status => Self::status(memory, seen, caller),
@@ -128,7 +144,7 @@ where
             Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
             Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume_if(|_| true)),
             Verb::Destroy => {
-                let mut commit = Commit { destroy: true, ..Commit::default() };
+                let mut commit = Self::destroyed(memory, seen)?;
                 commit.replies.extend(
                     caller.map(|caller| (drystone_runtime::To::Ticket(caller), encode(&true).map_err(unreadable))),
                 );
@@ -146,16 +162,18 @@ where
     ) -> Turned {
         match verb {
             Verb::Start => {
-                let start = Start { input: body, event: None };
+                let start = Start { input: body, event: None, parent: None };
                 Turning::<W>::started(memory, seen, &start, caller, |_| encode(&()))
             }
             Verb::StartOrGet => {
-                let start = Start { input: body, event: None };
+                let start = Start { input: body, event: None, parent: None };
                 Turning::<W>::started(memory, seen, &start, caller, |_| encode(&Started::Started))
             }
+            Verb::Execute => Self::executed(memory, seen, body, caller),
+            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
             Verb::StartWith | Verb::SendOrStart => {
                 let (input, event, payload) = start_in(body)?;
-                let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)) };
+                let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)), parent: None };
                 let answer = |sent: Option<super::super::Sent>| encode(&sent);
                 let turned = Turning::<W>::started(memory, seen, &start, caller, answer);
                 turned.map_err(|halt| if matches!(verb, Verb::StartWith) { of_start(halt) } else { halt })
@@ -168,9 +186,48 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, Bytes::from_static(b"[]")),
-            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Beat => only(caller, Bytes::from_static(b"false")),
-            Verb::History | Verb::Query(_) | Verb::Update(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
+            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Beat => {
+                only(caller, Bytes::from_static(b"false"))
+            }
+            Verb::History | Verb::Query(_) | Verb::Update(_) => {
+                Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() }))
+            }
         }
+    }
+
+    /// Starts a run, and has its caller wait for its end.
+    fn executed(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
+        let (mut turning, _) = Turning::<W>::start(seen, &Start { input, event: None, parent: None })?;
+        let all = drystone_runtime::To::All(Name::new(RESULT));
+        let ended = turning.commit.replies.iter().find(|(to, _)| *to == all).map(|(_, reply)| reply.clone());
+        if ended.is_none() {
+            turning.commit.hold = caller.map(|_| Name::new(RESULT));
+        }
+        turning.close(memory, ended.map(|reply| (caller, reply)))
+    }
+
+    /// The same of a run that is there: if it was started with this input, its end is waited for.
+    fn executed_again(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
+        let record = known(memory, seen)?;
+        if canonical_hash(input) == record.input {
+            return Self::result(memory, seen, caller, true);
+        }
+        let status = record.phase().word().to_owned();
+        let error = encode(&RunError::<()>::AlreadyExists { status }).map_err(Halt::Malformed)?;
+        Ok(answering(caller, Err(Error::Failed(error))))
+    }
+
+    /// A run that is destroyed before its end has one for its parent.
+    fn destroyed(memory: &mut Memory, seen: Seen<'_>) -> Result<Commit, Halt> {
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Commit::default()) };
+        if turning.record.end.is_none() {
+            let pending = std::mem::take(&mut turning.record.pending);
+            pending.iter().for_each(|pending| turning.let_go(pending));
+            turning.release_permits();
+            turning.tell_parent(&End::Terminated)?;
+        }
+        let send = std::mem::take(&mut turning.commit.send);
+        Ok(Commit { destroy: true, send, ..Commit::default() })
     }
 
     fn found(memory: &mut Memory, seen: Seen<'_>, input: Option<&[u8]>, caller: Caller) -> Turned {
@@ -285,7 +342,8 @@ where
 
     fn unknown(&self, verb: &str) -> Error {
         let queries = W::SCRIPT.queries.iter().map(|query| query.name).chain(W::SCRIPT.updates.iter().copied());
-        let known = VERBS.iter().map(|(verb, _)| *verb).chain(queries).map(str::to_owned).collect();
+        let verbs = VERBS.iter().map(|(verb, _)| *verb).filter(|verb| !verb.contains(':'));
+        let known = verbs.chain(queries).map(str::to_owned).collect();
         Error::UnknownVerb { definition: self.name.to_string(), verb: verb.to_owned(), known }
     }
 }

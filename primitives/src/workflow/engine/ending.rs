@@ -11,7 +11,7 @@ use super::{
         fault::Cause,
         journal::{End, Entry, What},
         live::Live,
-        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, step_name},
+        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
         status::RunPhase,
         undo::undone_by,
     },
@@ -194,9 +194,11 @@ impl<W: Workflow> Turning<'_, W> {
             End::Terminated => RunPhase::Terminated,
         };
         for pending in std::mem::take(&mut self.record.pending) {
-            self.forget_input(&pending);
+            self.let_go(&pending);
         }
         self.forget_undos();
+        self.release_permits();
+        self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
         self.record.stopped = None;
@@ -232,7 +234,7 @@ impl<W: Workflow> Turning<'_, W> {
         let runs = |pending: &Pending| pending.step().is_some_and(is_due) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
-        self.let_go(&gone);
+        self.let_all_go(&gone);
         self.wind_down()?;
         Ok(true)
     }
@@ -274,6 +276,7 @@ impl<W: Workflow> Turning<'_, W> {
 pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
+        Code::Input(_) | Code::Row(_) if is_call(op) => Policy::ONCE,
         Code::Input(_) | Code::Row(_) => {
             let name = step_name(op);
             W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)

@@ -8,9 +8,12 @@ mod asking;
 mod beating;
 mod burying;
 mod calling;
+mod calls;
+mod children;
 mod closing;
 mod ending;
 mod memory;
+mod permits;
 mod queueing;
 mod reviving;
 mod running;
@@ -34,7 +37,7 @@ use self::{
     queueing::ready,
     turning::{Seen, Turning},
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names};
 use crate::{Error, call::space_of, encode};
 
 /// The definition of a workflow, under the name of its field.
@@ -48,8 +51,9 @@ where
     let config = encode(&config::<W>()).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
     let parcels = Parcels::default();
-    let hearts = Hearts::default();
-    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, hearts, app: PhantomData };
+    let (names, hearts) = (Names::new(W::clients(), is_shared), Hearts::default());
+    let handler =
+        Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, hearts, app: PhantomData };
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
@@ -79,6 +83,8 @@ pub(super) struct Engine<W, D, A> {
     parcels: Parcels,
     /// How far steps are that run here.
     hearts: Hearts,
+    /// The primitives that its body calls.
+    names: Names,
     app: PhantomData<fn() -> (W, A)>,
 }
 
@@ -97,7 +103,7 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let memory = Memory::of(hot);
-        let seen = Seen { definition: &self.name, key, entity, rows, now };
+        let seen = Seen { definition: &self.name, names: &self.names, key, entity, rows, now };
         self.take(memory, seen, input)
     }
 

@@ -214,6 +214,8 @@ impl<W: Workflow> Turning<'_, W> {
             let found = match &self.record.pending[index].what {
                 Waiting::Step(_) | Waiting::Until => None,
                 Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
+                // One that nobody waits for has done its part when it was begun.
+                Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
                 Waiting::Event(awaited) => {
                     let (awaited, until) = (awaited.clone(), awaited.until.filter(|(until, _)| *until <= now.0));
                     let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
@@ -244,6 +246,7 @@ impl<W: Workflow> Turning<'_, W> {
                 }
                 What::TimedOut(awaited.until.map_or(0, |(_, after)| after))
             }
+            (Waiting::Child(childing), _) => What::Ok(childing.key.shown()),
             (Waiting::Sleep(_) | Waiting::Step(_) | Waiting::Until, _) => What::Woke,
         };
         Entry::new(&pending.op, pending.hash, self.seen.now, what)

@@ -9,7 +9,7 @@ use super::{
     super::{
         Flows, journal, live,
         live::Identity,
-        record::{Code, Pending, Record, Stepping, is_code, step_name},
+        record::{Code, Pending, Record, Stepping, is_call, is_code, step_name},
     },
     Engine,
     asking::inputs_lane,
@@ -135,7 +135,10 @@ where
         if is_code(name) {
             return self.code(name, &cx);
         }
-        let row = entity.filter(|_| work.input.is_empty()).and_then(|entity| row_of(entity, name));
+        if is_call(name) {
+            return self.call(entity, work, cx);
+        }
+        let row = entity.and_then(|entity| row_of(entity, work));
         let generation = entity.filter(|_| beats::<W>(name)).and_then(generation_of);
         let heart = generation.map(|generation| self.hearts.of(&cx, generation));
         let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, name.to_owned()));
@@ -204,30 +207,35 @@ fn generation_of(entity: &Entity) -> Option<u32> {
     decode::<Record>(&entity.head).ok().map(|record| record.generation)
 }
 
-/// The row that a step's input lies in.
-fn row_of(entity: &Entity, op: &str) -> Option<(u32, u64)> {
+/// The row that a step's input lies in, if it was not handed over.
+pub(super) fn row_of(entity: &Entity, work: &Work) -> Option<(u32, u64)> {
+    if !work.input.is_empty() {
+        return None;
+    }
     let record: Record = decode(&entity.head).ok()?;
-    let index = record.position(op)?;
+    let index = record.position(work.id.as_str())?;
     match record.pending[index].step()?.code {
         Code::Row(number) => Some((record.generation, number)),
         _ => None,
     }
 }
 
+/// The input of a step, from its row if it is a long one.
+pub(super) async fn given(input: Bytes, row: Option<(u32, u64)>, context: &Context) -> Result<Bytes, Outcome> {
+    let Some((generation, number)) = row else { return Ok(input) };
+    let key = journal::row_key(number);
+    let rows = context.rows(drystone_runtime::Range::at(inputs_lane(generation), key.clone())).await;
+    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
+    Ok(rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default())
+}
+
 async fn step<W, D, A>(name: String, input: Bytes, row: Option<(u32, u64)>, env: Env<D, A>) -> Outcome
 where
     W: Flows<D, A>,
 {
-    let input = match row {
-        Some((generation, number)) => {
-            let key = journal::row_key(number);
-            let range = drystone_runtime::Range::at(inputs_lane(generation), key.clone());
-            match env.context().rows(range).await {
-                Ok(rows) => rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default(),
-                Err(error) => return Outcome::Refused(format!("{UNREAD}{error}")),
-            }
-        }
-        None => input,
+    let input = match given(input, row, env.context()).await {
+        Ok(input) => input,
+        Err(outcome) => return outcome,
     };
     let outcome = ended(W::step(&name, input, &env).await);
     let Outcome::Ok(produced) = outcome else { return outcome };

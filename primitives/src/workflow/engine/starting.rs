@@ -9,7 +9,7 @@ use super::{
         ask::canonical_hash,
         journal::{Entry, What},
         live::{Identity, Live},
-        record::Record,
+        record::{Parent, Record},
         verbs::Started,
     },
     Caller,
@@ -23,6 +23,8 @@ pub(super) struct Start<'a> {
     pub(super) input: &'a [u8],
     /// An event that it finds queued.
     pub(super) event: Option<(&'a str, &'a serde_json::value::RawValue)>,
+    /// The run that begins it.
+    pub(super) parent: Option<&'a Parent>,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
@@ -33,7 +35,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
         let who = Identity { key: seen.key.key.clone(), seed };
         let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
-        let mut turning = Self::new(seen, Record::new(seed, hash, seen.now));
+        let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.now) };
+        let mut turning = Self::new(seen, record);
         let number =
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
         let input = raw(start.input).map_err(Halt::Malformed)?;

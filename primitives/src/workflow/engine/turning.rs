@@ -14,6 +14,7 @@ use super::{
         fault::Cause,
         journal::{self, End, Entry, What},
         live::{Identity, Live, Rest},
+        names::Names,
         record::{Record, Waiting},
         replay,
         status::Stopped,
@@ -27,6 +28,7 @@ use crate::{Error, decode, encode, planted::Bug, primitive::Thrown};
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) definition: &'a Name,
+    pub(super) names: &'a Names,
     pub(super) key: &'a Key,
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
@@ -187,6 +189,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             return Ok(());
         }
         while self.record.goes_on() && !self.record.winds_down() {
+            self.begin_children()?;
             let Some(entry) = self.next_ready()? else { break };
             if self.is_enough() {
                 self.is_more = true;
@@ -243,6 +246,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
             self.tell(entry);
+        } else if self.record.stopped.is_some() {
+            self.record.untold += 1;
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Operations are let go before they have ended: nobody knows what became of a step that may have run.
-    pub(super) fn let_go(&mut self, gone: &[Pending]) {
+    pub(super) fn let_all_go(&mut self, gone: &[Pending]) {
         let mut dues = Vec::new();
         for pending in gone {
             let undo = self.undo_of(pending).filter(|(undo, _)| {
@@ -69,7 +69,7 @@ impl<W: Workflow> Turning<'_, W> {
                     dues.push(due(&undo, pending, None, Some(step.code.clone())));
                     self.forget_beats(pending);
                 }
-                None => self.forget_input(pending),
+                None => self.let_go(pending),
             }
         }
         self.note(dues);
@@ -102,7 +102,7 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(false);
         }
         let pending = std::mem::take(&mut self.record.pending);
-        self.let_go(&pending);
+        self.let_all_go(&pending);
         if self.record.undos.rows == 0 {
             return Ok(false);
         }

@@ -22,12 +22,7 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    pub(super) fn updated(
-        memory: &mut Memory,
-        seen: Seen<'_>,
-        (name, body): (&str, &Bytes),
-        caller: Caller,
-    ) -> Turned {
+    pub(super) fn updated(memory: &mut Memory, seen: Seen<'_>, (name, body): (&str, &Bytes), caller: Caller) -> Turned {
         ready(memory, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         turning.takes_updates(name)?;
@@ -72,7 +67,9 @@ impl<W: Workflow> Turning<'_, W> {
         };
         let entry = Entry::of_run(self.seen.now, What::Updated(update));
         if bytes > BYTES_MAX || entry.written().is_ok_and(|entry| entry.len() > BYTES_MAX) {
-            return Err(Halt::Malformed(format!("what it brings, or the state that it leaves, is longer than {BYTES_MAX} bytes")));
+            return Err(Halt::Malformed(format!(
+                "what it brings, or the state that it leaves, is longer than {BYTES_MAX} bytes"
+            )));
         }
         if self.record.entries >= ENTRIES_MAX {
             return Err(Halt::Malformed(format!("the journal is full, with {ENTRIES_MAX} entries")));
