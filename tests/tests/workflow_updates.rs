@@ -273,7 +273,7 @@ mod later {
 
     /// The same without its update.
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-    pub struct Order {
+    pub(super) struct Order {
         address: String,
         approvals: u32,
     }
@@ -293,11 +293,11 @@ mod later {
             log.say(format!("pack {leg}"));
         }
 
-        pub fn nudge(&mut self) {}
+        fn nudge(&mut self) {}
     }
 
     #[derive(Primitives)]
-    pub struct App {
+    pub(super) struct App {
         order: Order,
         vote: Vote,
     }

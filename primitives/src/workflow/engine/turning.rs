@@ -213,7 +213,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
                 return Ok(());
             }
             self.record.untold -= 1;
-            self.tell(entry);
+            self.tell(entry)?;
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
-            self.tell(entry);
+            self.tell(entry)?;
         } else if self.record.stopped.is_some() {
             self.record.untold += 1;
         }
@@ -253,15 +253,25 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     /// Tells the body, and takes in what it does then.
-    fn tell(&mut self, entry: &Entry) {
-        let Some(live) = &mut self.live else { return self.begin_anew(entry) };
+    fn tell(&mut self, entry: &Entry) -> Result<(), Halt> {
+        let Some(live) = &mut self.live else {
+            self.begin_anew(entry);
+            return Ok(());
+        };
         match live.tell(entry) {
-            Ok(()) => self.settle(),
+            Ok(()) => {
+                if let What::Updated(_) = &entry.what {
+                    // It was taken, whatever the body makes of it.
+                    self.keep_state()?;
+                }
+                self.settle();
+            }
             Err(divergence) => {
                 self.record.untold += 1;
                 self.diverge(divergence);
             }
         }
+        Ok(())
     }
 
     /// The first entry is the start: whoever is told it begins.

@@ -145,6 +145,9 @@ impl<W: Workflow> Turning<'_, W> {
             let what = self.too_long_to_undo(&due, input.len());
             let op = undo_op(&due);
             self.append(&Entry::new(&op, 0, self.seen.now, what.clone()))?;
+            if let Some(Code::Row(number)) = due.input {
+                self.remove_row((inputs_lane(self.record.generation), journal::row_key(number)));
+            }
             self.undo_ended(&op, &what);
         }
         self.record.undos.is_over = true;
