@@ -38,6 +38,8 @@ pub(crate) enum Value {
     Flag,
     /// The path of a function that looks at an error.
     Function,
+    /// The name of a step.
+    Step,
 }
 
 const KINDS: &[Known] = &[

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use drystone_runtime::{Change, Cx, Entity, Lifecycle, Message, Millis, Name};
 use serde::Serialize;
 
-use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for};
+use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for, workflow::Heart};
 
 /// The circumstances of the code that runs: take it as a parameter, `cx: &Context`.
 ///
@@ -24,6 +24,7 @@ pub struct Context {
     /// Whether its name belongs to its entity, and not to who asked for it.
     is_own: bool,
     outbox: Outbox,
+    heart: Option<Heart>,
 }
 
 /// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
@@ -53,12 +54,12 @@ pub(crate) struct Said {
 impl Context {
     pub(crate) fn new(cx: Cx, is_shared: bool, past: Option<Past>) -> Self {
         let is_own = cx.id.is_some() && !is_asked_for(cx.work.as_str());
-        Self { cx, is_shared, past, is_own, outbox: Outbox::default() }
+        Self { cx, is_shared, past, is_own, outbox: Outbox::default(), heart: None }
     }
 
     /// The circumstances of a step.
-    pub(crate) fn of_step(cx: Cx, is_shared: bool) -> Self {
-        Self { cx, is_shared, past: None, is_own: true, outbox: Outbox::default() }
+    pub(crate) fn of_step(cx: Cx, is_shared: bool, heart: Option<Heart>) -> Self {
+        Self { cx, is_shared, past: None, is_own: true, outbox: Outbox::default(), heart }
     }
 
     /// The entity's key.
@@ -145,6 +146,10 @@ impl Context {
         }
     }
 
+    pub(crate) fn heart(&self) -> Option<&Heart> {
+        self.heart.as_ref()
+    }
+
     pub(crate) fn has_said_anything(&self) -> bool {
         let said = self.outbox.said();
         said.alarm != Change::Keep || !said.send.is_empty() || !said.emit.is_empty()
@@ -177,7 +182,7 @@ impl Outbox {
         }
     }
 
-    fn refuse(&self, reason: String) {
+    pub(crate) fn refuse(&self, reason: String) {
         self.said().error.get_or_insert(reason);
     }
 

@@ -2,7 +2,7 @@
 
 use std::{any::type_name, fmt, marker::PhantomData, sync::Arc};
 
-use crate::{Call, Context, Desk, PartOf, Primitive, Provide, context::Outbox};
+use crate::{Call, Context, Desk, PartOf, Primitive, Provide, Stored, context::Outbox, workflow::Heartbeat};
 
 /// What code runs with: services, circumstances, and the clients of the app's other primitives.
 pub struct Env<D, A> {
@@ -27,6 +27,11 @@ impl<D, A> Env<D, A> {
     /// The circumstances.
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// The heartbeat of a step.
+    pub fn heartbeat<T: Stored>(&self) -> Heartbeat<T> {
+        Heartbeat::of(&self.context)
     }
 
     /// The client of another primitive of the app.

@@ -163,7 +163,7 @@ pub use services::{BoxFuture, Provide};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
 pub use view::{Meta, View};
-pub use workflow::{Event, EventTimeout, Fault, Flow, RunError, Workflow, assume_durable, join_all};
+pub use workflow::{Event, EventTimeout, Fault, Flow, Heartbeat, RunError, Workflow, assume_durable, join_all};
 
 pub(crate) use args::{Args, Params};
 pub(crate) use call::{Address, Desk};

@@ -112,6 +112,16 @@ pub enum Bug {
     AttemptsKept,
     /// A replay counts the deadlines of what is outstanding anew.
     DeadlineMoved,
+    /// A step of which nobody knows what became is not undone.
+    UnknownNotUndone,
+    /// Steps are undone in the order in which they were done.
+    UndoneForward,
+    /// A step that was undone is undone again by a process that did not see it.
+    UndoneAgain,
+    /// A replay applies an update twice.
+    UpdateTwice,
+    /// A replay forgets the updates.
+    UpdateLost,
     /// A call of another entity has no idempotency key: after a crash it is done again.
     CallRepeated,
     /// A child that its parent lets go is not told.
@@ -144,7 +154,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 61] = [
+        pub const ALL: [Self; 66] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -197,6 +207,11 @@ mod switch {
             Self::RunningDropped,
             Self::AttemptsKept,
             Self::DeadlineMoved,
+            Self::UnknownNotUndone,
+            Self::UndoneForward,
+            Self::UndoneAgain,
+            Self::UpdateTwice,
+            Self::UpdateLost,
             Self::CallRepeated,
             Self::OrphansGoOn,
             Self::ChildEndForgotten,

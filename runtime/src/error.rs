@@ -131,6 +131,16 @@ pub enum Error {
     /// The store cannot be written or read at the moment.
     #[error("the store: {0}")]
     Store(#[from] StoreError),
+    /// The entity does not take this as it stands: it has ended, or was stopped.
+    #[error("`{verb}` is refused: `{key}` is {status}")]
+    Refused {
+        /// The key.
+        key: Key,
+        /// What was asked.
+        verb: String,
+        /// How it stands, in its kind's own word.
+        status: String,
+    },
 }
 
 fn show_chain(chain: &[Key]) -> String {
@@ -159,6 +169,7 @@ impl Error {
             Self::NotOwner { .. } => "DS0016",
             Self::Closing => "DS0017",
             Self::Store(_) => "DS0018",
+            Self::Refused { .. } => "DS0019",
         }
     }
 

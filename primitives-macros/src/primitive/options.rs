@@ -55,7 +55,7 @@ fn given(expected: Value, value: &Given) -> Result<(), String> {
     match (expected, value) {
         (expected, Given::Literal(value)) => literal(expected, value),
         (Value::Cron, Given::Constant(_)) => cron_is_on(),
-        (Value::Count | Value::Duration | Value::Pause | Value::Function, Given::Constant(_)) => Ok(()),
+        (Value::Count | Value::Duration | Value::Pause | Value::Function | Value::Step, Given::Constant(_)) => Ok(()),
         (expected, Given::Constant(_)) => Err(is_not(expected)),
     }
 }
@@ -114,6 +114,7 @@ fn noun(value: Value) -> String {
         Value::Word(words) => format!("one of {}", quoted(words).join(", ")),
         Value::Flag => "a flag".to_owned(),
         Value::Function => "a function".to_owned(),
+        Value::Step => "the name of a step".to_owned(),
     }
 }
 
@@ -127,6 +128,7 @@ pub(crate) fn example(value: Value) -> String {
         Value::Word(words) => quoted(words).swap_remove(0),
         Value::Flag => String::new(),
         Value::Function => "PayError::is_temporary".to_owned(),
+        Value::Step => "refund".to_owned(),
     }
 }
 

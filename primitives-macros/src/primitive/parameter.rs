@@ -16,10 +16,25 @@ pub(crate) enum Parameter {
     Context,
     /// `&Client<P>`.
     Client(Type),
+    /// `&Heartbeat<T>`.
+    Heartbeat(Type),
 }
 
 /// The parameters behind `self`; `None` if one of them is a mistake.
 pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
+    let parameters = read_step(signature, struct_, mistakes)?;
+    let beats = parameters.iter().position(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
+    if let Some(index) = beats {
+        let typed = signature.inputs.iter().filter(|argument| matches!(argument, FnArg::Typed(_))).nth(index);
+        mistakes
+            .at(typed, "a heartbeat with progress is for a `#[step]`; elsewhere `cx: &Context` has `cx.heartbeat()`");
+        return None;
+    }
+    Some(parameters)
+}
+
+/// The parameters of a step, which may say how far it is.
+pub(crate) fn read_step(signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
     let typed = signature.inputs.iter().filter_map(|argument| match argument {
         FnArg::Typed(typed) => Some(typed),
         FnArg::Receiver(_) => None,
@@ -39,7 +54,7 @@ pub(crate) fn parameter(index: usize, typed: &PatType, struct_: &Type, mistakes:
 
 fn input(index: usize, pat: &Pat, ty: Type, written: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     let segment = types::last_segment(&ty);
-    if segment.is_some_and(|segment| segment.ident == "Context" || segment.ident == "Client") {
+    if segment.is_some_and(|segment| ["Context", "Client", "Heartbeat"].iter().any(|lent| segment.ident == lent)) {
         mistakes.at(written, format!("this is lent: write `&{}`", types::text(&ty)));
         return None;
     }
@@ -122,6 +137,10 @@ fn known(ty: &Type) -> Parameter {
             Some(primitive) => Parameter::Client((*primitive).clone()),
             None => Parameter::Service(ty.clone()),
         },
+        Some(segment) if segment.ident == "Heartbeat" => {
+            let progress = types::arguments(segment).first().map_or_else(|| syn::parse_quote!(()), |ty| (*ty).clone());
+            Parameter::Heartbeat(progress)
+        }
         _ => Parameter::Service(ty.clone()),
     }
 }

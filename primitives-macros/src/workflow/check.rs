@@ -1,6 +1,6 @@
 //! What is wrong between the parts of a workflow; each part was checked when it was read.
 
-use super::{model::Model, reserved};
+use super::{model::Model, reserved, undo};
 use crate::{mistakes::Mistakes, types};
 
 pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
@@ -14,10 +14,18 @@ pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
             mistakes.at(&step.function.name, format!("`{name}` is a method of {owner}: give the step another name"));
         }
     }
+    undo::check(model, mistakes);
     for query in &model.queries {
         let name = types::plain(&query.function.name);
         if is_verb(&name) {
             mistakes.at(&query.function.name, format!("`{name}` is a verb of every run: give the query another name"));
+        }
+    }
+    for update in &model.updates {
+        let name = types::plain(&update.function.name);
+        if is_verb(&name) {
+            let message = format!("`{name}` is a verb of every run: give the update another name");
+            mistakes.at(&update.function.name, message);
         }
     }
     for again in model.cancelled.iter().skip(1) {

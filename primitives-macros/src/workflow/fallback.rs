@@ -13,9 +13,11 @@ pub(super) fn healthy(mut model: Model) -> Model {
     for step in &mut model.steps {
         step.options.clear();
         step.retry_if = None;
+        step.undo = None;
     }
     model.steps.retain(|step| check::hides_step(&types::plain(&step.function.name)).is_none());
     model.queries.retain(|query| !check::is_verb(&types::plain(&query.function.name)));
+    model.updates.retain(|update| !check::is_verb(&types::plain(&update.function.name)));
     model.cancelled.truncate(1);
     model
 }

@@ -20,7 +20,7 @@ impl Bodies {
         match role {
             Role::Run | Role::Cancelled(_) => function.block.stmts = vec![verbatim(self.statements(&function.block))],
             Role::Helper => self.make_helper(&mut function.attrs, &mut function.sig, &mut function.block),
-            Role::Step(_) | Role::Query | Role::Plain | Role::Refused => return,
+            Role::Step(_) | Role::Query | Role::Update | Role::Plain | Role::Refused => return,
         }
         if !self.are_kept {
             function.attrs.push(syn::parse_quote!(#[allow(unused)]));

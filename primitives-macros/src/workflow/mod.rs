@@ -17,6 +17,8 @@ mod role;
 mod select;
 mod signature;
 mod step;
+mod undo;
+mod update;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

@@ -6,7 +6,7 @@ use syn::{ExprPath, ImplItem, ItemImpl, Path, Type};
 use super::{
     attribute::Attribute,
     role::{self, Role},
-    signature, step,
+    signature, step, update,
 };
 use crate::{
     mistakes::Mistakes,
@@ -28,6 +28,9 @@ pub(super) struct Model {
     /// Whether there is a body, be it one that was refused.
     pub(super) has_run: bool,
     pub(super) hash: u64,
+    /// All functions of the block, and whether each is a step, be it one that was refused.
+    pub(super) functions: Vec<(Ident, bool)>,
+    pub(super) updates: Vec<Update>,
 }
 
 /// `run`.
@@ -42,12 +45,21 @@ pub(super) struct Step {
     pub(super) returns: Returns,
     pub(super) options: Vec<Setting>,
     pub(super) retry_if: Option<ExprPath>,
+    /// The step that undoes it.
+    pub(super) undo: Option<Ident>,
 }
 
 /// An `async fn` with `&self`.
 pub(super) struct Query {
     pub(super) function: Function,
     pub(super) returns: Returns,
+}
+
+/// A function with `&mut self`.
+pub(super) struct Update {
+    pub(super) function: Function,
+    pub(super) returns: Returns,
+    pub(super) is_async: bool,
 }
 
 /// `#[cancelled]`.
@@ -74,6 +86,8 @@ impl Model {
             cancelled: Vec::new(),
             has_run: false,
             hash: 0,
+            functions: Vec::new(),
+            updates: Vec::new(),
         })
     }
 
@@ -95,6 +109,7 @@ impl Model {
         for item in &mut block.items {
             if let ImplItem::Fn(function) = item {
                 let role = role::take(function, mistakes);
+                model.functions.push((function.sig.ident.clone(), matches!(role, Role::Step(_))));
                 if is_one_type && !is_of_trait {
                     model.add(&role, function, mistakes);
                 }
@@ -113,6 +128,7 @@ impl Model {
             }
             Role::Step(attribute) => self.steps.extend(step::read(attribute, function, struct_, mistakes)),
             Role::Query => self.queries.extend(signature::query(function, struct_, mistakes)),
+            Role::Update => self.updates.extend(update::read(function, struct_, mistakes)),
             Role::Cancelled(word) => {
                 self.cancelled.extend(signature::cancelled(word.clone(), function, struct_, mistakes));
             }

@@ -9,6 +9,7 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "sleep",
     "sleep_until",
     "wait_for",
+    "wait_until",
     "update",
     "look",
     "now",

@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
 
-use crate::mistakes::Mistakes;
+use crate::{mistakes::Mistakes, primitive::function::borrowed};
 
 /// What a function is for.
 pub(super) enum Role {
@@ -15,6 +15,8 @@ pub(super) enum Role {
     Cancelled(Ident),
     /// Works on the state: `self`.
     Query,
+    /// Changes the state: `&mut self`.
+    Update,
     /// A part of the body.
     Helper,
     /// Plain Rust.
@@ -70,6 +72,7 @@ fn without_attribute(function: &ImplItemFn) -> Role {
     let signature = &function.sig;
     match (signature.asyncness.is_some(), signature.receiver().is_some()) {
         _ if signature.ident == "run" => Role::Run,
+        _ if signature.receiver().and_then(borrowed) == Some(true) => Role::Update,
         (true, true) => Role::Query,
         (true, false) => Role::Helper,
         (false, _) => Role::Plain,

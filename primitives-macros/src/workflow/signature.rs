@@ -49,7 +49,7 @@ fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes)
             None
         }
         client @ Parameter::Client(_) => Some(client),
-        Parameter::Service(_) => {
+        Parameter::Service(_) | Parameter::Heartbeat(_) => {
             let taken = format!("{}: {}", types::text(&typed.pat), types::text(&typed.ty));
             let message = format!(
                 "services are for steps, for a body runs again in every replay: write `#[step] async fn act(.., {taken})`, \
@@ -97,7 +97,7 @@ pub(super) fn query(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistak
     let receiver = signature.receiver()?;
     let reads = borrowed(receiver) == Some(false);
     if !reads {
-        mistakes.at(receiver, "a query reads: write `&self`; the body changes the state by `flow.update(..)`");
+        mistakes.at(receiver, "a query reads: write `&self`; an update changes the state: write `&mut self`");
     }
     let has_flow = refuse_flow(noun, signature, mistakes);
     let parameters = if has_flow { None } else { parameter::read(signature, struct_, mistakes) };
@@ -144,7 +144,7 @@ fn is_flow(ty: &Type) -> bool {
         && types::last_segment(strip_reference(ty)).is_some_and(|segment| segment.ident == "Flow")
 }
 
-fn typed(signature: &Signature) -> impl Iterator<Item = &PatType> {
+pub(super) fn typed(signature: &Signature) -> impl Iterator<Item = &PatType> {
     signature.inputs.iter().filter_map(|argument| match argument {
         FnArg::Typed(typed) => Some(typed),
         FnArg::Receiver(_) => None,

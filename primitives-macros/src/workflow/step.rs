@@ -1,5 +1,6 @@
 //! `#[step(max_attempts = 5, ..)] async fn charge(card: Card, payments: &Payments) -> Result<Charge, PayError>`.
 
+use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Meta, Token, Type, parse::Parser};
 
 use super::{model::Step, signature::refuse_flow};
@@ -21,6 +22,8 @@ pub(super) const OPTIONS: &[(&str, Value)] = &[
     ("timeout", Value::Duration),
     ("give_up_after", Value::Duration),
     ("retry_if", Value::Function),
+    ("undo", Value::Step),
+    ("heartbeat", Value::Duration),
 ];
 
 pub(super) fn read(
@@ -38,14 +41,15 @@ pub(super) fn read(
         mistakes.at(receiver, "a step has no `self`: its input is what it takes owned, services are `&T`");
     }
     let has_flow = refuse_flow(noun, signature, mistakes);
-    let parameters = if has_flow { None } else { parameter::read(signature, struct_, mistakes) };
+    let parameters = if has_flow { None } else { parameter::read_step(signature, struct_, mistakes) };
     let returns = Returns::read(signature, struct_);
     let travels = returns.check_travels(noun, signature, mistakes);
     let retry_if = take_retry_if(&mut settings, &returns, function, mistakes);
+    let undo = take_undo(&mut settings, mistakes);
     if !is_async || !is_plain || !travels || receiver.is_some() {
         return None;
     }
-    Some(Step { function: Function::new(function, false, parameters?), returns, options: settings, retry_if })
+    Some(Step { function: Function::new(function, false, parameters?), returns, options: settings, retry_if, undo })
 }
 
 /// The options of a step, checked.
@@ -69,6 +73,17 @@ fn settings(attribute: &Attribute, mistakes: &mut Mistakes) -> Vec<Setting> {
     }
     options::check_all("a step", &settings.iter().collect::<Vec<_>>(), OPTIONS, mistakes);
     settings
+}
+
+/// `undo = refund`: another step of the block, which is no part of the policy either.
+fn take_undo(settings: &mut Vec<Setting>, mistakes: &mut Mistakes) -> Option<Ident> {
+    let place = settings.iter().position(|setting| setting.name == "undo")?;
+    let Some(Given::Constant(path)) = settings.remove(place).value else { return None };
+    let name = path.path.get_ident().filter(|_| path.qself.is_none()).cloned();
+    if name.is_none() {
+        mistakes.at(&path, "the undo is a step of this block: write its name alone, `undo = refund`");
+    }
+    name
 }
 
 /// `retry_if = PayError::is_temporary`, which is no part of the policy: code is not stored.

@@ -25,6 +25,8 @@ pub(super) enum Ask {
     Child(Begun),
     /// A permit of a semaphore.
     Permit(Called),
+    /// That the state of the run is so: told by nobody, and let go when it is.
+    Until,
 }
 
 /// A child that a body begins. Its key is made of the name that the body gave it.
@@ -72,6 +74,7 @@ impl Ask {
             Self::Code { .. } => Name::from(format!("run:{}", called.unwrap_or_default())),
             Self::Sleep(_) => Name::new("sleep"),
             Self::Wait(wanted) => Name::from(format!("wait:{}", wanted.event)),
+            Self::Until => Name::new("wait_until"),
             Self::Call(called) => Name::from(format!("call:{}", called.verb)),
             Self::Child(Begun { called, .. }) => Name::from(format!("child:{}", called.key.escape_ascii())),
             Self::Permit(called) => Name::from(format!("permit:{}", called.key.escape_ascii())),
@@ -83,7 +86,7 @@ impl Ask {
         match self {
             Self::Step { .. } | Self::Code { .. } => "a step",
             Self::Sleep(_) => "a sleep",
-            Self::Wait(_) => "a wait",
+            Self::Wait(_) | Self::Until => "a wait",
             Self::Call(_) => "a call",
             Self::Child(_) => "a child",
             Self::Permit(_) => "a permit",
@@ -95,7 +98,7 @@ impl Ask {
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Step { input, .. } => canonical_hash(input),
-            Self::Code { .. } | Self::Sleep(_) => 0,
+            Self::Code { .. } | Self::Sleep(_) | Self::Until => 0,
             Self::Wait(Wanted { key, count, .. }) => {
                 let key = key.as_ref().map_or(&[][..], |key| key.as_bytes());
                 stable_hash(&[key, &count.to_be_bytes()]) >> 1
@@ -133,6 +136,7 @@ impl fmt::Debug for Ask {
             Self::Code { .. } => out.write_str("Code"),
             Self::Sleep(until) => write!(out, "Sleep({until:?})"),
             Self::Wait(wanted) => write!(out, "Wait({wanted:?})"),
+            Self::Until => out.write_str("Until"),
             Self::Call(called) => write!(out, "Call({})", called.verb),
             Self::Permit(called) => write!(out, "Permit({})", called.key.escape_ascii()),
             Self::Child(begun) => write!(out, "Child({})", begun.called.key.escape_ascii()),

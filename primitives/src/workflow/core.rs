@@ -59,6 +59,15 @@ struct Inside {
 struct Open {
     waker: Option<Waker>,
     told: Option<Recorded>,
+    /// Whether it waits for the state to be so.
+    watches: bool,
+}
+
+impl Inside {
+    /// Whom to wake when the state has changed.
+    fn watching(&self) -> Vec<Waker> {
+        self.open.values().filter(|open| open.watches).filter_map(|open| open.waker.clone()).collect()
+    }
 }
 
 /// Why a body goes no further.
@@ -164,13 +173,14 @@ impl Core {
     /// An operation is asked for, at its first poll.
     pub(super) fn ask(&self, id: &OpId, ask: Ask, waker: &Waker) {
         let mut inside = self.inside();
+        let watches = matches!(ask, Ask::Until);
         inside.asked.push((id.clone(), ask));
-        inside.open.insert(id.clone(), Open { waker: Some(waker.clone()), told: None });
+        inside.open.insert(id.clone(), Open { waker: Some(waker.clone()), told: None, watches });
     }
 
     /// Tells an operation that was not asked for yet: a bug that can be planted.
     pub(super) fn tell_early(&self, id: &str, recorded: Recorded) {
-        self.inside().open.insert(id.into(), Open { waker: None, told: Some(recorded) });
+        self.inside().open.insert(id.into(), Open { waker: None, told: Some(recorded), watches: false });
     }
 
     /// What an operation was told, if it was; else it is woken when it is.
@@ -246,6 +256,9 @@ impl Core {
         let mut inside = self.inside();
         inside.state = Some(state);
         inside.state_changed |= change;
+        let watching = if change { inside.watching() } else { Vec::new() };
+        drop(inside);
+        watching.into_iter().for_each(Waker::wake);
         value
     }
 

@@ -19,6 +19,7 @@ use super::{
     permit::PermitWait,
     step::{Caught, Run, Step},
     time::Sleep,
+    until::WaitUntil,
     wait::{TimedWait, Wait, WaitMany},
 };
 
@@ -44,6 +45,9 @@ impl Durable for PermitWait {}
 impl<T> Durable for ContinueAs<T> {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
+#[diagnostic::do_not_recommend]
+impl<W: 'static, F: Fn(&W) -> bool + Unpin> Durable for WaitUntil<W, F> {}
+
 #[diagnostic::do_not_recommend]
 impl<E: Event> Durable for Wait<E> {}
 #[diagnostic::do_not_recommend]

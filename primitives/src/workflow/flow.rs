@@ -14,6 +14,7 @@ use super::{
     core::Core,
     step::{Recall, Run},
     time::Sleep,
+    until::WaitUntil,
     wait::Wait,
 };
 use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp, kinds::semaphore::Acquire};
@@ -92,6 +93,12 @@ impl<W: Workflow> Flow<W> {
     /// Waits for an event: the oldest of its type that is queued, or the next one.
     pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E> {
         Wait::new(&self.core)
+    }
+
+    /// Waits until the state is so: changed by an update from outside, or by another branch of the body. Over at once if it is so
+    /// already. Nothing looks again and again: it is looked at when the state has changed.
+    pub fn wait_until<F: Fn(&W) -> bool + Unpin>(&self, condition: F) -> WaitUntil<W, F> {
+        WaitUntil::new(&self.core, condition)
     }
 
     /// Changes the state that queries and people see; it is stored with the next commit of the run.
@@ -198,6 +205,7 @@ pub const FLOW_METHODS: &[&str] = &[
     "sleep",
     "sleep_until",
     "wait_for",
+    "wait_until",
     "update",
     "look",
     "now",

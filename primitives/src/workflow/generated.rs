@@ -1,12 +1,15 @@
 //! The functions and checks that the code made by `#[workflow]` calls: small here, so that little is compiled for each
 //! workflow.
 
-use std::time::Duration;
+use std::{
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use serde_json::value::RawValue;
 
 use super::{EventCode, EventOf, Execute, RunError};
-use crate::{Address, Args, Call, decode, stored::Codec};
+use crate::{Address, Args, Call, decode, primitive::Thrown, stored::Codec};
 
 /// The verbs of a run: no query may have the name of one, for it would hide it.
 pub const RUN_VERBS: &[&str] = &[
@@ -54,6 +57,15 @@ pub trait Initial {
 impl<T: Default> Initial for T {
     fn initial() -> Self {
         T::default()
+    }
+}
+
+/// What an `async fn` comes to that never waits: an update is a part of a commit.
+pub fn at_once<T>(update: impl Future<Output = T>) -> Result<T, Thrown> {
+    let polled = std::pin::pin!(update).poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(value) => Ok(value),
+        Poll::Pending => Err(Thrown::Malformed("an update is a part of a commit and cannot wait".to_owned())),
     }
 }
 

@@ -8,7 +8,7 @@ use drystone_runtime::{Millis, Name, Range, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fault::Fault;
+use super::{fault::Fault, update::Update};
 use crate::{decode_part, encode};
 
 /// One entry. `op` is the identity of the operation that it belongs to, `hash` that of what it asked for.
@@ -52,6 +52,10 @@ pub(super) enum What {
     Ended(End),
     /// A later generation began: its number, and its parameters.
     StartedAs { generation: u32, input: Box<RawValue> },
+    /// What is due is undone, and then the run ends so.
+    UndoBegan(End),
+    /// Somebody has changed the state that the body sees.
+    Updated(Update),
 }
 
 /// How a run ended.
@@ -127,7 +131,13 @@ impl Entry {
             What::Woke => Recorded::Woke,
             What::Events(events) => Recorded::Events(events.iter().map(|event| bytes(event)).collect()),
             What::TimedOut(millis) => Recorded::TimedOut { after: Duration::from_millis(*millis) },
-            What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) | What::StartedAs { .. } => {
+            What::Started(_)
+            | What::StartedAs { .. }
+            | What::CancelAsked
+            | What::CancelBegan(_)
+            | What::Ended(_)
+            | What::UndoBegan(_)
+            | What::Updated(_) => {
                 return None;
             }
         })

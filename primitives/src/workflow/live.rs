@@ -18,7 +18,8 @@ use super::{
     Body, Divergence, Flow, Workflow,
     ask::{Ask, Code},
     core::{Core, Moves, OpId, Stop},
-    journal::{End, Entry},
+    journal::{End, Entry, What},
+    update::Update,
 };
 use crate::primitive::Thrown;
 
@@ -39,7 +40,13 @@ pub(super) struct Live {
     pub(super) ended: Option<End>,
     /// The generation that it is the body of.
     pub(super) generation: u32,
+    /// How an update is applied, and how in a replay.
+    apply: [Apply; 2],
+    /// Whether it is being replayed.
+    pub(super) is_replayed: bool,
 }
+
+type Apply = fn(&Update, &Core) -> Result<(), String>;
 
 /// How a body has come to rest.
 pub(super) enum Rest {
@@ -91,7 +98,7 @@ impl Live {
     pub(super) fn begin<W: Workflow>(who: &Identity, input: &[u8], now: Millis) -> Result<Self, String> {
         let core = Self::core::<W>(who, W::initial(), now);
         let body = W::body(Flow::new(core.clone()), input)?;
-        Ok(Self::new(core, body, false))
+        Ok(Self::new::<W>(core, body, false))
     }
 
     /// The `#[cancelled]` body, with the state as the body left it; `None` if there is none.
@@ -99,7 +106,7 @@ impl Live {
         let core = Self::core::<W>(who, state, now);
         core.set_branch("!/");
         let body = W::cancelled(Flow::new(core.clone()))?;
-        Some(Self::new(core, body, true))
+        Some(Self::new::<W>(core, body, true))
     }
 
     fn core<W: Workflow>(who: &Identity, state: W, now: Millis) -> Core {
@@ -109,10 +116,12 @@ impl Live {
         core
     }
 
-    fn new(core: Core, body: Body, is_cleanup: bool) -> Self {
+    fn new<W: Workflow>(core: Core, body: Body, is_cleanup: bool) -> Self {
         let root = Arc::new(Root { woken: AtomicBool::new(false), foreign: AtomicBool::new(false) });
         let (open, codes) = (BTreeMap::new(), BTreeMap::new());
-        Self { body, core, root, open, codes, told: 0, is_cleanup, ended: None, generation: 0 }
+        let (generation, is_replayed) = (0, false);
+        let apply: [Apply; 2] = [Update::apply::<W>, Update::apply_again::<W>];
+        Self { body, core, root, open, codes, told: 0, is_cleanup, ended: None, generation, apply, is_replayed }
     }
 
     /// Polls until nothing moves.
@@ -160,6 +169,9 @@ impl Live {
 
     /// Tells the body an entry of the journal; where they part if it has no such operation.
     pub(super) fn tell(&mut self, entry: &Entry) -> Result<(), Divergence> {
+        if let What::Updated(update) = &entry.what {
+            return self.update(update, entry);
+        }
         let Some(recorded) = entry.recorded() else {
             self.told += 1;
             return Ok(());
@@ -174,6 +186,17 @@ impl Live {
         self.core.set_now(Millis(entry.at));
         let _ours = Ours::begin();
         self.core.tell(&entry.op, recorded);
+        self.told += 1;
+        Ok(())
+    }
+
+    /// Its state is updated, by what was taken before.
+    fn update(&mut self, update: &Update, entry: &Entry) -> Result<(), Divergence> {
+        self.core.set_now(Millis(entry.at));
+        let _ours = Ours::begin();
+        let apply = self.apply[usize::from(self.is_replayed)];
+        let what = format!("the update `{}`", update.name);
+        apply(update, &self.core).map_err(|reason| Divergence::unreadable(self.told, &what, &reason))?;
         self.told += 1;
         Ok(())
     }

@@ -104,10 +104,37 @@
 //!
 //! Outside of a body `client.parcel("one").execute(order).await` starts a run, or finds the one with the same input, and waits for its result.
 //!
+//! # The state, changed from outside
+//!
+//! A function of the block with `&mut self` is an **update**, called by its name on the handle: `order.set_address(address).await`. It changes the
+//! state that the body sees by [`Flow::look`], and answers when that is durable. It is tried on a copy first: an `Err` changes nothing
+//! and records nothing, and its caller gets it, typed. One that is taken is recorded, and applied again at the same place in every replay;
+//! so it has no services, and cannot wait. The body waits for what it wants to see by
+//! [`flow.wait_until(|order| order.approvals >= 2)`](Flow::wait_until). A run that has ended, is stopped or on its way out refuses updates with
+//! [`Error::Refused`](crate::Error::Refused). A helper of the author's own with `&mut self` goes into another `impl` block.
+//!
+//! # Undo
+//!
+//! `#[step(undo = refund)]` names the step of the block that takes back what this one has done. When the run fails, by an error of its body or by
+//! a fault that it does not catch, or is cancelled, all that is due is undone, one after another, the last first, with the retries that the
+//! undoing step has; then the run ends as it would have, with its own error. A success undoes nothing, and neither does `terminate`.
+//!
+//! - `async fn refund(charge: Charge, ..)` takes what the step returned: it is due for every success that is recorded.
+//! - `async fn refund(card: Card, total: Money, charge: Option<Charge>, ..)` takes what the step took, and what it returned if that is known: it is
+//!   due as well where nobody knows what became of it. It timed out, panicked, killed the process or could not be recorded; it was
+//!   let go while it ran, because it lost a `select!` or its run ended.
+//!
+//! Meanwhile the run is [`Undoing`](RunPhase::Undoing). An undo that fails for good keeps no other back:
+//! [`RunStatus::undos_failed`] names it, and `workflow.undo_failed` tells listeners. What is done by the `#[cancelled]` body is not undone.
+//!
+//! # Long steps
+//!
+//! A step may take a [`Heartbeat`], and say by it that it is alive and how far it is; its next attempt goes on from there.
+//!
 //! # The end
 //!
-//! [`cancel`](Verbs::cancel) is Rust's: the body is dropped at its await. Steps that run end first, and what they came to is recorded; then the
-//! `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled. [`terminate`](Verbs::terminate) is at once and
+//! [`cancel`](Verbs::cancel) is Rust's: the body is dropped at its await. Steps that run end first, and what they came to is recorded; then what is
+//! due is undone; then the `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled. [`terminate`](Verbs::terminate) is at once and
 //! runs nothing. Both work on a run that is not in memory, or stopped.
 //!
 //! # Changing the code
@@ -123,7 +150,7 @@
 //!
 //! | | unless said | says |
 //! |---|---|---|
-//! | attempts of a step | 3, from 1 s to 1 m apart, as long as they take | `#[step(max_attempts, backoff, timeout, give_up_after, retry_if)]` |
+//! | attempts of a step | 3, from 1 s to 1 m apart, as long as they take | `#[step(max_attempts, backoff, timeout, give_up_after, retry_if, heartbeat)]` |
 //! | code of the body's own | 1 attempt | `flow.run(..).max_attempts(..)` |
 //! | deaths of the process by one step | 5 forgiven | `Options::crashes_max` |
 //! | a run that has ended is kept for | 7 days | `#[workflow(retention = "30d")]` |
@@ -133,6 +160,7 @@
 //! | entries of a journal | 50,000; `workflow.long` at 40,000 | |
 //! | operations outstanding at once | 4,096 | |
 //! | an input, a result, the state | 1 MiB each, less 4 KiB | |
+//! | what a heartbeat says | 64 KiB, stored once a second | |
 //! | a run in memory that nothing uses | 5 s, then its next move replays it | `Options::evict_after` |
 //!
 //! # What it costs
@@ -153,6 +181,7 @@ mod event;
 mod fault;
 mod flow;
 mod generated;
+mod heartbeat;
 mod history;
 mod journal;
 mod live;
@@ -169,11 +198,15 @@ mod script;
 mod status;
 mod step;
 mod time;
+mod undo;
+mod until;
+mod update;
 mod verbs;
 mod version;
 mod wait;
 pub mod what_happens_when;
 
+pub(crate) use self::heartbeat::Heart;
 pub use self::{
     child::{Child, Execute},
     combine::{All, Both, Either, Race, join, join_all, race},
@@ -185,7 +218,8 @@ pub use self::{
     event::{Event, EventCode, EventOf, EventOptions},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
-    generated::{Initial, RUN_VERBS, event_of, execute, read_option, read_run_error, result, try_result},
+    generated::{Initial, RUN_VERBS, at_once, event_of, execute, read_option, read_run_error, result, try_result},
+    heartbeat::Heartbeat,
     history::History,
     options::Options,
     permit::{HeldPermit, PermitWait},
@@ -196,6 +230,8 @@ pub use self::{
     status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
     step::{Caught, Recall, Run, Step},
     time::Sleep,
+    undo::{FailedUndo, UndoCode, UndoTakes},
+    until::WaitUntil,
     verbs::{QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
     wait::{EventTimeout, TimedWait, Wait, WaitMany},
 };

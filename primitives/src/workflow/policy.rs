@@ -15,12 +15,19 @@ pub struct Policy {
     timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     give_up_after_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    heartbeat_ms: Option<u64>,
 }
 
 impl Policy {
     /// The defaults of a `#[step]`: executed up to 3 times, 1 second to 1 minute apart, for as long as it takes.
-    pub const NEW: Self =
-        Self { max_attempts: 3, pauses: Retry::parse("1s..1m"), timeout_ms: None, give_up_after_ms: None };
+    pub const NEW: Self = Self {
+        max_attempts: 3,
+        pauses: Retry::parse("1s..1m"),
+        timeout_ms: None,
+        give_up_after_ms: None,
+        heartbeat_ms: None,
+    };
 
     /// Executed once.
     pub(super) const ONCE: Self = Self { max_attempts: 1, ..Self::NEW };
@@ -75,6 +82,25 @@ impl Policy {
     pub const fn give_up_after_with(mut self, limit: Duration) -> Self {
         self.give_up_after_ms = Some(literal::millis(limit));
         self
+    }
+
+    /// How long one execution may give no sign of life: `"30s"`. No limit unless said.
+    #[track_caller]
+    #[must_use]
+    pub const fn heartbeat(self, limit: &str) -> Self {
+        self.heartbeat_with(literal::some_duration(limit))
+    }
+
+    /// The same from a constant.
+    #[track_caller]
+    #[must_use]
+    pub const fn heartbeat_with(mut self, limit: Duration) -> Self {
+        self.heartbeat_ms = Some(literal::millis(limit));
+        self
+    }
+
+    pub(super) fn silence(&self) -> Option<Duration> {
+        self.heartbeat_ms.map(Duration::from_millis)
     }
 
     pub(super) fn time_limit(&self) -> Option<Duration> {

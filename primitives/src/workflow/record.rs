@@ -12,6 +12,7 @@ use super::{
     called::KeyText,
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
+    undo::Undos,
 };
 use crate::{Failure, Retry, planted::Bug, stored::is_default};
 
@@ -70,6 +71,9 @@ pub(super) struct Record {
     pub(super) versions: BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<Paused>,
+    /// What is due to be undone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) undos: Undos,
 }
 
 /// An entity of another primitive.
@@ -123,6 +127,8 @@ pub(super) enum Waiting {
     Event(Awaited),
     /// The end of a child.
     Child(Childing),
+    /// That its state is so.
+    Until,
 }
 
 /// A child that is waited for.
@@ -153,6 +159,16 @@ pub(super) struct Stepping {
     /// What the attempt before it failed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
+    /// Whether nobody knows what became of an attempt before it: it took too long, or panicked.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_unsure: bool,
+}
+
+impl Stepping {
+    /// A step before its first attempt.
+    pub(super) fn new(code: Code, since: Millis) -> Self {
+        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false }
+    }
 }
 
 /// What is run for a step.
@@ -238,7 +254,7 @@ impl Pending {
         let what = match ask {
             Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
-                Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
+                Waiting::Step(Stepping::new(code, now))
             }
             Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
             Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),
@@ -250,6 +266,7 @@ impl Pending {
                 let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
                 Waiting::Event(Awaited { event, key, count, until })
             }
+            Ask::Until => Waiting::Until,
             Ask::Child(_) => unreachable!("a child is waited for by its key"),
         };
         Self { op: op.to_string(), hash: ask.hash(), what }
@@ -275,7 +292,7 @@ impl Pending {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
-            Waiting::Child(_) => None,
+            Waiting::Child(_) | Waiting::Until => None,
         }
     }
 
@@ -329,9 +346,14 @@ impl Record {
         self.end.is_none() && self.stopped.is_none()
     }
 
-    /// Whether the body is to be dropped, and steps that run are waited for.
+    /// Whether the body is gone: steps that run are waited for, and what is due is undone.
     pub(super) fn winds_down(&self) -> bool {
-        self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+        self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+    }
+
+    /// Whether steps are being undone.
+    pub(super) fn undoes(&self) -> bool {
+        self.end.is_none() && self.undos.is_under_way()
     }
 
     /// Whether nothing of it may begin.
@@ -370,6 +392,9 @@ impl Record {
             Some(Halted { why: Stopped::Diverged(_), .. }) => return RunPhase::Diverged,
             None => {}
         }
+        if self.undoes() {
+            return RunPhase::Undoing;
+        }
         if self.cancel.is_some() {
             return RunPhase::Cancelling;
         }
@@ -382,7 +407,7 @@ impl Record {
         let phase = self.phase();
         let word = phase.word();
         match phase {
-            RunPhase::Running => Status::live(word),
+            RunPhase::Running | RunPhase::Undoing => Status::live(word),
             RunPhase::Paused if self.paused.as_ref().is_some_and(|paused| !paused.runs.is_empty()) => {
                 Status::live(word)
             }
@@ -399,6 +424,9 @@ impl Record {
         }
         if let Some(halted) = &self.stopped {
             return Some(halted.retry_at);
+        }
+        if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
+            return Some(began.at);
         }
         self.pending.iter().filter_map(Pending::due_at).min()
     }

@@ -18,6 +18,7 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
         None => begun::<W>(who, entries)?,
         Some(began) => cleaning::<W>(who, entries, began)?,
     };
+    live.is_replayed = true;
     let from = usize::try_from(live.told).unwrap_or(usize::MAX);
     let mut rest: Vec<&Entry> = entries.get(from..).unwrap_or_default().iter().collect();
     if Bug::ReadyAtFirstPoll.planted() {
@@ -28,13 +29,14 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
     live.rest_in_replay(entries)?;
     for index in 0..rest.len() {
         live.redecide(&mut rest[index..]);
-        if matches!(rest[index].what, What::Ended(_)) {
+        if matches!(rest[index].what, What::Ended(_) | What::UndoBegan(_)) {
             break;
         }
         live.tell(rest[index])?;
         live.rest_in_replay(entries)?;
     }
     live.core.with_versions(|versions| versions.is_replay = false);
+    live.is_replayed = false;
     Ok(live)
 }
 
@@ -115,7 +117,7 @@ impl Live {
     }
 
     fn ended_in_replay(&mut self, end: End, next: Option<&Entry>) -> Result<(), Halt> {
-        if !matches!(next, Some(Entry { what: What::Ended(_), .. })) {
+        if !matches!(next, Some(Entry { what: What::Ended(_) | What::UndoBegan(_), .. })) {
             return Err(Divergence::ended_early(self.told, next).into());
         }
         self.ended = Some(end);

@@ -68,10 +68,24 @@ pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
     Ok(check_end(entries, &last)?)
 }
 
+/// How the run ended, or would have before its steps were undone.
+fn end_in(entries: &[Entry]) -> Option<(u64, &End)> {
+    let of = |(number, entry): (usize, &'_ Entry)| match &entry.what {
+        What::UndoBegan(End::Cancelled(_)) => None,
+        What::UndoBegan(_) => Some(number),
+        What::Ended(_) => Some(number),
+        _ => None,
+    };
+    let number = entries.iter().enumerate().find_map(of)?;
+    match &entries[number].what {
+        What::UndoBegan(end) | What::Ended(end) => Some((number as u64, end)),
+        _ => None,
+    }
+}
+
 /// A run that has ended ends as it did.
 fn check_end(entries: &[Entry], live: &Live) -> Result<(), Halt> {
-    let Some(Entry { what: What::Ended(end), .. }) = entries.last() else { return Ok(()) };
-    let number = entries.len() as u64 - 1;
+    let Some((number, end)) = end_in(entries) else { return Ok(()) };
     let is_bodys = matches!(end, End::Succeeded(_) | End::Failed(_) | End::Fault(_)) || live.is_cleanup;
     let shown = |end: &End| crate::encode(end).unwrap_or_default();
     match &live.ended {

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::{Core, EventCode, Flow, Options, Policy};
+use super::{Core, EventCode, Flow, Options, Policy, UndoCode};
 use crate::{
     BoxFuture, Env, Primitive,
     primitive::{Action, Running, Thrown},
-    stored::Codec,
+    stored::{Codec, is_default},
 };
 
 /// A workflow: an author's struct with `#[workflow]` on its `impl`. The struct is the state of a run that queries and people
@@ -39,6 +39,11 @@ pub trait Workflow: Primitive {
     /// The `#[cancelled]` body.
     fn cancelled(_flow: Flow<Self>) -> Option<Body> {
         None
+    }
+
+    /// Changes the state as an update says, whose parameters are this JSON array: what it answers. It is pure, and cannot wait.
+    fn update(&mut self, _name: &str, _input: &[u8]) -> Result<Bytes, Thrown> {
+        Err(Thrown::Unknown)
     }
 
     /// Whether an error of a step is worth another attempt: `retry_if`.
@@ -77,6 +82,8 @@ pub struct Script {
     pub has_cancelled: bool,
     /// A hash of the block: if it is another, runs that this code could not go on with are tried again.
     pub hash: u64,
+    /// The author's updates: `&mut self`.
+    pub updates: &'static [&'static str],
 }
 
 /// A step of the author's.
@@ -86,4 +93,10 @@ pub struct StepCode {
     pub name: &'static str,
     /// How it is tried.
     pub policy: Policy,
+    /// What undoes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<UndoCode>,
+    /// Whether it takes a heartbeat.
+    #[serde(skip_serializing_if = "is_default")]
+    pub beats: bool,
 }

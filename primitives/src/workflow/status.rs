@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FailedUndo;
 use crate::{Failure, Timestamp};
 
 /// Where a run stands.
@@ -29,6 +30,10 @@ pub struct RunStatus {
     pub late: u64,
     /// Since when it is paused.
     pub paused_since: Option<Timestamp>,
+    /// How many steps are due to be undone if it fails or is cancelled, or are left while it is being undone (W9).
+    pub undos_left: u64,
+    /// Undos that failed for good: the first 32 of them, for all are in its history.
+    pub undos_failed: Vec<FailedUndo>,
 }
 
 /// Where a run stands, in a word (L1).
@@ -57,6 +62,8 @@ pub enum RunPhase {
     Terminated,
     /// Somebody holds it: steps that run end, and nothing begins.
     Paused,
+    /// It has failed, or somebody wants it to end, and its steps are being undone.
+    Undoing,
 }
 
 impl RunPhase {
@@ -77,6 +84,7 @@ impl RunPhase {
             Self::Cancelled => "cancelled",
             Self::Terminated => "terminated",
             Self::Paused => "paused",
+            Self::Undoing => "undoing",
         }
     }
 }

@@ -36,7 +36,7 @@ impl<W: Workflow> Verbs<W> {
     }
 
     /// Asks the run to end (L3): steps that run end first, and what they come to is recorded; then the body is dropped at its
-    /// await, and the `#[cancelled]` body runs. `true` once; `false` if the run was asked before or has ended.
+    /// await, what is due is undone, and the `#[cancelled]` body runs. `true` once; `false` if the run was asked before or has ended.
     pub fn cancel(&self) -> Call<bool> {
         self.0.address().call("cancel", Args::new())
     }

@@ -18,6 +18,12 @@
 //!   `workflow_crashes::a_death_at_any_commit_of_the_cleanup_does_not_keep_a_run_from_being_cancelled`
 //! - **twice, or more often**: each death costs at most one more execution of the steps in flight.
 //!   `workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`
+//! - **while steps are undone**: the undo in flight is executed again, and the rest follow; each is recorded once.
+//!   `workflow_undo::a_death_at_any_commit_of_a_run_that_is_undone_undoes_all_of_it_in_order_and_records_each_once`
+//! - **while a long step runs that says how far it is**: its next attempt goes on from what it had said a second before, or later.
+//!   `workflow_heartbeats::an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later`
+//! - **while the state is updated**: the update is there once, or its caller got no answer.
+//!   `workflow_updates::a_death_at_any_commit_neither_loses_nor_doubles_an_update`
 //! - **each time that a certain step runs**: after the sixth death the step ends in the fault
 //!   [`Exhausted`](super::Cause::Exhausted); runs that were merely there go on.
 //!   `workflow_crashes::a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on`,
@@ -73,6 +79,8 @@
 //! - **for one attempt of a step**: the attempt is dropped and counts as failed; when it was the last, the step ends in the fault
 //!   [`TimedOut`](super::Cause::TimedOut), which fails the run unless the body catches it.
 //!   `workflow_steps::a_fault_fails_the_run_unless_it_is_caught`
+//! - **because a step gives no sign of life**: its attempt is dropped and counts as failed, like one that takes too long.
+//!   `workflow_heartbeats::silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is_left_alone`
 //! - **for a wait**: it is an [`EventTimeout`](super::EventTimeout), once and in every replay; an event that comes later stays queued for the
 //!   next wait. `workflow_events::a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait`
 //! - **for the whole run**: that is a `select!` of its work and a sleep. The loser is dropped where it is; a step of it that runs is dropped,
@@ -87,6 +95,8 @@
 //!   `workflow_lifecycle::a_key_that_has_a_run_takes_no_other`
 //! - **An event**: with an idempotency key it is one event, without one it is two.
 //!   `workflow_events::an_event_that_is_sent_twice_with_one_idempotency_key_is_one`
+//! - **An update**: with an idempotency key it is one, without one it is two.
+//!   `workflow_updates::an_update_that_is_asked_twice_with_one_idempotency_key_is_one`
 //! - **The effect of a step**: it may. The work id is the same in all attempts and after any crash: hand it on as an idempotency key.
 //!   `workflow_steps::a_failing_step_is_tried_again_with_pauses_under_one_work_id`
 //! - **The record of a step**: never. `workflow_crashes::a_commit_whose_answer_is_lost_and_one_that_is_lost_itself_are_made_once`
@@ -99,6 +109,9 @@
 //!   `workflow_lifecycle::a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it`
 //! - **while it sleeps or waits, in memory or not**: at once, in one commit with all that it waited for.
 //!   `workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`
+//! - **and its steps name their undo**: what was done is undone, the last first, before the `#[cancelled]` body runs; by `terminate` nothing is.
+//!   `workflow_undo::a_cancelled_run_that_is_not_in_memory_is_undone_then_cleaned_up_then_cancelled`,
+//!   `workflow_undo::a_run_that_succeeds_or_is_terminated_undoes_nothing`
 //! - **when it has ended**, or for the second time: `false`, and nothing changes.
 //!   `workflow_lifecycle::of_a_cancel_and_an_end_the_first_counts`
 //! - **when it is diverged or has panicked**: as ever; the body is not needed for it.

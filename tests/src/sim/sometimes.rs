@@ -86,6 +86,9 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a run waits for what nobody sent",
     "an event was taken although a deadline had passed",
     "a wait timed out",
+    "a step was undone",
+    "an undo failed for good",
+    "a run was updated",
 ];
 
 const PATH_COUNT: usize = 84;

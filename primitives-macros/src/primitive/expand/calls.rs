@@ -41,6 +41,10 @@ pub(super) fn call(struct_: &Type, function: &Function, has_self: bool, inputs: 
         Parameter::Service(service) => quote!(#env.service::<::drystone::author::Same<#service>>()),
         Parameter::Context => quote!(#env.context()),
         Parameter::Client(primitive) => quote!(&#env.client::<#primitive>()),
+        Parameter::Heartbeat(progress) => {
+            let beat = quote_spanned!(types::end_of(progress)=> heartbeat::<#progress>);
+            quote!(&#env.#beat())
+        }
     });
     let state = has_self.then(|| quote!(self,));
     let arguments = quote!(#state #(#lent),*);

@@ -87,7 +87,7 @@ pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Ve
         let bound = match parameter {
             Parameter::Service(service) => quote!(#services: ::drystone::Provide<#service>),
             Parameter::Client(primitive) => quote!(#primitive: ::drystone::PartOf<#app>),
-            Parameter::Context | Parameter::Input { .. } => continue,
+            Parameter::Context | Parameter::Heartbeat(_) | Parameter::Input { .. } => continue,
         };
         bounds.entry(bound.to_string()).or_insert(bound);
     }

@@ -26,6 +26,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
         (run.map(|run| starting(model, run)), run.map(|run| with_event(model, run)), run.map(results));
     let restarts = restart::methods(model);
     let queries = model.queries.iter().map(|query| handle::method(&query.function, calls::outcome(&query.returns)));
+    let updates = model.updates.iter().map(|update| handle::method(&update.function, calls::outcome(&update.returns)));
     quote! {
         #item
 
@@ -36,6 +37,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #results
             #restarts
             #(#queries)*
+            #(#updates)*
         }
     }
 }

@@ -5,6 +5,8 @@ mod handle;
 mod restart;
 mod script;
 mod steps;
+mod undos;
+mod updates;
 mod wards;
 
 use proc_macro2::TokenStream;
@@ -15,6 +17,7 @@ use super::model::Model;
 /// Everything that is made beside the author's own block.
 pub(super) fn expand(model: &Model) -> TokenStream {
     let (wards, steps, script) = (wards::wards(model), steps::steps(model), script::script(model));
-    let (flows, handle, places) = (flows::flows(model), handle::handle(model), restart::places(model));
-    quote!(#wards #steps #script #flows #handle #places)
+    let (flows, handle) = (flows::flows(model), handle::handle(model));
+    let (places, undos) = (restart::places(model), undos::undos(model));
+    quote!(#wards #steps #script #flows #handle #places #undos)
 }

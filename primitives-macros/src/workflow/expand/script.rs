@@ -8,7 +8,7 @@ use super::{
         attribute,
         model::{Cancelled, Model, Run, Step},
     },
-    steps,
+    steps, undos, updates,
 };
 use crate::{
     primitive::{
@@ -38,6 +38,7 @@ fn workflow(model: &Model) -> TokenStream {
     let (struct_, lenient, steps) = (&model.struct_, lenient(), steps::name(model));
     let (script, options, codec) = (names(model), options(model), calls::stored(struct_));
     let (body, cancelled, worth) = (body(model), model.cancelled.first().map(|it| cancelled(model, it)), worth(model));
+    let updates = updates::updates(model);
     let initial = quote_spanned!(types::end_of(struct_)=> <#struct_ as ::drystone::workflow::Initial>::initial());
     quote! {
         #[automatically_derived]
@@ -56,6 +57,7 @@ fn workflow(model: &Model) -> TokenStream {
             #body
             #cancelled
             #worth
+            #updates
         }
     }
 }
@@ -64,12 +66,18 @@ fn names(model: &Model) -> TokenStream {
     let steps = model.steps.iter().enumerate().map(|(index, step)| {
         let (cfgs, name) = (&step.function.cfgs, types::plain(&step.function.name));
         let policy = steps::policy_name(index);
-        quote!(#(#cfgs)* ::drystone::workflow::StepCode { name: #name, policy: #policy })
+        let undo = undos::code(model, step);
+        let beats = step.function.parameters.iter().any(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
+        quote! {
+            #(#cfgs)*
+            ::drystone::workflow::StepCode { name: #name, policy: #policy, undo: #undo, beats: #beats }
+        }
     });
     let queries = model.queries.iter().map(|query| {
         let (cfgs, name, pure) = (&query.function.cfgs, types::plain(&query.function.name), query.function.is_pure());
         quote!(#(#cfgs)* ::drystone::author::Action { name: #name, writes: false, pure: #pure })
     });
+    let updates = updates::names(model);
     let (struct_, hash, has_cancelled) = (&model.struct_, model.hash, !model.cancelled.is_empty());
     let events = model.events.iter().map(|event| quote!(::drystone::workflow::event_of::<#struct_, #event>()));
     quote! {
@@ -79,6 +87,7 @@ fn names(model: &Model) -> TokenStream {
             events: &[#(#events),*],
             has_cancelled: #has_cancelled,
             hash: #hash,
+            updates: &[#(#updates),*],
         }
     }
 }

@@ -15,7 +15,8 @@ pub(super) fn wards(model: &Model) -> TokenStream {
     let runs = model.run.iter().map(|run| ward(&run.function, &run.returns, None));
     let steps = model.steps.iter().map(|step| ward(&step.function, &step.returns, Some(&flow_methods)));
     let queries = model.queries.iter().map(|query| ward(&query.function, &query.returns, Some(&run_verbs)));
-    quote!(#(#runs)* #(#steps)* #(#queries)*)
+    let updates = model.updates.iter().map(|update| ward(&update.function, &update.returns, Some(&run_verbs)));
+    quote!(#(#runs)* #(#steps)* #(#queries)* #(#updates)*)
 }
 
 fn ward(function: &Function, returns: &Returns, reserved: Option<&TokenStream>) -> TokenStream {

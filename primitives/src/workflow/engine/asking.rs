@@ -34,16 +34,16 @@ impl<W: Workflow> Turning<'_, W> {
         for op in &released {
             self.release_permit(op);
         }
-        for op in dropped.iter().filter(|_| !Bug::LosersKept.planted()) {
-            if let Some(index) = self.record.position(op) {
-                let pending = self.record.pending.remove(index);
-                self.let_go(&pending);
-            }
-        }
+        let dropped = dropped.iter().filter(|_| !Bug::LosersKept.planted());
+        let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
+        let gone: Vec<Pending> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
+        self.record.pending.retain(|pending| !gone.iter().any(|gone| gone.op == pending.op));
+        self.let_all_go(&gone);
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
             let pending = self.asked(&op, &ask);
+            self.is_asked_now(&pending);
             self.record.pending.push(pending);
         }
         if let Some(end) = self.too_much() {
@@ -87,7 +87,7 @@ impl<W: Workflow> Turning<'_, W> {
             Ask::Permit(called) => Some(self.permit_input(op, called)),
             Ask::Step { input, .. } => Some(self.input(input)),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
-            Ask::Sleep(_) | Ask::Wait(_) => None,
+            Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
         // Counted from when the run got there, which is when it was last told something; what was kept of an older generation
         // it was told just now.
@@ -125,10 +125,11 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     pub(super) fn forget_input(&mut self, pending: &Pending) {
+        self.forget_beats(pending);
         let code = match &pending.what {
             Waiting::Step(Stepping { code, .. }) => Some(code),
             Waiting::Child(childing) => childing.input.as_ref(),
-            Waiting::Sleep(_) | Waiting::Event(_) => None,
+            Waiting::Sleep(_) | Waiting::Event(_) | Waiting::Until => None,
         };
         if let Some(Code::Row(number)) = code {
             let row = (inputs_lane(self.record.generation), journal::row_key(*number));

@@ -8,6 +8,7 @@ use super::{
     super::{
         Flows, RestartError, RunError, RunStatus, SendError, Started, Workflow,
         ask::canonical_hash,
+        heartbeat::BEAT,
         history::HistoryPage,
         journal::{self, End, Entry, What},
         record::Record,
@@ -61,6 +62,10 @@ pub(super) enum Verb {
     ResumeShifted,
     /// Whether events are let go.
     Restart(bool),
+    /// One of the author's that changes the state.
+    Update(&'static str),
+    /// A step of it says how far it is.
+    Beat,
 }
 
 /// The verbs of every run.
@@ -93,7 +98,10 @@ const VERBS: &[(&str, Verb)] = &[
 impl Verb {
     pub(super) fn of<W: Workflow>(name: &str) -> Option<Self> {
         let own = VERBS.iter().find(|(verb, _)| *verb == name).map(|(_, verb)| *verb);
-        own.or_else(|| W::SCRIPT.queries.iter().find(|query| query.name == name).map(Self::Query))
+        let query = || W::SCRIPT.queries.iter().find(|query| query.name == name).map(Self::Query);
+        let update = || W::SCRIPT.updates.iter().find(|update| **update == name).map(|update| Self::Update(update));
+        let beat = (name == BEAT).then_some(Self::Beat);
+        own.or(beat).or_else(query).or_else(update)
     }
 }
 
@@ -122,6 +130,8 @@ where
         }
         match verb {
             Verb::Query(query) => Ok(Next::Run(query_work(query, body, caller))),
+            Verb::Beat => Self::beat(memory, seen, body, caller),
+            Verb::Update(name) => Self::updated(memory, seen, (name, body), caller),
             Verb::Start | Verb::StartWith => Self::found(memory, seen, None, caller),
             Verb::StartOrGet => Self::found(memory, seen, Some(body), caller),
             Verb::Send => {
@@ -189,11 +199,17 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, Bytes::from_static(b"[]")),
-            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Pause | Verb::ResumeShifted => {
-                only(caller, Bytes::from_static(b"false"))
-            }
+            Verb::Cancel
+            | Verb::Terminate
+            | Verb::Resume
+            | Verb::Destroy
+            | Verb::Pause
+            | Verb::ResumeShifted
+            | Verb::Beat => only(caller, Bytes::from_static(b"false")),
             Verb::Restart(_) => Err(not_restarted(&RestartError::NotFound)),
-            Verb::History | Verb::Query(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
+            Verb::History | Verb::Query(_) | Verb::Update(_) => {
+                Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() }))
+            }
         }
     }
 
@@ -297,6 +313,8 @@ where
             generation: record.generation,
             late: record.late,
             paused_since: record.paused.as_ref().map(|paused| time(paused.at)),
+            undos_left: record.undos.left,
+            undos_failed: record.undos.failed.clone(),
         };
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
@@ -345,7 +363,7 @@ where
     }
 
     fn unknown(&self, verb: &str) -> Error {
-        let queries = W::SCRIPT.queries.iter().map(|query| query.name);
+        let queries = W::SCRIPT.queries.iter().map(|query| query.name).chain(W::SCRIPT.updates.iter().copied());
         let verbs = VERBS.iter().map(|(verb, _)| *verb).filter(|verb| !verb.contains(':'));
         let known = verbs.chain(queries).map(str::to_owned).collect();
         Error::UnknownVerb { definition: self.name.to_string(), verb: verb.to_owned(), known }

@@ -43,7 +43,7 @@ where
             once(entity, work).filter(|_| !is_permit(work.id.as_str())),
             entity.and_then(|entity| row_of(entity, work)),
         );
-        let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared));
+        let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared, None));
         Box::pin(async move {
             let input = match given(input, row, &context).await {
                 Ok(input) => input,

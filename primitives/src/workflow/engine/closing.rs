@@ -30,6 +30,7 @@ impl<W: Workflow> Turning<'_, W> {
         let has_ended = self.record.end.is_some();
         memory.live = self.live.filter(|_| !has_ended);
         memory.fronts = self.fronts;
+        memory.has_undone = self.has_undone;
         memory.set_record(head, self.record);
         Ok(Next::Commit(self.commit))
     }

@@ -12,7 +12,9 @@ use super::{
         record::Record,
     },
     asking::inputs_lane,
+    beating::beat_lane,
     turning::{BYTES_MAX, Halt, Turning, beyond, raw},
+    undoing::undo_lane,
 };
 use crate::planted::Bug;
 
@@ -88,6 +90,13 @@ impl<W: Workflow> Turning<'_, W> {
         }
         if self.record.inputs > 0 {
             lanes.push(inputs_lane(self.record.generation));
+        }
+        // A generation that is left is not undone: what it did stands.
+        if self.record.undos.rows > 0 {
+            lanes.push(undo_lane(self.record.generation));
+        }
+        if W::SCRIPT.steps.iter().any(|code| code.beats) {
+            lanes.push(beat_lane(self.record.generation));
         }
         lanes.into_iter().for_each(|lane| self.drop_lane(lane));
         self.live = None;

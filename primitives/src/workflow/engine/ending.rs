@@ -13,6 +13,7 @@ use super::{
         live::Live,
         record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
         status::RunPhase,
+        undo::undone_by,
     },
     Engine,
     continuing::of_work,
@@ -107,7 +108,8 @@ impl<W: Workflow> Turning<'_, W> {
             }
         };
         let hash = self.record.position(op).map_or(0, |index| self.record.pending[index].hash);
-        self.happened(&Entry::new(op, hash, self.seen.now, what))?;
+        self.happened(&Entry::new(op, hash, self.seen.now, what.clone()))?;
+        self.undo_ended(op, &what);
         if self.record.winds_down() {
             self.wind_down()?;
         } else {
@@ -144,7 +146,7 @@ impl<W: Workflow> Turning<'_, W> {
         let is_worth_it = match outcome {
             Outcome::Failed(error) => W::is_worth_retrying(step_name(op), error),
             _ => true,
-        } && !self.record.winds_down();
+        } && (!self.record.winds_down() || undone_by(op).is_some());
         let seed = self.record.seed;
         let Some(index) = self.record.position(op).filter(|_| is_worth_it) else { return false };
         let Waiting::Step(step) = &mut self.record.pending[index].what else { return false };
@@ -152,6 +154,7 @@ impl<W: Workflow> Turning<'_, W> {
         let spent = now.since(Millis(step.since));
         let Some(pause) = policy.pause_after(step.attempt, spent, seed ^ u64::from(step.attempt)) else { return false };
         step.error = Some(told(outcome).shortened());
+        step.is_unsure |= !matches!(outcome, Outcome::Failed(_));
         step.attempt += u32::from(!Bug::AttemptsKept.planted());
         step.retry_at = Some(now.after(pause.max(Duration::from_millis(1))).0);
         true
@@ -185,6 +188,9 @@ impl<W: Workflow> Turning<'_, W> {
             }
             end => end,
         };
+        if self.begins_to_undo(&end)? {
+            return Ok(());
+        }
         let cleanup_error = match &end {
             End::Cancelled(error) => error.clone(),
             _ => None,
@@ -198,6 +204,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in std::mem::take(&mut self.record.pending) {
             self.let_go(&pending);
         }
+        self.forget_undos();
         self.release_permits();
         self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
@@ -218,7 +225,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Somebody wants the run to end (L3): steps that run end first.
     pub(super) fn cancel(&mut self) -> Result<bool, Halt> {
-        if self.record.end.is_some() || self.record.cancel.is_some() {
+        if self.record.end.is_some() || self.record.cancel.is_some() || self.record.undoes() {
             return Ok(false);
         }
         if Bug::CancelForgotten.planted() && self.record.steps_due(self.seen.now).next().is_some() {
@@ -237,15 +244,21 @@ impl<W: Workflow> Turning<'_, W> {
         let runs = |pending: &Pending| due.contains(&pending.op) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
-        gone.iter().for_each(|pending| self.let_go(pending));
+        self.let_all_go(&gone);
         self.wind_down()?;
         Ok(true)
     }
 
-    /// When no step is left that runs, the `#[cancelled]` body begins, if there is one.
+    /// When no step is left that runs, what is due is undone; then the run ends, or its `#[cancelled]` body begins, if there is one.
     pub(super) fn wind_down(&mut self) -> Result<(), Halt> {
         if !self.record.pending.is_empty() {
             return Ok(());
+        }
+        if self.undoes()? {
+            return Ok(());
+        }
+        if self.record.cancel.is_none() {
+            return self.end_undone();
         }
         if !W::SCRIPT.has_cancelled {
             return self.end(End::Cancelled(None));

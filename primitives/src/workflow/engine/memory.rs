@@ -18,6 +18,8 @@ pub(super) struct Memory {
     record: Option<(Bytes, Record)>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
+    /// Whether something was undone: for a bug that can be planted.
+    pub(super) has_undone: bool,
 }
 
 /// The first rows of the queues, by event.

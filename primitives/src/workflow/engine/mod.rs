@@ -5,6 +5,7 @@
 //! order in which the body has seen it all, and a replay can repeat it.
 
 mod asking;
+mod beating;
 mod burying;
 mod calling;
 mod calls;
@@ -22,6 +23,8 @@ mod running;
 mod starting;
 mod stopping;
 mod turning;
+mod undoing;
+mod updating;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
@@ -37,7 +40,7 @@ use self::{
     queueing::ready,
     turning::{Seen, Turning},
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions, names::Names};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names};
 use crate::{Error, call::space_of, encode};
 
 /// The definition of a workflow, under the name of its field.
@@ -51,8 +54,9 @@ where
     let config = encode(&config::<W>()).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
     let parcels = Parcels::default();
-    let names = Names::new(W::clients(), is_shared);
-    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, app: PhantomData };
+    let (names, hearts) = (Names::new(W::clients(), is_shared), Hearts::default());
+    let handler =
+        Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, hearts, app: PhantomData };
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
@@ -80,6 +84,8 @@ pub(super) struct Engine<W, D, A> {
     is_shared: bool,
     /// Code that bodies made, on its way to where it runs.
     parcels: Parcels,
+    /// How far steps are that run here.
+    hearts: Hearts,
     /// The primitives that its body calls.
     names: Names,
     app: PhantomData<fn() -> (W, A)>,
@@ -154,7 +160,11 @@ where
             turning.resume_if(|halted| halted.retry_at <= seen.now.0)?;
         } else {
             turning.retries_are_due();
-            turning.go_on()?;
+            if turning.record.undoes() {
+                turning.wind_down()?;
+            } else {
+                turning.go_on()?;
+            }
         }
         turning.close(memory, None)
     }

@@ -56,7 +56,7 @@ impl<W: Workflow> Turning<'_, W> {
                     awaited.until = awaited.until.map(|(until, after)| (until.saturating_add(by), after));
                 }
                 Waiting::Step(step) => step.retry_at = step.retry_at.map(|at| at.saturating_add(by)),
-                Waiting::Child(_) => {}
+                Waiting::Child(_) | Waiting::Until => {}
             }
         }
     }

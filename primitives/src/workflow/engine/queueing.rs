@@ -219,7 +219,7 @@ impl<W: Workflow> Turning<'_, W> {
         let mut first: Option<(i64, usize, Option<Hit>)> = None;
         for index in 0..self.record.pending.len() {
             let found = match &self.record.pending[index].what {
-                Waiting::Step(_) => None,
+                Waiting::Step(_) | Waiting::Until => None,
                 Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
                 // One that nobody waits for has done its part when it was begun.
                 Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
@@ -254,7 +254,7 @@ impl<W: Workflow> Turning<'_, W> {
                 What::TimedOut(awaited.until.map_or(0, |(_, after)| after))
             }
             (Waiting::Child(childing), _) => What::Ok(childing.key.shown()),
-            (Waiting::Sleep(_) | Waiting::Step(_), _) => What::Woke,
+            (Waiting::Sleep(_) | Waiting::Step(_) | Waiting::Until, _) => What::Woke,
         };
         Entry::new(&pending.op, pending.hash, self.seen.now, what)
     }

@@ -13,6 +13,7 @@ use super::{
     },
     Engine,
     asking::inputs_lane,
+    beating::{beats, begin},
     continuing::{of_work, work_name},
     ending::policy,
     memory::Memory,
@@ -52,6 +53,10 @@ where
             self.parcels.forget(entity.id);
         } else if record.generation > 1 {
             self.parcels.forget_others(entity.id, |work| of_work(work).0 == record.generation);
+        }
+        if W::SCRIPT.steps.iter().any(|code| code.beats) {
+            let is_its = |generation, op: &str| generation == record.generation && record.position(op).is_some();
+            self.hearts.keep(entity.id, is_its);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
         memory.set_record(entity.head.clone(), record);
@@ -131,7 +136,7 @@ where
         if let Some(query) = name.strip_prefix("query:") {
             return self.query(entity, query, work.input.clone(), cx);
         }
-        let (_, op) = of_work(name);
+        let (generation, op) = of_work(name);
         if is_code(op) {
             return self.code(name, &cx);
         }
@@ -139,8 +144,19 @@ where
             return self.call(entity, work, cx);
         }
         let row = entity.and_then(|entity| row_of(entity, work));
-        let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
-        Box::pin(step::<W, D, A>(step_name(op).to_owned(), work.input.clone(), row, env))
+        let generation = beats::<W>(op).then_some(generation);
+        let heart = generation.map(|generation| self.hearts.of(&cx, (generation, op)));
+        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
+        let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
+        let (name, input) = (step_name(op).to_owned(), work.input.clone());
+        Box::pin(async move {
+            if let Some((heart, generation, op)) = beating
+                && let Err(error) = begin(&heart, generation, &op, env.context()).await
+            {
+                return Outcome::Refused(format!("{UNREAD}{error}"));
+            }
+            step::<W, D, A>(name, input, row, env).await
+        })
     }
 
     fn code(&self, work: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
@@ -187,8 +203,10 @@ fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &St
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
         Code::Row(_) | Code::Body(_) => Bytes::new(),
     };
-    let timeout = policy::<W>(&pending.op, step).time_limit();
-    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(work_name(record.generation, &pending.op))) }
+    let policy = policy::<W>(&pending.op, step);
+    let (timeout, silence) = (policy.time_limit(), policy.silence());
+    let name = Name::from(work_name(record.generation, &pending.op));
+    Work { attempt: step.attempt, input, timeout, silence, ..Work::new(name) }
 }
 
 /// The row that a step's input lies in, if it was not handed over.

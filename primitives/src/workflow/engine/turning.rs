@@ -1,7 +1,7 @@
 //! One turn of a run: what has happened is recorded, the body is told and polled until it rests, and so on until nothing more is
 //! due.
 
-use std::marker::PhantomData;
+use std::{collections::BTreeSet, marker::PhantomData};
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Entity, Key, Millis, Name, Next, Range, Row, Rows, To};
@@ -12,7 +12,7 @@ use super::{
         Divergence, Fault, Workflow,
         core::Stop as CoreStop,
         fault::Cause,
-        journal::{self, End, Entry},
+        journal::{self, End, Entry, What},
         live::{Identity, Live, Rest},
         names::Names,
         record::{Record, Waiting},
@@ -67,7 +67,7 @@ const ENTRIES_PER_TURN: usize = 200;
 const BYTES_PER_TURN: usize = 1 << 20;
 
 /// The longest journal, and where one is warned of (W11).
-const ENTRIES_MAX: u64 = 50_000;
+pub(super) const ENTRIES_MAX: u64 = 50_000;
 const ENTRIES_WARN: u64 = 40_000;
 
 /// What a row, a record or a state may hold: a payload (K3), with some room for what is written around it.
@@ -90,6 +90,10 @@ pub(super) struct Turning<'a, W> {
     /// Whether a generation waits for a turn of its own to begin.
     pub(super) is_deferred: bool,
     workflow: PhantomData<fn() -> W>,
+    /// What was asked for in this very turn, and has not run yet.
+    pub(super) fresh: BTreeSet<String>,
+    /// Whether something was undone since the run is in memory.
+    pub(super) has_undone: bool,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
@@ -100,6 +104,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let mut turning = Self::new(seen, record);
         turning.live = memory.live.take();
         turning.fronts = std::mem::take(&mut memory.fronts);
+        turning.has_undone = std::mem::take(&mut memory.has_undone);
         Ok(Some(turning))
     }
 
@@ -117,6 +122,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
             has_continued: false,
             is_deferred: false,
             workflow: PhantomData,
+            fresh: BTreeSet::new(),
+            has_undone: false,
         }
     }
 
@@ -218,20 +225,21 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let generation = self.record.generation;
         for entry in untold {
             self.keep_state()?;
-            if !self.record.goes_on() || self.record.generation != generation {
+            let is_another = self.record.generation != generation;
+            if !self.record.goes_on() || self.record.winds_down() || is_another {
                 return Ok(());
             }
-            self.no_longer_pending(&entry.op);
+            self.no_longer_pending(entry, self.told());
             self.record.untold -= 1;
-            self.tell(entry);
+            self.tell(entry)?;
         }
         Ok(())
     }
 
-    fn no_longer_pending(&mut self, op: &str) {
-        if let Some(index) = self.record.position(op) {
+    fn no_longer_pending(&mut self, entry: &Entry, number: u64) {
+        if let Some(index) = self.record.position(&entry.op) {
             let pending = self.record.pending.remove(index);
-            self.forget_input(&pending);
+            self.step_ended(&pending, (entry, number));
         }
     }
 
@@ -243,17 +251,23 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Something has happened: it is recorded, and the body is told.
     pub(super) fn happened(&mut self, entry: &Entry) -> Result<(), Halt> {
         self.wake()?;
-        if self.record.entries >= ENTRIES_MAX {
+        let is_undoing = self.record.undoes();
+        let is_full = self.record.entries >= ENTRIES_MAX && !is_undoing;
+        if is_full && entry.op.is_empty() {
             return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
         }
-        self.no_longer_pending(&entry.op);
-        self.keep_state()?;
-        if self.record.end.is_some() {
+        self.append(entry)?;
+        if self.record.end.is_some() || self.record.undoes() != is_undoing {
+            // It was too long.
             return Ok(());
         }
-        self.append(entry)?;
+        self.no_longer_pending(entry, self.record.entries - 1);
+        if is_full {
+            return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
+        }
+        self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
-            self.tell(entry);
+            self.tell(entry)?;
         } else if self.record.stopped.is_some() {
             self.record.untold += 1;
         }
@@ -261,15 +275,25 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     /// Tells the body, and takes in what it does then.
-    fn tell(&mut self, entry: &Entry) {
-        let Some(live) = &mut self.live else { return self.begin_anew(entry) };
+    fn tell(&mut self, entry: &Entry) -> Result<(), Halt> {
+        let Some(live) = &mut self.live else {
+            self.begin_anew(entry);
+            return Ok(());
+        };
         match live.tell(entry) {
-            Ok(()) => self.settle(),
+            Ok(()) => {
+                if let What::Updated(_) = &entry.what {
+                    // It was taken, whatever the body makes of it.
+                    self.keep_state()?;
+                }
+                self.settle();
+            }
             Err(divergence) => {
                 self.record.untold += 1;
                 self.diverge(divergence);
             }
         }
+        Ok(())
     }
 
     /// The first entry is the start: whoever is told it begins.

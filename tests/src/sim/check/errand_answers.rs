@@ -42,6 +42,7 @@ impl Answered {
             "start" | "start_or_get" => life.trip.number == self.number,
             "start_with" => life.trip.number + 1 == self.number && sent(world, run, self.number, bytes),
             "send" | "send_or_start" => sent(world, run, self.number, bytes),
+            "mark" => life.ground.marks.contains(&self.number),
             "cancel" => read(bytes) != Some(true) || life.is_cancelled,
             "terminate" => read(bytes) != Some(true) || life.phase == Phase::Over(End::Terminated),
             "result" => read::<Told>(bytes).is_some_and(|told| life.phase == Phase::Over(End::Succeeded(told))),

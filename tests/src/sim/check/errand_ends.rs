@@ -58,7 +58,7 @@ impl Resting<'_> {
         let is_done = match self.life.phase {
             Phase::Over(_) | Phase::Panicked => true,
             Phase::Body | Phase::Cleanup => open.iter().all(|op| waits(&op.asked)),
-            Phase::Winding => false,
+            Phase::Winding | Phase::Undoing(_) => false,
         };
         self.check(is_done, Class::Stuck, "R7", || format!("is in {:?}, and waits for {open:?}", self.life.phase));
         self.count();
@@ -74,7 +74,9 @@ impl Resting<'_> {
             Phase::Over(End::Cancelled(Some(_))) => chronicle.sometimes("a run was cancelled, and its cleanup failed"),
             Phase::Over(End::Terminated) => chronicle.sometimes("a run was terminated"),
             Phase::Panicked => chronicle.sometimes("a run panicked"),
-            Phase::Body | Phase::Cleanup | Phase::Winding => chronicle.sometimes("a run waits for what nobody sent"),
+            Phase::Body | Phase::Cleanup | Phase::Winding | Phase::Undoing(_) => {
+                chronicle.sometimes("a run waits for what nobody sent")
+            }
         }
     }
 

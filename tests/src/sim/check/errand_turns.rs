@@ -5,7 +5,7 @@ use drystone_runtime::{Cause, Commit, Cx, Entity, Error, Input, Millis, Next, Ou
 
 use crate::sim::{
     chronicle::Class,
-    errands::{ATTEMPTS, CODE_ATTEMPTS, PARCELS, PAUSE, Record, Stepping},
+    errands::{ATTEMPTS, CODE_ATTEMPTS, PARCELS, PAUSE, Record, Stepping, UNDO_ATTEMPTS},
     toys::Stage,
 };
 
@@ -17,6 +17,11 @@ pub fn is_step(work: &str) -> bool {
 /// Whether it is code of the body's own.
 pub fn is_code(work: &str) -> bool {
     work.contains("run:code#")
+}
+
+/// Whether it undoes another.
+pub fn is_undo(work: &str) -> bool {
+    work.starts_with("undo/")
 }
 
 /// Whether it is a step that its run waits for no more: its input may have gone before it was read.
@@ -108,12 +113,13 @@ impl Turn<'_> {
         }
         let most = match op {
             _ if is_code(op) => CODE_ATTEMPTS,
+            _ if is_undo(op) => UNDO_ATTEMPTS,
             _ if op.contains("once#") => 1,
             _ => ATTEMPTS,
         };
         let has_failed = matches!(outcome, Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut);
         let step = self.after.step(op);
-        if has_failed && attempt < most && self.before.cancel.is_none() {
+        if has_failed && attempt < most && (self.before.cancel.is_none() || is_undo(op)) {
             let least = self.now.after(PAUSE);
             let is_planned =
                 step.is_some_and(|step| step.attempt == attempt + 1 && step.retry_at.is_some_and(|at| at >= least.0));

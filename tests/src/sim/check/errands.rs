@@ -2,7 +2,7 @@
 
 use drystone_runtime::{Entity, Millis};
 
-use super::errand_events;
+use super::{errand_events, errand_turns::is_undo};
 use crate::sim::{
     chronicle::{Chronicle, Class},
     errands::{ATTEMPTS, Asked, CODE_ATTEMPTS, Life, Op, Pending, Phase, Waiting, What, Wrong},
@@ -67,8 +67,14 @@ impl Writing<'_> {
         };
         let before = life.ground.open.clone();
         let op = life.entry(&entry)?;
-        if let What::TimedOut(_) = &entry.what {
-            self.chronicle.sometimes("a wait timed out");
+        match &entry.what {
+            What::TimedOut(_) => self.chronicle.sometimes("a wait timed out"),
+            What::Updated(_) => self.chronicle.sometimes("a run was updated"),
+            What::Ok(_) if is_undo(&entry.op) => self.chronicle.sometimes("a step was undone"),
+            What::Failed(_) | What::Fault(_) if is_undo(&entry.op) => {
+                self.chronicle.sometimes("an undo failed for good");
+            }
+            _ => {}
         }
         if let (Some(op), What::Events(events)) = (op, &entry.what) {
             errand_events::took(self, run, (&op, entry.at), &before, events)?;
@@ -87,6 +93,7 @@ impl Writing<'_> {
                 let known = |one: &Pending| open.iter().any(|op| is_same((one, op)));
                 !pending.is_empty() && pending.iter().all(known)
             }
+            Phase::Undoing(_) => pending.len() <= 1 && pending.iter().all(|one| one.op.starts_with("undo/")),
             _ => pending.len() == open.len() && pending.iter().zip(open).all(is_same),
         };
         self.check(fits, Class::Lost, "L7 A5", || format!("waits for {pending:?}, and the model for {open:?}"));
@@ -119,7 +126,8 @@ impl Writing<'_> {
             Some(end) if has_unread => Some(end.at),
             Some(end) => Some(end.at + RETENTION_MS),
             None => {
-                let due = record.pending.iter().filter_map(Pending::due_at).min();
+                let began = record.undos.began.filter(|_| !record.undos.is_over && record.pending.is_empty());
+                let due = record.pending.iter().filter_map(Pending::due_at).min().or(began.map(|began| began.at));
                 record.stopped.as_ref().map_or(due, |halted| Some(halted.retry_at))
             }
         };

@@ -99,9 +99,11 @@ impl Client {
                 answered(ask).failed(&self.world, &bytes);
                 Verdict::Heard(Heard::Refused(String::from_utf8_lossy(&bytes).into_owned()))
             }
-            Error::Failed(_) | Error::Panicked { .. } | Error::NotBound { .. } | Error::Destroyed { .. } => {
-                Verdict::Heard(Heard::Refused(error.to_string()))
-            }
+            Error::Failed(_)
+            | Error::Panicked { .. }
+            | Error::NotBound { .. }
+            | Error::Destroyed { .. }
+            | Error::Refused { .. } => Verdict::Heard(Heard::Refused(error.to_string())),
             Error::TypeMismatch { .. } if ask.definition.is_some() => Verdict::Heard(Heard::Mistyped),
             Error::IdempotencyMismatch { .. } => {
                 self.world.chronicle.sometimes("an idempotency key was used for something else");

@@ -24,7 +24,8 @@ impl Client {
 
     async fn ask_errand(&mut self, member: Number) {
         let verb = match self.chance.below(40) {
-            0..24 => return self.send(member).await,
+            0..19 => return self.send(member).await,
+            19..24 => return self.mark(member).await,
             24 => return self.start(member).await,
             25 | 26 => "cancel",
             27 => "terminate",
@@ -79,6 +80,12 @@ impl Client {
             let (number, event) = self.event_of(kind);
             self.say_errand(member, "send", number, &event).await;
         }
+    }
+
+    /// Changes its state.
+    async fn mark(&mut self, member: Number) {
+        let number = self.number();
+        self.say_errand(member, "mark", number, &json!([number])).await;
     }
 
     async fn say_errand(&mut self, member: Number, verb: &'static str, number: u64, body: &Value) {

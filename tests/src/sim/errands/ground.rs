@@ -53,6 +53,8 @@ pub struct Ground {
     pub panicked: bool,
     /// A fault that was not caught.
     pub fault: Option<Fault>,
+    /// What was let go.
+    pub gone: Vec<Op>,
 }
 
 impl Ground {
@@ -89,6 +91,12 @@ impl Ground {
     pub fn close(&mut self, id: &str) -> Option<Op> {
         let place = self.open.iter().position(|op| op.id == id)?;
         Some(self.open.remove(place))
+    }
+
+    /// What was outstanding is let go.
+    pub fn let_go(&mut self, id: &str) {
+        let gone = self.close(id);
+        self.gone.extend(gone);
     }
 
     /// Whether the body goes no further.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Asked, Does, End, Entry, Ground, Node, Op, Plan, Trip, What};
+use super::{Asked, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, What};
 use crate::sim::{authors::Errand, chronicle::Class};
 
 /// What is wrong with an entry, and which law says so.
@@ -22,6 +22,8 @@ pub enum Phase {
     Cleanup,
     /// It has ended.
     Over(End),
+    /// Its steps are undone, and then it ends so.
+    Undoing(End),
 }
 
 /// A run.
@@ -45,6 +47,8 @@ pub struct Life {
     recorded: BTreeSet<String>,
     /// The time of the last entry.
     last_at: i64,
+    /// What is to be undone if it fails.
+    dues: Dues,
 }
 
 impl Life {
@@ -57,7 +61,8 @@ impl Life {
         let node = Node::begin(&trip.plan, "", &mut ground);
         let (trip, recorded, last_at) = (trip.clone(), BTreeSet::new(), entry.at);
         let (values, phase, is_cancelled, cleanup) = (Vec::new(), Phase::Body, false, Some(trip.cleanup.clone()));
-        let mut life = Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at };
+        let dues = Dues::default();
+        let mut life = Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at, dues };
         if life.ground.panicked {
             life.cleanup = None;
             life.panics(Ground::new(seed, entry.at, Vec::new()));
@@ -99,6 +104,9 @@ impl Life {
             What::CancelAsked => self.cancel().map(|()| None),
             What::CancelBegan(state) => self.clean(state, entry.at).map(|()| None),
             What::Ended(end) => self.end(end, entry.at).map(|()| None),
+            What::UndoBegan(end) => self.undo(end).map(|()| None),
+            What::Updated(update) => self.update(update.input.0, entry.at).map(|()| None),
+            _ if matches!(self.phase, Phase::Undoing(_)) => self.undone(entry).map(|()| None),
             _ => self.told(entry).map(Some),
         }
     }
@@ -109,13 +117,17 @@ impl Life {
         }
         (self.is_cancelled, self.phase, self.node) = (true, Phase::Winding, Node::Never);
         self.ground.open.retain(|op| op.asked.task().is_some());
+        // Those that wait to be tried again are let go; those that run end first.
+        let steps = self.ground.open.clone();
+        steps.iter().for_each(|op| self.dues.push(op, None, Sure::May));
         (self.ground.panicked, self.ground.fault) = (false, None);
         Ok(())
     }
 
     fn clean(&mut self, state: &Errand, at: i64) -> Result<(), Wrong> {
         let (expected, phase) = (self.state(), &self.phase);
-        if *phase != Phase::Winding || *state != expected {
+        let is_undone = matches!(phase, Phase::Winding | Phase::Undoing(End::Cancelled(_))) && !self.dues.must();
+        if !is_undone || *state != expected {
             return Err(Wrong(
                 Class::Lost,
                 "L3",
@@ -143,18 +155,75 @@ impl Life {
         if let (Some(task), What::Ok(value)) = (op.asked.task(), &entry.what) {
             self.values.push((task.id, *value));
         }
+        if self.phase != Phase::Cleanup {
+            self.note(&op, entry);
+        }
         if self.phase == Phase::Winding {
             return Ok(op);
         }
         self.ground.now = entry.at;
         let node = std::mem::replace(&mut self.node, Node::Never);
         self.node = node.tell(entry, &mut self.ground);
+        let gone = std::mem::take(&mut self.ground.gone);
+        gone.iter().for_each(|op| self.dues.push(op, None, Sure::May));
         if self.ground.panicked {
             let mut left = before;
             left.close(&entry.op);
             self.panics(left);
         }
         Ok(op)
+    }
+
+    /// What is due of a step that has ended so.
+    fn note(&mut self, op: &Op, entry: &Entry) {
+        match &entry.what {
+            What::Ok(value) => self.dues.push(op, Some(*value), Sure::Must),
+            What::Fault(_) => self.dues.push(op, None, Sure::Must),
+            // An attempt before may have come to nobody knows what.
+            What::Failed(_) => self.dues.push(op, None, Sure::May),
+            _ => {}
+        }
+    }
+
+    /// W9: it fails, or was cancelled, and what is due is undone first.
+    fn undo(&mut self, end: &End) -> Result<(), Wrong> {
+        let expected = match self.phase {
+            Phase::Winding => Some(End::Cancelled(None)),
+            Phase::Body => self.failing(),
+            _ => None,
+        };
+        if expected.as_ref() != Some(end) {
+            let message = format!("undoes to end with {end:?}, and the model with {expected:?} in {:?}", self.phase);
+            return Err(Wrong(Class::Broken, "W9", message));
+        }
+        let left = std::mem::take(&mut self.ground.open);
+        left.iter().filter(|_| !self.is_cancelled).for_each(|op| self.dues.push(op, None, Sure::May));
+        (self.phase, self.node) = (Phase::Undoing(end.clone()), Node::Never);
+        self.ground.fault = None;
+        Ok(())
+    }
+
+    /// W9: the last first, and each once.
+    fn undone(&mut self, entry: &Entry) -> Result<(), Wrong> {
+        let twice = !self.recorded.insert(entry.op.clone());
+        let before = self.dues.clone();
+        let value = self.dues.undone(&entry.op).filter(|_| !twice);
+        let is_well = match &entry.what {
+            What::Ok(given) => value == Some(*given),
+            _ => value.is_some(),
+        };
+        let class = if twice { Class::Doubled } else { Class::Broken };
+        if is_well { Ok(()) } else { Err(Wrong(class, "W9", format!("records {entry:?}, and has due {before:?}"))) }
+    }
+
+    /// L8: the state is another, and stays so whatever the body does.
+    fn update(&mut self, number: u64, at: i64) -> Result<(), Wrong> {
+        if !matches!(self.phase, Phase::Body | Phase::Cleanup) || number.is_multiple_of(5) {
+            return Err(Wrong(Class::Broken, "L8", format!("is updated by {number} in {:?}", self.phase)));
+        }
+        self.ground.now = at;
+        self.ground.marks.push(number);
+        Ok(())
     }
 
     /// What a body did in the poll in which it panicked is not there.
@@ -181,7 +250,11 @@ impl Life {
     }
 
     fn end(&mut self, end: &End, at: i64) -> Result<(), Wrong> {
-        let expected = self.expected();
+        let expected = match &self.phase {
+            Phase::Undoing(end) if !self.is_cancelled && !self.dues.must() => Some(end.clone()),
+            Phase::Body if self.failing().is_some() && self.dues.must() => None,
+            _ => self.expected(),
+        };
         if *end != End::Terminated && expected.as_ref() != Some(end) {
             let message = format!("ends with {end:?}, and the model with {expected:?} in {:?}", self.phase);
             return Err(Wrong(Class::Broken, "L1 L7", message));
@@ -190,6 +263,11 @@ impl Life {
         self.ground.open.clear();
         self.ground.now = at;
         Ok(())
+    }
+
+    /// How it fails now, if it does.
+    fn failing(&self) -> Option<End> {
+        self.expected().filter(|end| matches!(end, End::Failed(_) | End::Fault(_)))
     }
 
     /// How it must end now, if it must.
@@ -204,7 +282,7 @@ impl Life {
                 let error = fault.map(|fault| fault.to_string());
                 (is_done || error.is_some()).then_some(End::Cancelled(error))
             }
-            Phase::Panicked | Phase::Winding | Phase::Over(_) => None,
+            Phase::Panicked | Phase::Winding | Phase::Over(_) | Phase::Undoing(_) => None,
         }
     }
 }

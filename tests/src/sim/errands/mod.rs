@@ -8,6 +8,7 @@ mod life;
 mod outside;
 mod plan;
 mod stored;
+mod undone;
 mod walk;
 
 pub use ground::{Asked, Ground, Op};
@@ -15,14 +16,19 @@ pub use life::{Life, Phase, Wrong};
 pub use outside::{enter, world};
 pub use plan::{Does, HOARD, Kind, Plan, Task, Told, Trip, Wanted};
 pub use stored::{
-    Awaited, End, Ended, Entry, Halted, Ledgered, Pending, QueueOf, Queued, Record, Stepping, Waiting, What,
+    Awaited, Began, End, Ended, Entry, Halted, Ledgered, Pending, QueueOf, Queued, Record, Stepping, Undos, Update,
+    Waiting, What,
 };
+pub use undone::{Dues, Sure};
 pub use walk::Node;
 
 use std::time::Duration;
 
 /// Executions of a step that may be tried again.
 pub const ATTEMPTS: u32 = 3;
+
+/// Executions of an undo.
+pub const UNDO_ATTEMPTS: u32 = 2;
 
 /// Executions of code of the body's own.
 pub const CODE_ATTEMPTS: u32 = 2;

@@ -27,6 +27,25 @@ pub struct Record {
     pub stopped: Option<Halted>,
     #[serde(default)]
     pub end: Option<Ended>,
+    #[serde(default)]
+    pub undos: Undos,
+}
+
+/// What is due to be undone.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Undos {
+    #[serde(default)]
+    pub began: Option<Began>,
+    #[serde(default)]
+    pub is_over: bool,
+}
+
+/// When undoing began.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Began {
+    pub at: i64,
 }
 
 /// Why a run does not go on, and when it is tried all the same.
@@ -137,6 +156,15 @@ pub enum What {
     CancelAsked,
     CancelBegan(Errand),
     Ended(End),
+    UndoBegan(End),
+    Updated(Update),
+}
+
+/// A change of the state from outside.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Update {
+    pub input: (u64,),
 }
 
 /// How a run ended.

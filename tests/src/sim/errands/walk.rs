@@ -191,9 +191,9 @@ impl Node {
     /// What it waits for is waited for no more.
     fn let_go(&self, ground: &mut Ground) {
         match self {
-            Self::Waits { id, .. } => drop(ground.close(id)),
+            Self::Waits { id, .. } => ground.let_go(id),
             Self::Patient(patient) => {
-                ground.close(&patient.step);
+                ground.let_go(&patient.step);
                 patient.sleep.iter().for_each(|sleep| drop(ground.close(sleep)));
             }
             Self::Seq { now, .. } => now.let_go(ground),
@@ -248,6 +248,13 @@ fn outcome(entry: &Entry) -> Option<Told> {
         What::Woke => Told::Woke { at },
         What::Events(events) => Told::Events { numbers: events.iter().map(|event| event.number).collect(), at },
         What::TimedOut(after_ms) => Told::TimedOut { after_ms: *after_ms, at },
-        What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) => return None,
+        What::Started(_)
+        | What::CancelAsked
+        | What::CancelBegan(_)
+        | What::Ended(_)
+        | What::UndoBegan(_)
+        | What::Updated(_) => {
+            return None;
+        }
     })
 }

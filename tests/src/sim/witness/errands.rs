@@ -106,6 +106,9 @@ impl Run {
                 lane => self.event(lane, number, body.as_ref(), epoch),
             }
         }
+        if write.drop.iter().any(|gone| gone.lane == "inputs/1") {
+            self.inputs.clear();
+        }
         let letters: Vec<_> = write.sent.iter().filter(|sent| sent.to == LETTERS).filter_map(buried).collect();
         self.seen.extend(&letters);
         self.buried.extend(&letters);

@@ -5,7 +5,7 @@ struct W;
 #[workflow]
 impl W {
     async fn run(_flow: &Flow<Self>) {}
-    async fn raise(&mut self) -> u32 {
+    async fn raise(self) -> u32 {
         1
     }
 }

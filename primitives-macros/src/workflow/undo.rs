@@ -1,0 +1,69 @@
+//! `#[step(undo = refund)]`: which step that is, and what it takes.
+
+use proc_macro2::Ident;
+use syn::Type;
+
+use super::model::{Model, Step};
+use crate::{mistakes::Mistakes, primitive::expand::calls, suggest, types};
+
+/// What an undo takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// What the step returned.
+    Output,
+    /// What the step took, and what it returned if that is known.
+    Input,
+}
+
+/// The step that undoes another.
+pub(super) fn undo_of<'a>(model: &'a Model, step: &Step) -> Option<(&'a Step, Takes)> {
+    let name = step.undo.as_ref()?;
+    let undo = model.steps.iter().find(|other| other.function.name == *name)?;
+    Some((undo, takes(step, undo)))
+}
+
+/// Told by the types as they are written: one more input than the step has, the last of them an `Option`, unless that is just
+/// what the step returns.
+fn takes(step: &Step, undo: &Step) -> Takes {
+    let inputs: Vec<&Type> = undo.function.inputs().map(|(_, ty)| ty).collect();
+    let (output, _) = calls::outcome(&step.returns);
+    let Some(last) = inputs.last() else { return Takes::Output };
+    let is_output = inputs.len() == 1 && types::text(last) == types::text(&output);
+    let is_option = types::last_segment(last).is_some_and(|segment| segment.ident == "Option");
+    let is_longer = inputs.len() == step.function.inputs().count() + 1;
+    if is_longer && is_option && !is_output { Takes::Input } else { Takes::Output }
+}
+
+pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
+    for step in &model.steps {
+        if let Some(undo) = &step.undo {
+            check_one(model, step, undo, mistakes);
+        }
+    }
+}
+
+fn check_one(model: &Model, step: &Step, undo: &Ident, mistakes: &mut Mistakes) {
+    let name = &step.function.name;
+    if undo == name {
+        mistakes.at(undo, format!("`{name}` cannot undo itself: name another step"));
+        return;
+    }
+    match model.functions.iter().find(|(function, _)| function == undo) {
+        None => {
+            let steps: Vec<String> = model.steps.iter().map(|step| types::plain(&step.function.name)).collect();
+            let others: Vec<&str> = steps.iter().map(String::as_str).filter(|other| name != other).collect();
+            let meant = suggest::among(&types::plain(undo), &others);
+            mistakes.at(undo, format!("there is no step `{undo}`{meant}"));
+        }
+        Some((_, false)) => {
+            mistakes.at(undo, format!("`{undo}` is not a step: write `#[step] async fn {undo}(..)`"));
+        }
+        Some((_, true)) => {
+            let its_own = model.steps.iter().find(|other| other.function.name == *undo);
+            if its_own.is_some_and(|other| other.undo.is_some()) {
+                let message = format!("`{undo}` undoes, and is not undone itself: take away its own `undo`");
+                mistakes.at(undo, message);
+            }
+        }
+    }
+}

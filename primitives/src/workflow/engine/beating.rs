@@ -1,0 +1,75 @@
+//! How far steps are that run, put into rows so that an attempt after a crash finds it (W10). The record is not touched by it.
+
+use bytes::Bytes;
+use drystone_runtime::{Name, Next, Range, Row};
+
+use super::{
+    super::{
+        Flows, Workflow,
+        heartbeat::{Heart, Progress},
+        record::{Pending, step_name},
+    },
+    Caller, Engine,
+    calling::known,
+    memory::Memory,
+    starting::only,
+    turning::{Halt, Seen, Turned, Turning},
+};
+use crate::{Context, Error, decode, encode};
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    /// A step says how far it is. One that is not waited for any more is not heard.
+    pub(super) fn beat(memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
+        let (generation, op, progress): (u32, String, Progress) = decode(body).map_err(Halt::Malformed)?;
+        let record = known(memory, seen)?;
+        let is_waited_for = record.end.is_none() && record.generation == generation && record.position(&op).is_some();
+        if !is_waited_for || !beats::<W>(&op) {
+            return only(caller, Bytes::from_static(b"false"));
+        }
+        let (lane, key) = place(generation, &op);
+        let row = Row { lane, key, body: encode(&progress).map_err(Halt::Malformed)? };
+        let mut next = only(caller, Bytes::from_static(b"true"))?;
+        if let Next::Commit(commit) = &mut next {
+            commit.put.push(row);
+        }
+        Ok(next)
+    }
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// A step that has ended is nowhere any more.
+    pub(super) fn forget_beats(&mut self, pending: &Pending) {
+        if pending.step().is_some() && beats::<W>(&pending.op) {
+            self.remove_row(place(self.record.generation, &pending.op));
+        }
+    }
+}
+
+/// Whether a step takes a heartbeat.
+pub(super) fn beats<W: Workflow>(op: &str) -> bool {
+    let name = step_name(op);
+    W::SCRIPT.steps.iter().any(|code| code.beats && code.name == name)
+}
+
+/// Where the progress of a step lies.
+fn place(generation: u32, op: &str) -> (Name, Bytes) {
+    (beat_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
+}
+
+pub(super) fn beat_lane(generation: u32) -> Name {
+    Name::from(format!("beat/{generation}"))
+}
+
+/// An attempt begins where the one before it was.
+pub(super) async fn begin(heart: &Heart, generation: u32, op: &str, context: &Context) -> Result<(), Error> {
+    let (lane, key) = place(generation, op);
+    let rows = context.rows(Range::at(lane, key.clone())).await?;
+    let row = rows.into_iter().find(|row| row.key == key);
+    heart.begin(row.and_then(|row| decode(&row.body).ok()));
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! Undos (W9): what is due to be undone is noted with what it undoes, and when the run fails or is cancelled it is undone, one step
+//! after another, the last first. Neither needs the body: the rows and the journal say it all.
+
+use bytes::Bytes;
+use drystone_runtime::{DropLane, Name, Range, Row};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Cause, Fault, UndoCode, UndoTakes, Workflow,
+        ask::canonical_hash,
+        journal::{self, End, Entry, What},
+        record::{Code, Pending, Stepping, Waiting, step_name},
+        undo::{Began, Due, FailedUndo, undo_op, undone_by},
+    },
+    asking::inputs_lane,
+    turning::{BYTES_MAX, Halt, Turning, beyond},
+};
+use crate::{Failure, decode, decode_part, encode, planted::Bug};
+
+/// Steps that are noted in one row: all that lose a race together are few rows, and none is too long.
+const DUES_PER_ROW: usize = 256;
+
+impl<W: Workflow> Turning<'_, W> {
+    /// A step has ended, and its entry is the last one: its undo is due if it succeeded, or if nobody knows.
+    pub(super) fn step_ended(&mut self, pending: &Pending, (entry, number): (&Entry, u64)) {
+        let due = self.undo_of(pending).and_then(|(undo, step)| {
+            let is_unknown = match &entry.what {
+                What::Ok(_) => false,
+                What::Fault(_) => true,
+                // It failed in the end, but of an attempt before nobody knows what it did.
+                What::Failed(_) => step.is_unsure,
+                _ => return None,
+            };
+            let succeeded = matches!(entry.what, What::Ok(_)).then_some(number);
+            match undo.takes {
+                UndoTakes::Output => succeeded.map(|number| due(&undo, pending, Some(number), None)),
+                UndoTakes::Input if (is_unknown && !Bug::UnknownNotUndone.planted()) || succeeded.is_some() => {
+                    Some(due(&undo, pending, succeeded, Some(step.code.clone())))
+                }
+                UndoTakes::Input => None,
+            }
+        });
+        let keeps_input = due.as_ref().is_some_and(|due| due.input.is_some());
+        if keeps_input {
+            self.forget_beats(pending);
+        } else {
+            self.forget_input(pending);
+        }
+        self.note(due.into_iter().collect());
+    }
+
+    /// A step that is asked for in this very turn has not run yet: until then nothing of it is to be undone.
+    pub(super) fn is_asked_now(&mut self, pending: &Pending) {
+        if self.undo_of(pending).is_some() {
+            self.fresh.insert(pending.op.clone());
+        }
+    }
+
+    /// Operations are let go before they have ended: nobody knows what became of a step that may have run.
+    pub(super) fn let_all_go(&mut self, gone: &[Pending]) {
+        let mut dues = Vec::new();
+        for pending in gone {
+            let undo = self.undo_of(pending).filter(|(undo, _)| {
+                undo.takes == UndoTakes::Input && !self.fresh.contains(&pending.op) && !Bug::UnknownNotUndone.planted()
+            });
+            match undo {
+                Some((undo, step)) => {
+                    dues.push(due(&undo, pending, None, Some(step.code.clone())));
+                    self.forget_beats(pending);
+                }
+                None => self.let_go(pending),
+            }
+        }
+        self.note(dues);
+    }
+
+    /// The undo of an operation that has one. What runs on the way out is not undone any more.
+    fn undo_of<'p>(&self, pending: &'p Pending) -> Option<(UndoCode, &'p Stepping)> {
+        let step = pending.step().filter(|step| !matches!(step.code, Code::Body(_)))?;
+        let is_cleanup = self.record.cancel.as_ref().is_some_and(|cancel| cancel.began.is_some());
+        if self.record.undos.began.is_some() || is_cleanup {
+            return None;
+        }
+        Some((undo_of::<W>(&pending.op)?, step))
+    }
+
+    fn note(&mut self, dues: Vec<Due>) {
+        for dues in dues.chunks(DUES_PER_ROW) {
+            self.record.undos.rows += 1;
+            self.record.undos.left += dues.len() as u64;
+            let row = encode(&dues).expect("what was read as JSON can be written");
+            let (lane, key) = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
+            self.commit.put.push(Row { lane, key, body: row });
+        }
+    }
+
+    /// The run ends so, once what is due is undone; whether anything is. Reads nothing: the first undo begins in another turn.
+    pub(super) fn begins_to_undo(&mut self, end: &End) -> Result<bool, Halt> {
+        let fails = matches!(end, End::Failed(_) | End::Fault(_));
+        if !fails || self.record.undos.began.is_some() {
+            return Ok(false);
+        }
+        let pending = std::mem::take(&mut self.record.pending);
+        self.let_all_go(&pending);
+        if self.record.undos.rows == 0 {
+            return Ok(false);
+        }
+        self.keep_state()?;
+        if self.record.undos.began.is_some() {
+            // Its state is too long, and it ends by that.
+            return Ok(true);
+        }
+        self.live = None;
+        self.record.stopped = None;
+        self.record.untold = 0;
+        self.begin_to_undo(end.clone())?;
+        Ok(true)
+    }
+
+    fn begin_to_undo(&mut self, end: End) -> Result<(), Halt> {
+        let entry = Entry::of_run(self.seen.now, What::UndoBegan(end));
+        let is_long = entry.written().is_ok_and(|body| body.len() > BYTES_MAX);
+        let end = beyond("run", "bytes in its result", BYTES_MAX);
+        let entry = if is_long { Entry::of_run(self.seen.now, What::UndoBegan(end)) } else { entry };
+        let (number, rows) = (self.record.entries, self.record.undos.rows);
+        self.record.undos.began = Some(Began { entry: number, at: self.seen.now.0, rows });
+        self.tell_listeners("workflow.undoing", &[("count", self.record.undos.left.to_string())]);
+        self.append(&entry)
+    }
+
+    /// Whether an undo is under way now. The body is gone, and no step runs any more.
+    pub(super) fn undoes(&mut self) -> Result<bool, Halt> {
+        if self.record.undos.is_over || (self.record.undos.rows == 0 && self.record.undos.began.is_none()) {
+            return Ok(false);
+        }
+        while let Some((due, input)) = self.next_due_undo()? {
+            if self.record.undos.began.is_none() {
+                self.begin_to_undo(End::Cancelled(None))?;
+            }
+            if input.len() <= BYTES_MAX {
+                self.undo(due, &input);
+                return Ok(true);
+            }
+            let what = self.too_long_to_undo(&due, input.len());
+            let op = undo_op(&due);
+            self.append(&Entry::new(&op, 0, self.seen.now, what.clone()))?;
+            if let Some(Code::Row(number)) = due.input {
+                self.remove_row((inputs_lane(self.record.generation), journal::row_key(number)));
+            }
+            self.undo_ended(&op, &what);
+        }
+        self.record.undos.is_over = true;
+        Ok(false)
+    }
+
+    fn undo(&mut self, due: Due, input: &Bytes) {
+        let (op, hash) = (undo_op(&due), canonical_hash(input));
+        let code = match due.input {
+            // Its row becomes its undo's.
+            Some(Code::Row(number)) => self.replace_input(number, input),
+            _ => self.input(input),
+        };
+        let step = Stepping::new(code, self.seen.now);
+        self.record.pending.push(Pending { op, hash, what: Waiting::Step(step) });
+    }
+
+    fn too_long_to_undo(&self, due: &Due, found: usize) -> What {
+        let reason = format!("what it would be given has {found} bytes, more than {BYTES_MAX}");
+        What::Fault(Fault { step: undo_op(due), cause: Cause::Refused { reason } })
+    }
+
+    /// The last that is due and not undone yet, and what its undo is given.
+    fn next_due_undo(&mut self) -> Result<Option<(Due, Bytes)>, Halt> {
+        let undos = &self.record.undos;
+        if undos.rows == 0 {
+            return Ok(None);
+        }
+        let mut number = undos.rows;
+        if Bug::UndoneForward.planted()
+            && let Some(began) = undos.began
+        {
+            number = began.rows - undos.rows + 1;
+        }
+        let row = self.row(undo_lane(self.record.generation), number)?;
+        let mut dues: Vec<Due> = decode_part("undo", &row).map_err(Halt::Park)?;
+        self.record.undos.of = u32::try_from(dues.len()).unwrap_or(u32::MAX);
+        dues.truncate(dues.len().saturating_sub(self.record.undos.done as usize));
+        let Some(due) = dues.pop() else { return Err(Halt::Park("a row of undos is empty".to_owned())) };
+        let input = self.undo_input(&due)?;
+        Ok(Some((due, input)))
+    }
+
+    /// What an undo is given: what the step returned; or what it took, followed by that.
+    fn undo_input(&self, due: &Due) -> Result<Bytes, Halt> {
+        let output = due.entry.map(|number| self.output(number)).transpose()?;
+        let Some(input) = &due.input else {
+            return encode(&[output]).map_err(Halt::Park);
+        };
+        let mut parameters: Vec<Option<Box<RawValue>>> = match input {
+            Code::Input(input) => decode(input.get().as_bytes()),
+            Code::Row(number) => decode(&self.row(inputs_lane(self.record.generation), *number)?),
+            Code::Body(_) => Err("code of the body's own has no undo".to_owned()),
+        }
+        .map_err(Halt::Park)?;
+        parameters.push(output);
+        encode(&parameters).map_err(Halt::Park)
+    }
+
+    /// What the step returned that has this entry.
+    fn output(&self, number: u64) -> Result<Box<RawValue>, Halt> {
+        let lane = journal::lane(self.record.journal());
+        let entry: Entry = decode_part("journal", &self.row(lane, number)?).map_err(Halt::Park)?;
+        match entry.what {
+            What::Ok(output) => Ok(output),
+            _ => Err(Halt::Park(format!("entry {number} of the journal is not what is to be undone"))),
+        }
+    }
+
+    /// One row, be it one that this very turn has put.
+    fn row(&self, lane: Name, number: u64) -> Result<Bytes, Halt> {
+        let key = journal::row_key(number);
+        if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
+            return Ok(row.body.clone());
+        }
+        let rows = self.rows(&Range::at(lane.clone(), key.clone()))?;
+        let row = rows.first().filter(|row| row.key == key);
+        row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park(format!("{lane}[{number}] is not there")))
+    }
+
+    /// The long input of a step becomes that of its undo.
+    fn replace_input(&mut self, number: u64, input: &Bytes) -> Code {
+        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
+        self.commit.put.retain(|row| row.lane != lane || row.key != key);
+        self.commit.put.push(Row { lane, key, body: input.clone() });
+        Code::Row(number)
+    }
+
+    /// An undo has ended, for good or ill: it is not due any more.
+    pub(super) fn undo_ended(&mut self, op: &str, what: &What) {
+        let Some(undone) = undone_by(op) else { return };
+        let error = match what {
+            What::Failed(error) => decode::<Failure>(error.get().as_bytes())
+                .unwrap_or_else(|_| Failure::from(error.get().to_owned()))
+                .shortened(),
+            What::Fault(fault) => Failure::from(told(&fault.cause)).shortened(),
+            _ => return self.undone(),
+        };
+        let (operation, undo) = (undone.to_owned(), step_name(op).to_owned());
+        tracing::error!(key = %self.seen.key, operation, undo, %error, "workflow.undo_failed");
+        let fields = [("operation", operation.clone()), ("undo", undo.clone()), ("error", error.to_string())];
+        self.tell_listeners("workflow.undo_failed", &fields);
+        self.record.undos.failed(FailedUndo { operation, undo, error });
+        self.undone();
+    }
+
+    fn undone(&mut self) {
+        if !std::mem::replace(&mut self.has_undone, true) && Bug::UndoneAgain.planted() {
+            return;
+        }
+        let lane = undo_lane(self.record.generation);
+        let undos = &mut self.record.undos;
+        undos.left = undos.left.saturating_sub(1);
+        undos.done += 1;
+        if undos.done >= undos.of {
+            let key = journal::row_key(undos.rows);
+            (undos.rows, undos.done) = (undos.rows - 1, 0);
+            if !Bug::UndoneForward.planted() {
+                self.remove_row((lane, key));
+            }
+        }
+    }
+
+    /// All is undone: the run ends as it would have without.
+    pub(super) fn end_undone(&mut self) -> Result<(), Halt> {
+        let Some(began) = self.record.undos.began else { return Ok(()) };
+        let entry = self.row(journal::lane(self.record.journal()), began.entry)?;
+        let entry: Entry = decode_part("journal", &entry).map_err(Halt::Park)?;
+        match entry.what {
+            What::UndoBegan(end) => self.end(end),
+            _ => Err(Halt::Park("the journal does not say how the run was to end".to_owned())),
+        }
+    }
+
+    /// What nobody will undo any more goes with the end of the run, however much it is (K6).
+    pub(super) fn forget_undos(&mut self) {
+        if self.record.undos.rows == 0 {
+            return;
+        }
+        let generation = self.record.generation;
+        let lanes = [undo_lane(generation), inputs_lane(generation)];
+        self.commit.put.retain(|row| !lanes.contains(&row.lane));
+        self.commit.remove.retain(|(lane, _)| !lanes.contains(lane));
+        self.commit.drop.extend(lanes.map(|lane| DropLane { lane, held: false }));
+        (self.record.undos.rows, self.record.undos.left, self.record.undos.done) = (0, 0, 0);
+    }
+}
+
+fn due(undo: &UndoCode, pending: &Pending, entry: Option<u64>, input: Option<Code>) -> Due {
+    Due { op: pending.op.clone(), undo: undo.step.to_owned(), entry, input }
+}
+
+fn undo_of<W: Workflow>(op: &str) -> Option<UndoCode> {
+    let name = step_name(op);
+    W::SCRIPT.steps.iter().find(|code| code.name == name).and_then(|code| code.undo)
+}
+
+fn told(cause: &Cause) -> String {
+    format!("it {cause}")
+}
+
+/// The lane of what is due to be undone.
+pub(super) fn undo_lane(generation: u32) -> Name {
+    Name::from(format!("undo/{generation}"))
+}

@@ -1,0 +1,81 @@
+//! Updates: calls that change the state which the body sees (L8). They are tried on a copy first; one that is taken is recorded like
+//! everything else that the body is told, and answered with that commit.
+
+use bytes::Bytes;
+use drystone_runtime::{Error, Next};
+
+use super::{
+    super::{
+        Flows, Workflow,
+        journal::{Entry, What},
+        update::{Tried, Update},
+    },
+    Caller, Engine,
+    memory::Memory,
+    queueing::ready,
+    turning::{BYTES_MAX, ENTRIES_MAX, Halt, Seen, Turned, Turning, raw},
+};
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn updated(memory: &mut Memory, seen: Seen<'_>, (name, body): (&str, &Bytes), caller: Caller) -> Turned {
+        ready(memory, seen)?;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        turning.takes_updates(name)?;
+        turning.wake()?;
+        // It may be that today's code cannot go on with it: then it is stopped now, and that is kept.
+        if let Err(refused) = turning.takes_updates(name) {
+            return match (caller, refused) {
+                (Some(_), Halt::Refuse(error)) => turning.close(memory, Some((caller, Err(error)))),
+                (_, refused) => Err(refused),
+            };
+        }
+        let reply = match turning.update(name, body)? {
+            Ok(answer) => Ok(answer),
+            Err(error) if caller.is_some() => Err(error),
+            Err(error) => return Err(Halt::Refuse(error)),
+        };
+        turning.close(memory, Some((caller, reply)))
+    }
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// Whether there is a body that would see it.
+    fn takes_updates(&self, verb: &str) -> Result<(), Halt> {
+        if self.record.goes_on() && !self.record.winds_down() {
+            return Ok(());
+        }
+        let status = self.record.phase().word().to_owned();
+        Err(Halt::Refuse(Error::Refused { key: self.seen.key.clone(), verb: verb.to_owned(), status }))
+    }
+
+    fn update(&mut self, name: &str, body: &Bytes) -> Result<Result<Bytes, Error>, Halt> {
+        let Some(live) = &self.live else { return Err(Halt::Park("there is no body to update".to_owned())) };
+        let update = Update { name: name.to_owned(), input: raw(body).map_err(Halt::Malformed)? };
+        let (tried, bytes) = update.tried::<W>(&live.core).map_err(Halt::Malformed)?;
+        let answer = match tried {
+            Tried::Taken(answer) => answer,
+            Tried::Refused(error) => return Ok(Err(Error::Failed(error))),
+            Tried::Malformed(reason) => return Err(Halt::Malformed(reason)),
+            Tried::Panicked(message) => {
+                return Err(Halt::Refuse(Error::Panicked { key: self.seen.key.clone(), message }));
+            }
+        };
+        let entry = Entry::of_run(self.seen.now, What::Updated(update));
+        if bytes > BYTES_MAX || entry.written().is_ok_and(|entry| entry.len() > BYTES_MAX) {
+            return Err(Halt::Malformed(format!(
+                "what it brings, or the state that it leaves, is longer than {BYTES_MAX} bytes"
+            )));
+        }
+        if self.record.entries >= ENTRIES_MAX {
+            return Err(Halt::Malformed(format!("the journal is full, with {ENTRIES_MAX} entries")));
+        }
+        self.happened(&entry)?;
+        self.go_on()?;
+        Ok(Ok(answer))
+    }
+}

@@ -1,0 +1,235 @@
+//! Signs of life of a step, with how far it is (W10).
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use drystone_runtime::{self as runtime, Cx, Name, Version, kernel::Outpost};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{Context, Stored, context::Outbox, decode, encode};
+
+/// How far a step is, told while it runs: take it as a parameter, `beat: &Heartbeat<Page>`.
+///
+/// [`beat`](Self::beat) says that the step is alive, and how far it is; with `#[step(heartbeat = "30s")]` an attempt that is
+/// silent for longer fails. The next attempt finds in [`last`](Self::last) how far the one before it was: after a failure the very
+/// last that it said, after a crash what it had said a second before, or later.
+///
+/// ```
+/// # use drystone::{Failure, Flow, Heartbeat, workflow};
+/// # #[derive(Default, serde::Serialize, serde::Deserialize)] struct Import;
+/// #[workflow]
+/// impl Import {
+///     async fn run(flow: &Flow<Self>, pages: u32) -> Result<(), Failure> { flow.load(pages).await }
+///
+///     #[step(heartbeat = "30s")]
+///     async fn load(pages: u32, beat: &Heartbeat<u32>) -> Result<(), Failure> {
+///         for page in beat.last().map_or(0, |done| done + 1)..pages {
+///             // .. load it ..
+///             beat.beat(&page);
+///         }
+///         Ok(())
+///     }
+/// }
+/// # drystone::testing::block_on(async {
+/// Import::load(3, &Heartbeat::detached()).await.unwrap(); // outside of a run it is a plain call
+/// # });
+/// ```
+pub struct Heartbeat<T = ()> {
+    last: Option<Bytes>,
+    heart: Option<(Heart, Outbox)>,
+    progress: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Stored> Heartbeat<T> {
+    /// One that nobody hears, and that begins anew: for a plain call of the function.
+    pub fn detached() -> Self {
+        Self { last: None, heart: None, progress: PhantomData }
+    }
+
+    pub(crate) fn of(context: &Context) -> Self {
+        let heart = context.heart().cloned();
+        let last = heart.as_ref().and_then(Heart::last);
+        Self { last, heart: heart.map(|heart| (heart, context.outbox())), progress: PhantomData }
+    }
+
+    /// How far the attempt before this one was; `None` if it said nothing, or what it said is nothing that this code can read.
+    pub fn last(&self) -> Option<T> {
+        self.last.as_ref().and_then(|last| decode(last).ok())
+    }
+
+    /// Says that the step is alive, and how far it is. Cheap: it is stored once a second at most. What is longer than 64 KiB
+    /// cannot be, and fails the step.
+    pub fn beat(&self, progress: &T) {
+        let Some((heart, outbox)) = &self.heart else { return };
+        match encode(progress) {
+            Ok(progress) if progress.len() <= PROGRESS_BYTES_MAX => heart.beat(progress),
+            Ok(progress) => {
+                let found = progress.len();
+                outbox.refuse(format!("a heartbeat has {found} bytes, more than {PROGRESS_BYTES_MAX}"));
+            }
+            Err(reason) => outbox.refuse(reason),
+        }
+    }
+}
+
+/// What one heartbeat may hold.
+const PROGRESS_BYTES_MAX: usize = 64 << 10;
+
+/// How often progress is stored at most.
+const STORED_EVERY: Duration = Duration::from_secs(1);
+
+/// The verb by which a run is told the progress of its steps. No author's function has a colon in its name.
+pub(super) const BEAT: &str = "step:beat";
+
+/// How far a step is, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Progress {
+    pub(super) attempt: u32,
+    /// Its number within the attempt.
+    pub(super) number: u64,
+    pub(super) said: Box<RawValue>,
+}
+
+/// The heart of one attempt. What it has said is its step's, and outlives it; it does not outlive the kernel.
+#[derive(Clone)]
+pub(crate) struct Heart {
+    cx: Cx,
+    step: Arc<StepHeart>,
+}
+
+struct StepHeart {
+    definition: Name,
+    key: Bytes,
+    op: String,
+    generation: u32,
+    outpost: Outpost,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    attempt: u32,
+    number: u64,
+    said: Option<Bytes>,
+    /// Whether that is stored, or about to be.
+    is_stored: bool,
+    /// Whether a task is at it.
+    is_told: bool,
+}
+
+impl Heart {
+    /// The attempt begins, with what is stored of the ones before: the later of that and what is remembered.
+    pub(super) fn begin(&self, stored: Option<Progress>) {
+        let mut state = self.step.state();
+        if let Some(stored) = stored.filter(|stored| (stored.attempt, stored.number) > (state.attempt, state.number)) {
+            (state.attempt, state.number) = (stored.attempt, stored.number);
+            state.said = Some(Bytes::copy_from_slice(stored.said.get().as_bytes()));
+            state.is_stored = true;
+        }
+        // An attempt that a crash cut short comes again under the same number: it counts on.
+        if state.attempt < self.cx.attempt {
+            (state.attempt, state.number) = (self.cx.attempt, 0);
+        }
+    }
+
+    fn last(&self) -> Option<Bytes> {
+        self.step.state().said.clone()
+    }
+
+    fn beat(&self, said: Bytes) {
+        self.cx.heartbeat();
+        let mut state = self.step.state();
+        if state.attempt != self.cx.attempt {
+            // It was given up, and does not know yet.
+            return;
+        }
+        state.number += 1;
+        (state.said, state.is_stored) = (Some(said), false);
+        if std::mem::replace(&mut state.is_told, true) {
+            return;
+        }
+        drop(state);
+        let step = self.step.clone();
+        self.step.outpost.detach(Box::pin(async move { step.tell().await }));
+    }
+}
+
+impl StepHeart {
+    /// Has what was said stored, once a second, until nothing more is said.
+    async fn tell(&self) {
+        while let Some(body) = self.unstored() {
+            let call = runtime::Call::new(self.definition.clone(), self.key.clone(), BEAT, body);
+            let told = self.outpost.call(call).await;
+            let is_lost = told.is_err_and(|error| error.is_retryable());
+            self.outpost.sleep(STORED_EVERY).await;
+            if is_lost {
+                self.state().is_stored = false;
+            }
+        }
+    }
+
+    /// What is not stored yet; if there is none, nobody is at it any more.
+    fn unstored(&self) -> Option<Bytes> {
+        let mut state = self.state();
+        let said = state.said.clone().filter(|_| !state.is_stored && self.lives());
+        let written = said.and_then(|said| {
+            let progress = Progress { attempt: state.attempt, number: state.number, said: decode(&said).ok()? };
+            encode(&(self.generation, &self.op, progress)).ok()
+        });
+        state.is_stored = true;
+        state.is_told = written.is_some();
+        written
+    }
+
+    fn lives(&self) -> bool {
+        self.outpost.now().is_some()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hearts of the steps that run here, or wait for another attempt.
+#[derive(Default)]
+pub(super) struct Hearts(Mutex<BTreeMap<HeartOf, Arc<StepHeart>>>);
+
+/// Which run, which generation of it, which operation.
+type HeartOf = (Version, u32, String);
+
+impl Hearts {
+    /// The heart of an attempt that is about to run.
+    pub(super) fn of(&self, cx: &Cx, (generation, op): (u32, &str)) -> Heart {
+        let name = (cx.id.unwrap_or(Version(0)), generation, op.to_owned());
+        let mut hearts = self.hearts();
+        let known = hearts.get(&name).filter(|step| step.lives()).cloned();
+        let step = known.unwrap_or_else(|| {
+            let (definition, key, op) = (cx.definition.clone(), cx.key.key.clone(), name.2.clone());
+            Arc::new(StepHeart { definition, key, op, generation, outpost: cx.outpost(), state: Mutex::default() })
+        });
+        hearts.insert(name, step.clone());
+        Heart { cx: cx.clone(), step }
+    }
+
+    /// Forgets those of a run that are not waited for any more.
+    pub(super) fn keep(&self, run: Version, is_waited_for: impl Fn(u32, &str) -> bool) {
+        self.hearts().retain(|(of, generation, op), _| *of != run || is_waited_for(*generation, op));
+    }
+
+    fn hearts(&self) -> MutexGuard<'_, BTreeMap<HeartOf, Arc<StepHeart>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> fmt::Debug for Heartbeat<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.heart.is_some() { "Heartbeat" } else { "Heartbeat(detached)" })
+    }
+}

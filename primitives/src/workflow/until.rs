@@ -1,0 +1,60 @@
+//! Waiting in a body for its own state: an update of it, or another branch, makes it so.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use super::{AwaitDurable, Within, ask::Ask, core::Core, op::Op};
+
+/// A wait for the state of the run: [`Flow::wait_until`](super::Flow::wait_until). Nothing of it is recorded: whether the state is so
+/// follows from what the body was told, and is the same in every replay.
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct WaitUntil<W, F> {
+    op: Option<Op>,
+    core: Core,
+    condition: F,
+    workflow: PhantomData<fn() -> W>,
+}
+
+impl<W: 'static, F: Fn(&W) -> bool> WaitUntil<W, F> {
+    pub(super) fn new(core: &Core, condition: F) -> Self {
+        let op = Op::new(core, Ask::Until, None);
+        Self { op: Some(op), core: core.clone(), condition, workflow: PhantomData }
+    }
+}
+
+impl<W: 'static, F: Fn(&W) -> bool + Unpin> WaitUntil<W, F> {
+    /// At most so long: then it is an [`Elapsed`](super::Elapsed). In a body a literal may stand for the duration.
+    pub fn timeout(self, limit: Duration) -> Within<Self> {
+        self.within(limit)
+    }
+}
+
+impl<W: 'static, F: Fn(&W) -> bool + Unpin> Future for WaitUntil<W, F> {
+    type Output = ();
+
+    /// It may be ready at its first poll, unlike what is recorded: a replay finds the same state there.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if this.core.with_state(false, |state: &mut W| (this.condition)(state)) {
+            // What it asked for is let go.
+            this.op = None;
+            return Poll::Ready(());
+        }
+        if let Some(op) = &mut this.op {
+            let told = op.poll(context);
+            debug_assert!(told.is_pending(), "nobody tells it anything");
+        }
+        Poll::Pending
+    }
+}
+
+impl<W, F> fmt::Debug for WaitUntil<W, F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "WaitUntil({:?})", self.op.as_ref().map(Op::id))
+    }
+}
