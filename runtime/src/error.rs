@@ -131,6 +131,14 @@ pub enum Error {
     /// The store cannot be written or read at the moment.
     #[error("the store: {0}")]
     Store(#[from] StoreError),
+    /// A definition writes rows of its own, and the store has no SQL (W6).
+    #[error("`{definition}` has the transactional step `{work}`, and this store has no SQL: open it over SQLite")]
+    NoSql {
+        /// The definition.
+        definition: String,
+        /// Its step.
+        work: String,
+    },
 }
 
 fn show_chain(chain: &[Key]) -> String {
@@ -159,6 +167,7 @@ impl Error {
             Self::NotOwner { .. } => "DS0016",
             Self::Closing => "DS0017",
             Self::Store(_) => "DS0018",
+            Self::NoSql { .. } => "DS0019",
         }
     }
 

@@ -17,6 +17,7 @@ mod role;
 mod select;
 mod signature;
 mod step;
+mod transaction;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

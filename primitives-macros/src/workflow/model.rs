@@ -42,6 +42,8 @@ pub(super) struct Step {
     pub(super) returns: Returns,
     pub(super) options: Vec<Setting>,
     pub(super) retry_if: Option<ExprPath>,
+    /// At which place among its parameters a transactional step takes its transaction.
+    pub(super) transaction: Option<usize>,
 }
 
 /// An `async fn` with `&self`.

@@ -82,6 +82,9 @@ pub(super) struct Stepping {
     /// What the attempt before it failed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
+    /// Whether there is a row that says that it is waited for: it is transactional.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) claimed: bool,
 }
 
 /// What is run for a step.
@@ -167,7 +170,7 @@ impl Pending {
         let what = match ask {
             Ask::Step { .. } | Ask::Code { .. } => {
                 let code = code.expect("a step has something to run");
-                Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None })
+                Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None, claimed: false })
             }
             Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
             Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),

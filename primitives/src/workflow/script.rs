@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::{Core, EventCode, Flow, Options, Policy};
 use crate::{
-    BoxFuture, Env, Primitive,
+    BoxFuture, Env, Primitive, Transaction,
     primitive::{Action, Running, Thrown},
-    stored::Codec,
+    stored::{Codec, is_default},
 };
 
 /// A workflow: an author's struct with `#[workflow]` on its `impl`. The struct is the state of a run that queries and people
@@ -45,6 +45,11 @@ pub trait Workflow: Primitive {
     fn is_worth_retrying(_step: &str, _error: &[u8]) -> bool {
         true
     }
+
+    /// Runs a transactional step, with the JSON array of its parameters.
+    fn transact(_step: &str, _input: Bytes, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
+        Err(Thrown::Unknown)
+    }
 }
 
 /// A body under way: what it returned, as JSON.
@@ -81,4 +86,7 @@ pub struct StepCode {
     pub name: &'static str,
     /// How it is tried.
     pub policy: Policy,
+    /// Whether it writes tables of the author's, in a transaction (W6).
+    #[serde(skip_serializing_if = "is_default")]
+    pub transaction: bool,
 }

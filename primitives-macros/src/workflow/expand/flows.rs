@@ -3,7 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{super::model::Model, handle};
+use super::{
+    super::model::{Model, Step},
+    handle,
+};
 use crate::{
     primitive::{
         expand::runs::{answer, bounds_of, by_name, called},
@@ -49,7 +52,7 @@ fn runs(model: &Model, bounds: &TokenStream) -> TokenStream {
 fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
-    let steps = by_name(&arms(model, model.steps.iter().map(|step| (&step.function, &step.returns)), false));
+    let steps = by_name(&arms(model, acting(model).map(|step| (&step.function, &step.returns)), false));
     let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
     quote! {
         #[automatically_derived]
@@ -69,6 +72,11 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
             ) -> ::drystone::author::Running<'a> { #queries }
         }
     }
+}
+
+/// The steps that act, and not in a transaction.
+fn acting(model: &Model) -> impl Iterator<Item = &Step> {
+    model.steps.iter().filter(|step| step.transaction.is_none())
 }
 
 fn primitive(model: &Model) -> TokenStream {

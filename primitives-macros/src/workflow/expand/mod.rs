@@ -4,6 +4,7 @@ mod flows;
 mod handle;
 mod script;
 mod steps;
+mod transactions;
 mod wards;
 
 use proc_macro2::TokenStream;

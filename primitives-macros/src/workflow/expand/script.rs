@@ -8,7 +8,7 @@ use super::{
         attribute,
         model::{Cancelled, Model, Run, Step},
     },
-    steps,
+    steps, transactions,
 };
 use crate::{
     primitive::{
@@ -37,6 +37,7 @@ fn workflow(model: &Model) -> TokenStream {
     let (struct_, lenient, steps) = (&model.struct_, lenient(), steps::name(model));
     let (script, options, codec) = (names(model), options(model), calls::stored(struct_));
     let (body, cancelled, worth) = (body(model), model.cancelled.first().map(|it| cancelled(model, it)), worth(model));
+    let transact = transactions::transact(model);
     let initial = quote_spanned!(types::end_of(struct_)=> <#struct_ as ::drystone::workflow::Initial>::initial());
     quote! {
         #[automatically_derived]
@@ -55,6 +56,7 @@ fn workflow(model: &Model) -> TokenStream {
             #body
             #cancelled
             #worth
+            #transact
         }
     }
 }
@@ -63,7 +65,8 @@ fn names(model: &Model) -> TokenStream {
     let steps = model.steps.iter().enumerate().map(|(index, step)| {
         let (cfgs, name) = (&step.function.cfgs, types::plain(&step.function.name));
         let policy = steps::policy_name(index);
-        quote!(#(#cfgs)* ::drystone::workflow::StepCode { name: #name, policy: #policy })
+        let transaction = step.transaction.is_some();
+        quote!(#(#cfgs)* ::drystone::workflow::StepCode { name: #name, policy: #policy, transaction: #transaction })
     });
     let queries = model.queries.iter().map(|query| {
         let (cfgs, name, pure) = (&query.function.cfgs, types::plain(&query.function.name), query.function.is_pure());

@@ -38,7 +38,8 @@ impl<W: Workflow> Turning<'_, W> {
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
-            let pending = self.asked(&op, &ask);
+            let mut pending = self.asked(&op, &ask);
+            self.claim_asked(&mut pending, &ask);
             self.record.pending.push(pending);
         }
         if let Some(end) = self.too_much() {
@@ -89,6 +90,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     pub(super) fn forget_input(&mut self, pending: &Pending) {
+        self.forget_claim(pending);
         if let Waiting::Step(Stepping { code: Code::Row(number), .. }) = &pending.what {
             let row = (inputs_lane(self.record.generation), journal::row_key(*number));
             self.remove_row(row);

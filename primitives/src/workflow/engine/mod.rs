@@ -15,6 +15,7 @@ mod reviving;
 mod running;
 mod starting;
 mod stopping;
+mod transacting;
 mod turning;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
@@ -107,6 +108,10 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         self.start(entity, work, cx)
+    }
+
+    fn scripts(&self) -> Vec<Name> {
+        W::SCRIPT.steps.iter().filter(|step| step.transaction).map(|step| Name::new(step.name)).collect()
     }
 }
 

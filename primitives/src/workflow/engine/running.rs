@@ -16,6 +16,7 @@ use super::{
     ending::policy,
     memory::Memory,
     reviving::revived,
+    transacting::{transacted, transactional},
     turning::is_of,
 };
 use crate::{Context, Env, decode, primitive::Thrown};
@@ -131,6 +132,16 @@ where
             return self.code(name, &cx);
         }
         let row = entity.filter(|_| work.input.is_empty()).and_then(|entity| row_of(entity, name));
+        if let Some(code) = transactional::<W>(name) {
+            let claim = entity.map_or((0, false), |entity| claim_of(entity, name));
+            let input = work.input.clone();
+            return Box::pin(async move {
+                match input_of(input, row, |range| cx.rows(range)).await {
+                    Ok(input) => transacted::<W>(code, input, claim, cx.clone()).await,
+                    Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+                }
+            });
+        }
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
         Box::pin(step::<W, D, A>(step_name(name).to_owned(), work.input.clone(), row, env))
     }
@@ -179,7 +190,11 @@ fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
         Code::Row(_) | Code::Body(_) => Bytes::new(),
     };
-    let timeout = policy::<W>(&pending.op, step).time_limit();
+    // A transaction is timed by the store, from when its code starts: whoever gave it up here would not know whether it happened.
+    let timeout = match transactional::<W>(&pending.op) {
+        Some(_) => None,
+        None => policy::<W>(&pending.op, step).time_limit(),
+    };
     Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(pending.op.clone())) }
 }
 
@@ -193,20 +208,35 @@ fn row_of(entity: &Entity, op: &str) -> Option<(u32, u64)> {
     }
 }
 
+/// Of a transactional step: its generation, and whether there is a row for it.
+fn claim_of(entity: &Entity, op: &str) -> (u32, bool) {
+    let Ok(record) = decode::<Record>(&entity.head) else { return (0, false) };
+    let step = record.position(op).and_then(|index| record.pending[index].step());
+    (record.generation, step.is_some_and(|step| step.claimed))
+}
+
+/// The input of a step, be it in a row.
+async fn input_of<F>(
+    input: Bytes,
+    row: Option<(u32, u64)>,
+    read: impl FnOnce(drystone_runtime::Range) -> F,
+) -> Result<Bytes, drystone_runtime::Error>
+where
+    F: Future<Output = Result<Vec<drystone_runtime::Row>, drystone_runtime::Error>>,
+{
+    let Some((generation, number)) = row else { return Ok(input) };
+    let key = journal::row_key(number);
+    let rows = read(drystone_runtime::Range::at(inputs_lane(generation), key.clone())).await?;
+    Ok(rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default())
+}
+
 async fn step<W, D, A>(name: String, input: Bytes, row: Option<(u32, u64)>, env: Env<D, A>) -> Outcome
 where
     W: Flows<D, A>,
 {
-    let input = match row {
-        Some((generation, number)) => {
-            let key = journal::row_key(number);
-            let range = drystone_runtime::Range::at(inputs_lane(generation), key.clone());
-            match env.context().rows(range).await {
-                Ok(rows) => rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default(),
-                Err(error) => return Outcome::Refused(format!("{UNREAD}{error}")),
-            }
-        }
-        None => input,
+    let input = match input_of(input, row, |range| env.context().rows(range)).await {
+        Ok(input) => input,
+        Err(error) => return Outcome::Refused(format!("{UNREAD}{error}")),
     };
     let outcome = ended(W::step(&name, input, &env).await);
     let Outcome::Ok(produced) = outcome else { return outcome };
@@ -220,7 +250,7 @@ where
     }
 }
 
-fn ended(returned: Result<Bytes, Thrown>) -> Outcome {
+pub(super) fn ended(returned: Result<Bytes, Thrown>) -> Outcome {
     match returned {
         Ok(value) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Err(Thrown::Failed(error)) => Outcome::Failed(error),
