@@ -98,8 +98,7 @@ impl Mishap {
                 other => other.to_owned(),
             }
         };
-        let (first, wrong, second) =
-            join!(flow.books("first".to_owned()), wrong, flow.books("second".to_owned()));
+        let (first, wrong, second) = join!(flow.books("first".to_owned()), wrong, flow.books("second".to_owned()));
         format!("{first} {second} {wrong}")
     }
 
@@ -238,7 +237,8 @@ async fn a_transactional_step_costs_one_transaction_more_and_leaves_nothing_else
 /// W6
 #[tokio::test]
 async fn two_deaths_at_any_write_of_a_run_book_exactly_once() {
-    for (first, then) in [(Moment::Before, Moment::After), (Moment::After, Moment::Before), (Moment::After, Moment::After)]
+    for (first, then) in
+        [(Moment::Before, Moment::After), (Moment::After, Moment::Before), (Moment::After, Moment::After)]
     {
         for (n, m) in (1..=7).flat_map(|n| (1..=3).map(move |m| (n, m))) {
             let world = started(World::sqlite()).await;

@@ -15,6 +15,7 @@ impl<'a> SqlRow<'a> {
     }
 
     /// The value of a column, by its place from 0 or by its name.
+    #[expect(clippy::needless_pass_by_value, reason = "a place or a name, as it is written")]
     pub fn get<T: FromSql>(&self, column: impl SqlColumn) -> Result<T, SqlError> {
         let place = column.place(self.names).filter(|place| *place < self.values.len());
         let place = place.ok_or_else(|| {

@@ -31,7 +31,7 @@ pub(crate) async fn apply(store: &dyn Store, schema: &str) -> Result<(), Error> 
     };
     let statements = schema.to_owned();
     let code = move |sql: &mut dyn drystone_runtime::store::sql::Statements| {
-        sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Outcome::Refused(fault.message))
+        sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Box::new(Outcome::Refused(fault.message)))
     };
     let script = Script { claim: None, limit: SCHEMA_LIMIT, code: Arc::new(code) };
     match sql.transact(&[script]).await?.pop() {
@@ -54,7 +54,7 @@ where
     let kept = came_to.clone();
     let script: drystone_runtime::store::sql::ScriptCode = Arc::new(move |statements| {
         let ended = code(&mut Transaction::new(statements));
-        let answer = if ended.is_ok() { Ok(Bytes::new()) } else { Err(Outcome::Failed(Bytes::new())) };
+        let answer = if ended.is_ok() { Ok(Bytes::new()) } else { Err(Box::new(Outcome::Failed(Bytes::new()))) };
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
         answer
     });

@@ -158,5 +158,7 @@ fn give_up(waiting: Vec<Waiting>, error: &StoreError) -> Vec<Waiting> {
 
 /// The same code; a panic is how it ends.
 fn guard(code: ScriptCode) -> ScriptCode {
-    Arc::new(move |statements| guarded(|| code(statements)).unwrap_or_else(|message| Err(Outcome::Panicked(message))))
+    Arc::new(move |statements| {
+        guarded(|| code(statements)).unwrap_or_else(|message| Err(Box::new(Outcome::Panicked(message))))
+    })
 }

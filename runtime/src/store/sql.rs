@@ -37,7 +37,7 @@ pub struct Script {
 }
 
 /// The code of a [`Script`].
-pub type ScriptCode = Arc<dyn Fn(&mut dyn Statements) -> Result<Bytes, Outcome> + Send + Sync>;
+pub type ScriptCode = Arc<dyn Fn(&mut dyn Statements) -> Result<Bytes, Box<Outcome>> + Send + Sync>;
 
 /// The row that says whether a script was run.
 #[derive(Clone, Debug, PartialEq, Eq)]

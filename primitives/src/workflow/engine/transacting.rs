@@ -114,15 +114,15 @@ pub(super) async fn transacted<W: Workflow>(
     }
 }
 
-fn run<W: Workflow>(name: &str, input: Bytes, statements: &mut dyn Statements) -> Result<Bytes, Outcome> {
+fn run<W: Workflow>(name: &str, input: Bytes, statements: &mut dyn Statements) -> Result<Bytes, Box<Outcome>> {
     let returned = W::transact(name, input, &mut Transaction::new(statements));
     match returned {
         // It could not be recorded, so it must not have happened.
         Ok(value) if value.len() > BYTES_MAX => {
             let reason = format!("what it returned has {} bytes, more than {BYTES_MAX}", value.len());
-            Err(Outcome::Refused(reason))
+            Err(Box::new(Outcome::Refused(reason)))
         }
         Ok(value) => Ok(value),
-        Err(thrown) => Err(ended(Err(thrown))),
+        Err(thrown) => Err(Box::new(ended(Err(thrown)))),
     }
 }

@@ -47,13 +47,16 @@ impl<'a> Author<'a> {
             Some(ErrorCode::OperationInterrupted) => {
                 SqlFault::new(SqlFaultKind::TimedOut, "the time for this transaction is over")
             }
-            Some(ErrorCode::AuthorizationForStatementDenied) => SqlFault::new(
-                SqlFaultKind::Refused,
-                format!(
-                    "{message}: a transaction has tables of its own; those of the store, pragmas, temporary tables, other files, and \
+            // A function that is refused has the code of a statement that is wrong.
+            _ if code == Some(ErrorCode::AuthorizationForStatementDenied) || message.starts_with("not authorized") => {
+                SqlFault::new(
+                    SqlFaultKind::Refused,
+                    format!(
+                        "{message}: a transaction has tables of its own; those of the store, pragmas, temporary tables, other files, and \
                      beginning or ending a transaction are not for it"
-                ),
-            ),
+                    ),
+                )
+            }
             Some(ErrorCode::ConstraintViolation) => SqlFault::new(SqlFaultKind::Constraint, message),
             _ => SqlFault::new(SqlFaultKind::Statement, message),
         }
@@ -65,6 +68,7 @@ impl<'a> Author<'a> {
 
     fn queried(&self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<Result<(), SqlFault>, Error> {
         let mut statement = self.connection.prepare_cached(&format!("{MARK}{sql}"))?;
+        #[allow(clippy::useless_conversion, reason = "in older versions of the library it is no iterator yet")]
         let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut rows = statement.query(params_from_iter(values))?;

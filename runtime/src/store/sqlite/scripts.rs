@@ -85,7 +85,8 @@ fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Scr
     let ended = code(connection, leash, script)?;
     if connection.is_autocommit() {
         // It is over, and nothing of it is kept; what the code made of that does not matter if it took it for a success.
-        let ended = ended.err().unwrap_or_else(|| Outcome::Refused("its code ended the transaction".to_owned()));
+        let ended = ended.err().map(|outcome| *outcome);
+        let ended = ended.unwrap_or_else(|| Outcome::Refused("its code ended the transaction".to_owned()));
         return Ok(Ran::without(Scripted::Ended(ended)));
     }
     if let (Ok(value), Some(claim)) = (&ended, &script.claim) {
@@ -97,7 +98,7 @@ fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Scr
     execute(connection, "RELEASE one_script")?;
     Ok(match ended {
         Ok(value) => Ran { scripted: Scripted::Done(value), has_written: true },
-        Err(outcome) => Ran::without(Scripted::Ended(outcome)),
+        Err(outcome) => Ran::without(Scripted::Ended(*outcome)),
     })
 }
 
@@ -130,7 +131,7 @@ fn record(connection: &Connection, claim: &Claim, value: &Bytes) -> Result<(), E
 }
 
 /// Runs the code; an error is the store's, not the code's.
-fn code(connection: &Connection, leash: &Leash, script: &Script) -> Result<Result<Bytes, Outcome>, Error> {
+fn code(connection: &Connection, leash: &Leash, script: &Script) -> Result<Result<Bytes, Box<Outcome>>, Error> {
     let mut author = Author::new(connection, leash);
     let held = leash.hold(script.limit);
     let ended = (script.code)(&mut author);
@@ -139,7 +140,7 @@ fn code(connection: &Connection, leash: &Leash, script: &Script) -> Result<Resul
     if let Some(trouble) = author.trouble {
         return Err(trouble);
     }
-    Ok(if is_late { Err(Outcome::TimedOut) } else { ended })
+    Ok(if is_late { Err(Box::new(Outcome::TimedOut)) } else { ended })
 }
 
 fn execute(connection: &Connection, sql: &str) -> Result<(), Error> {

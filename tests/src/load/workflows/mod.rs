@@ -10,6 +10,7 @@ mod keys;
 mod replays;
 mod sleeping;
 mod steps;
+mod transactions;
 mod waiting;
 
 use std::{path::Path, time::Duration};
@@ -25,6 +26,7 @@ const CLOSE_MAX: Duration = d!("10s");
 /// All of it, one after another.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     steps::measure(plan, directory, report).await?;
+    transactions::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;
     sleeping::measure(plan, directory, report).await?;
     replays::measure(plan, directory, report).await?;
