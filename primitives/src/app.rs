@@ -10,8 +10,8 @@ use drystone_runtime::{
 };
 
 use crate::{
-    App, Desk, Error, Primitives, Registrar, Timestamp, call::SHARED_SPACE, dead_letters::DeadLetters,
-    definitions::Definitions, entities::Entities, events::Events, view::View,
+    App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction, call::SHARED_SPACE,
+    dead_letters::DeadLetters, definitions::Definitions, entities::Entities, events::Events, view::View,
 };
 
 /// A running app. Begin with [`Runtime::sqlite`].
@@ -50,6 +50,7 @@ pub struct Builder<D> {
     options: Options,
     driver: Option<Arc<dyn Driver>>,
     is_shared: bool,
+    schema: Option<String>,
 }
 
 enum Place {
@@ -73,15 +74,15 @@ impl Place {
 
 impl Builder<()> {
     fn new(place: Place) -> Self {
-        Self { place, services: (), options: Options::default(), driver: None, is_shared: true }
+        Self { place, services: (), options: Options::default(), driver: None, is_shared: true, schema: None }
     }
 }
 
 impl<D: Send + Sync + 'static> Builder<D> {
     /// With these services: a struct with `#[derive(Services)]`.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Builder<S> {
-        let Self { place, options, driver, is_shared, .. } = self;
-        Builder { place, services, options, driver, is_shared }
+        let Self { place, options, driver, is_shared, schema, .. } = self;
+        Builder { place, services, options, driver, is_shared, schema }
     }
 
     /// With other bounds and paces than the defaults.
@@ -99,6 +100,14 @@ impl<D: Send + Sync + 'static> Builder<D> {
         self
     }
 
+    /// With tables of your own, beside ours in the same file: statements that are run at every start, before anything else, in one
+    /// transaction (`CREATE TABLE IF NOT EXISTS ..`). See [`sql`](crate::sql).
+    #[must_use]
+    pub fn schema(mut self, statements: impl Into<String>) -> Self {
+        self.schema = Some(statements.into());
+        self
+    }
+
     /// With time and threads of one's own.
     #[must_use]
     pub fn driver(mut self, driver: Arc<dyn Driver>) -> Self {
@@ -110,11 +119,16 @@ impl<D: Send + Sync + 'static> Builder<D> {
     pub fn start<A: App<D>>(self) -> Start<A> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
+        let schema = self.schema;
         Start(Box::pin(async move {
             let registry = registry?;
             let definitions = Definitions::of(&registry);
             let driver = driver.map_or_else(real_driver, Ok)?;
-            let (kernel, report) = Kernel::open(place.open(&driver)?, registry, driver, options).await?;
+            let store = place.open(&driver)?;
+            if let Some(schema) = schema {
+                crate::sql::apply(&*store, &schema).await?;
+            }
+            let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
             Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
         }))
     }
@@ -202,6 +216,18 @@ impl<A: Primitives> Runtime<A> {
         params: serde_json::Value,
     ) -> Result<serde_json::Value, Error> {
         self.definitions.ask(&self.desk(), primitive, key.as_ref(), action, &params).await
+    }
+
+    /// Runs code in a transaction on tables of your own, beside the workflows that write them (W6). If it returns an error, nothing of
+    /// it is kept.
+    ///
+    /// It may be run more than once; what it wrote is kept once. If the store answers with an error, so does this, and what it wrote
+    /// may be there. Nobody else writes meanwhile: it has ten seconds.
+    pub async fn transaction<T: Send + 'static, E: Send + 'static>(
+        &self,
+        code: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<T, CallError<E>> {
+        crate::sql::beside(&self.kernel, code).await
     }
 
     /// Our time: it never goes back (A5).

@@ -87,6 +87,8 @@
 //!   `flow.sleep("24h")`, `flow.wait_for::<Approved>()`, and `select!`, `join!`, [`join_all`] of them. Its owned parameters are those of `start`.
 //! - `#[step] async fn charge(card: Card, payments: &Payments, cx: &Context) -> Result<Charge, PayError>` **acts**: it has services and no
 //!   `self`, is executed at least once, and what it returns is recorded once.
+//! - `#[step(transaction)] fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure>` writes **tables of your own**, in the same file and
+//!   exactly once: see [`sql`].
 //! - `async fn` with `&self` is a **query** on the stored state. The struct is what a run shows; its body changes it by [`Flow::update`], and it
 //!   needs `Default`, for every replay begins with it.
 //! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a run that was cancelled. Any other `async fn` with a flow is a helper of the
@@ -127,6 +129,7 @@ mod registrar;
 mod retry;
 mod schedule;
 mod services;
+pub mod sql;
 mod stored;
 pub mod testing;
 mod timestamp;
@@ -160,6 +163,7 @@ pub use primitive::{PartOf, Primitive, Primitives};
 pub use retry::Retry;
 pub use schedule::Schedule;
 pub use services::{BoxFuture, Provide};
+pub use sql::{SqlError, Transaction};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
 pub use view::{Meta, View};

@@ -141,6 +141,14 @@ pub enum Error {
         /// How it stands, in its kind's own word.
         status: String,
     },
+    /// A definition writes rows of its own, and the store has no SQL (W6).
+    #[error("`{definition}` has the transactional step `{work}`, and this store has no SQL: open it over SQLite")]
+    NoSql {
+        /// The definition.
+        definition: String,
+        /// Its step.
+        work: String,
+    },
 }
 
 fn show_chain(chain: &[Key]) -> String {
@@ -170,6 +178,7 @@ impl Error {
             Self::Closing => "DS0017",
             Self::Store(_) => "DS0018",
             Self::Refused { .. } => "DS0019",
+            Self::NoSql { .. } => "DS0020",
         }
     }
 

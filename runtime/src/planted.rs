@@ -44,6 +44,10 @@ pub enum Bug {
     HalfAChainKept,
     /// A commit of unknown outcome is sent again without a look.
     UnknownRetriedBlindly,
+    /// A script is run although it was run before.
+    RunAgain,
+    /// What a script wrote that failed is kept.
+    FailedRowsKept,
 }
 
 #[cfg(feature = "planted")]
@@ -77,6 +81,9 @@ mod switch {
             Self::HalfAChainKept,
             Self::UnknownRetriedBlindly,
         ];
+
+        /// Those of a store with SQL, which the simulator has not: `workflow_transactions.rs` finds them.
+        pub const IN_SQL: [Self; 2] = [Self::RunAgain, Self::FailedRowsKept];
 
         pub(crate) fn planted(self) -> bool {
             PLANTED.with(Cell::get) == Some(self)

@@ -2,6 +2,7 @@
 
 mod bell;
 pub mod crash;
+pub mod held;
 pub mod load;
 mod refuse;
 pub mod sim;

@@ -20,6 +20,11 @@ impl Bodies {
         match role {
             Role::Run | Role::Cancelled(_) => function.block.stmts = vec![verbatim(self.statements(&function.block))],
             Role::Helper => self.make_helper(&mut function.attrs, &mut function.sig, &mut function.block),
+            Role::Step(_) if function.sig.asyncness.is_none() => {
+                // A transactional step owns its input, for that is stored, whether or not it needs to.
+                function.attrs.push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
+                return;
+            }
             Role::Step(_) | Role::Query | Role::Update | Role::Plain | Role::Refused => return,
         }
         if !self.are_kept {

@@ -17,6 +17,7 @@ mod role;
 mod select;
 mod signature;
 mod step;
+mod transaction;
 mod undo;
 mod update;
 

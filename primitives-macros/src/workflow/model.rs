@@ -47,6 +47,8 @@ pub(super) struct Step {
     pub(super) retry_if: Option<ExprPath>,
     /// The step that undoes it.
     pub(super) undo: Option<Ident>,
+    /// At which place among its parameters a transactional step takes its transaction.
+    pub(super) transaction: Option<usize>,
 }
 
 /// An `async fn` with `&self`.

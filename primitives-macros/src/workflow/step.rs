@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Meta, Token, Type, parse::Parser};
 
-use super::{model::Step, signature::refuse_flow};
+use super::{model::Step, signature::refuse_flow, transaction};
 use crate::{
     known::Value,
     mistakes::Mistakes,
@@ -24,6 +24,7 @@ pub(super) const OPTIONS: &[(&str, Value)] = &[
     ("retry_if", Value::Function),
     ("undo", Value::Step),
     ("heartbeat", Value::Duration),
+    ("transaction", Value::Flag),
 ];
 
 pub(super) fn read(
@@ -34,14 +35,23 @@ pub(super) fn read(
 ) -> Option<Step> {
     let (noun, signature) = ("a step", &function.sig);
     let mut settings = settings(attribute, mistakes);
-    let is_async = is_async(noun, signature, mistakes);
+    let is_transaction = transaction::take_word(&mut settings);
+    let is_async = is_transaction || is_async(noun, signature, mistakes);
     let is_plain = is_plain(noun, signature, mistakes);
     let receiver = signature.receiver();
     if let Some(receiver) = receiver {
         mistakes.at(receiver, "a step has no `self`: its input is what it takes owned, services are `&T`");
     }
     let has_flow = refuse_flow(noun, signature, mistakes);
-    let parameters = if has_flow { None } else { parameter::read_step(signature, struct_, mistakes) };
+    let parameters = match (has_flow, is_transaction) {
+        (true, _) => None,
+        (false, true) => {
+            transaction::check_timeout(&settings, mistakes);
+            transaction::parameters(function, struct_, mistakes).map(|(inputs, place)| (inputs, Some(place)))
+        }
+        (false, false) if transaction::refuse(signature, mistakes) => None,
+        (false, false) => parameter::read_step(signature, struct_, mistakes).map(|parameters| (parameters, None)),
+    };
     let returns = Returns::read(signature, struct_);
     let travels = returns.check_travels(noun, signature, mistakes);
     let retry_if = take_retry_if(&mut settings, &returns, function, mistakes);
@@ -49,7 +59,9 @@ pub(super) fn read(
     if !is_async || !is_plain || !travels || receiver.is_some() {
         return None;
     }
-    Some(Step { function: Function::new(function, false, parameters?), returns, options: settings, retry_if, undo })
+    let (parameters, transaction) = parameters?;
+    let function = Function::new(function, false, parameters);
+    Some(Step { function, returns, options: settings, retry_if, undo, transaction })
 }
 
 /// The options of a step, checked.

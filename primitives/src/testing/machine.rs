@@ -25,6 +25,7 @@ pub(super) struct Machine {
     pub(super) relay: Relay,
     store: Arc<Counting<Gate>>,
     options: Options,
+    schema: Option<String>,
     events: Arc<Mutex<Vec<Event>>>,
     life: Mutex<Option<Life>>,
     /// The last: files are closed before the folder goes.
@@ -40,16 +41,26 @@ pub(super) struct Life {
 }
 
 impl Machine {
-    pub(super) fn new(executor: Executor, place: Place, options: Options, patience: Duration) -> Self {
+    pub(super) fn new(
+        executor: Executor,
+        place: Place,
+        options: Options,
+        patience: Duration,
+        schema: Option<String>,
+    ) -> Self {
         let relay = Relay::new(executor.clone(), patience);
         let store = Arc::new(Counting::new(Gate::new(executor.clone())));
-        Self { executor, relay, store, options, events: Arc::default(), life: Mutex::default(), place }
+        Self { executor, relay, store, options, schema, events: Arc::default(), life: Mutex::default(), place }
     }
 
     /// Starts a process; the one before is dead.
     pub(super) async fn start(&self, registry: Registry) -> Result<(), Error> {
         self.kill();
-        self.gate().open(self.place.open(&self.executor)?);
+        let opened = self.place.open(&self.executor)?;
+        if let Some(schema) = &self.schema {
+            crate::sql::apply(&*opened, schema).await?;
+        }
+        self.gate().open(opened);
         let process = self.executor.process();
         let driver = Arc::new(self.executor.driver(process));
         let (store, options): (Arc<dyn Store>, _) = (self.store.clone(), self.options.clone());

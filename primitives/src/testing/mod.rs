@@ -85,7 +85,7 @@ mod world;
 
 use drystone_runtime::Registry;
 
-use crate::{App, Error};
+use crate::{App, Error, Transaction};
 
 pub use clock::Clock;
 pub use driver::WorldDriver;
@@ -98,6 +98,29 @@ pub use store::{Fault, Moment};
 pub use world::World;
 
 pub use crate::workflow::{ReplayError, replay};
+
+/// Runs code in a transaction on an empty database in memory, and forgets what it wrote: for a transactional step that is
+/// tested as the function that it is.
+///
+/// ```
+/// # use drystone::{SqlError, Transaction, testing};
+/// # struct Sale;
+/// # impl Sale {
+/// #     fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<usize, SqlError> {
+/// #         sql.execute("INSERT INTO ledger VALUES (?1)", (cents,))
+/// #     }
+/// # }
+/// testing::transaction(|sql| {
+///     sql.execute("CREATE TABLE ledger (cents INTEGER NOT NULL)", ()).unwrap();
+///     assert_eq!(Sale::book(42, sql), Ok(1));
+/// });
+/// ```
+pub fn transaction<T>(code: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
+    match drystone_runtime::store::Sqlite::rehearse(|statements| code(&mut Transaction::new(statements))) {
+        Ok(value) => value,
+        Err(error) => panic!("no database in memory: {error}"),
+    }
+}
 
 /// The definitions of an app with these services, for a kernel that somebody else runs: the dead letters are among them.
 pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {

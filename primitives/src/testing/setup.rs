@@ -25,6 +25,7 @@ pub struct Setup<D> {
     options: Options,
     is_shared: bool,
     patience: Duration,
+    schema: Option<String>,
 }
 
 impl Setup<()> {
@@ -44,7 +45,7 @@ impl Setup<()> {
         let executor = Executor::default();
         let place = place(&executor);
         let patience = Duration::from_secs(30);
-        Self { executor, place, services: (), options: unhurried(), is_shared: true, patience }
+        Self { executor, place, services: (), options: unhurried(), is_shared: true, patience, schema: None }
     }
 }
 
@@ -64,8 +65,8 @@ fn unhurried() -> Options {
 impl<D: Send + Sync + 'static> Setup<D> {
     /// With these services: fakes, usually. They stay when the process dies, as what they stand for would.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Setup<S> {
-        let Self { executor, place, options, is_shared, patience, .. } = self;
-        Setup { executor, place, services, options, is_shared, patience }
+        let Self { executor, place, options, is_shared, patience, schema, .. } = self;
+        Setup { executor, place, services, options, is_shared, patience, schema }
     }
 
     /// With other bounds than the defaults. Paces of the kernel's own chores are a day here, so that years pass fast.
@@ -79,6 +80,13 @@ impl<D: Send + Sync + 'static> Setup<D> {
     #[must_use]
     pub fn separate_keys(mut self) -> Self {
         self.is_shared = false;
+        self
+    }
+
+    /// With tables of one's own, made at every start: as the app's [`Builder`](crate::Builder) is told. They need a world on SQLite.
+    #[must_use]
+    pub fn schema(mut self, statements: impl Into<String>) -> Self {
+        self.schema = Some(statements.into());
         self
     }
 
@@ -128,7 +136,8 @@ impl<D: Send + Sync + 'static> Setup<D> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (executor, place, options, patience, is_shared) =
             (self.executor, self.place, self.options, self.patience, self.is_shared);
-        async move { World::start(Machine::new(executor, place?, options, patience), registry?, is_shared).await }
+        let schema = self.schema;
+        async move { World::start(Machine::new(executor, place?, options, patience, schema), registry?, is_shared).await }
     }
 }
 

@@ -13,6 +13,7 @@ use drystone_runtime::{
     store::{
         Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, StoreError, StoreErrorKind,
         Verdict, Want, Woken, Worker,
+        sql::{Script, Scripted, Sql},
     },
 };
 
@@ -112,10 +113,9 @@ impl Gate {
         }
     }
 
-    fn count_down(&self, batch: &Batch) -> Option<Moment> {
+    fn count_down(&self, is_anybodys: bool) -> Option<Moment> {
         let mut switches = self.switches();
-        // What an opening keeps is nobody's commit.
-        let (left, moment) = switches.fatal.filter(|_| !batch.writes.is_empty())?;
+        let (left, moment) = switches.fatal.filter(|_| is_anybodys)?;
         switches.fatal = (left > 1).then_some((left - 1, moment));
         (left == 1).then_some(moment)
     }
@@ -132,19 +132,37 @@ impl Gate {
 
     async fn committed(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
         let store = self.store(true).await?;
+        // What an opening keeps is nobody's commit.
+        self.written(!batch.writes.is_empty(), async { store.commit(batch).await }).await
+    }
+
+    async fn transacted(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
+        let store = self.store(true).await?;
+        let Some(sql) = store.sql() else {
+            return Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL"));
+        };
+        self.written(true, async { sql.transact(scripts).await }).await
+    }
+
+    /// A write, unless a switch says otherwise.
+    async fn written<T>(
+        &self,
+        is_anybodys: bool,
+        write: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         let unknown = || StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown();
         match self.lost() {
             Some(Fault::LostCommit) => return Err(unknown()),
-            Some(_) => return store.commit(batch).await.and(Err(unknown())),
+            Some(_) => return write.await.and(Err(unknown())),
             None => {}
         }
-        match self.count_down(batch) {
+        match self.count_down(is_anybodys) {
             Some(Moment::Before) => self.die().await,
             Some(Moment::After) => {
-                store.commit(batch).await?;
+                write.await?;
                 self.die().await
             }
-            None => store.commit(batch).await,
+            None => write.await,
         }
     }
 
@@ -189,6 +207,16 @@ impl Store for Gate {
 
     fn hints(&self) -> Hints {
         self.behind().as_ref().map_or_else(|| drystone_runtime::store::HintSender::default().subscribe(), |s| s.hints())
+    }
+
+    fn sql(&self) -> Option<&dyn Sql> {
+        self.behind().as_ref().is_some_and(|store| store.sql().is_some()).then_some(self)
+    }
+}
+
+impl Sql for Gate {
+    fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
+        Box::pin(self.transacted(scripts))
     }
 }
 

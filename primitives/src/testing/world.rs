@@ -15,7 +15,7 @@ use super::{
     store::{Fault, Moment},
 };
 use crate::{
-    App, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, View,
+    App, CallError, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, Transaction, View,
     app::{registry, shared_key},
     definitions::Definitions,
 };
@@ -60,6 +60,16 @@ impl<A: Primitives> World<A> {
 
     fn desk(&self) -> Desk {
         Desk::through(Arc::new(self.machine.relay.clone()), self.is_shared)
+    }
+
+    /// Runs code in a transaction on the author's own tables: as [`Runtime::transaction`](crate::Runtime::transaction) does.
+    pub async fn transaction<T: Send + 'static, E: Send + 'static>(
+        &self,
+        code: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<T, CallError<E>> {
+        let kernel = self.kernel();
+        let asked = self.machine.relay.ask(async move { crate::sql::beside(&kernel, code).await });
+        asked.await.unwrap_or(Err(CallError::Fault(Error::Closing)))
     }
 
     /// Lets time pass, from one thing that is due to the next; when it returns, `span` is over and nothing is left to

@@ -63,6 +63,8 @@
 //! - A step runs **at least once** and its outcome is **recorded once** (W1). Its [work id](crate::Context::work_id) is the same in every
 //!   attempt and after any crash: hand it on as an idempotency key, and the effect is once, too. What the outside does not recognise may
 //!   happen twice; nobody can promise more.
+//! - A step with `#[step(transaction)]` writes tables of the author's in the same file, in the same transaction as its record: **exactly once**
+//!   (W6). See [`sql`](crate::sql).
 //! - `start` and `send` answer when what they did is durable. A run has one result, and nothing leaves an end (L1).
 //! - A deadline is a point in time, fixed when it is first reached (H1). It is never early, and no replay moves it.
 //! - An event is kept in order until one wait takes it (V2), also if nobody waits yet; what nobody took when its run ends is a dead letter.
@@ -151,6 +153,7 @@
 //! | | unless said | says |
 //! |---|---|---|
 //! | attempts of a step | 3, from 1 s to 1 m apart, as long as they take | `#[step(max_attempts, backoff, timeout, give_up_after, retry_if, heartbeat)]` |
+//! | time of a transactional step | 1 s, at most 10 s | `#[step(transaction, timeout = "5s")]` |
 //! | code of the body's own | 1 attempt | `flow.run(..).max_attempts(..)` |
 //! | deaths of the process by one step | 5 forgiven | `Options::crashes_max` |
 //! | a run that has ended is kept for | 7 days | `#[workflow(retention = "30d")]` |
@@ -165,7 +168,7 @@
 //!
 //! # What it costs
 //!
-//! A run of n steps is n + 1 commits; an event to a run that waits is one, and so is a sleep. A run in memory goes on without a replay; one that
+//! A run of n steps is n + 1 commits; a transactional step is one transaction more, which all that wait share; an event to a run that waits is one, and so is a sleep. A run in memory goes on without a replay; one that
 //! is not costs one more read, of its journal.
 
 mod ask;

@@ -103,6 +103,19 @@ impl Policy {
         self.heartbeat_ms.map(Duration::from_millis)
     }
 
+    /// The same for a transactional step, for which nobody else waits longer than ten seconds to write.
+    #[track_caller]
+    #[must_use]
+    pub const fn in_transaction(self) -> Self {
+        if let Some(limit) = self.timeout_ms {
+            assert!(
+                limit <= 10_000,
+                "nobody else writes while a transactional step runs: its `timeout` is \"10s\" at most"
+            );
+        }
+        self
+    }
+
     pub(super) fn time_limit(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }

@@ -162,12 +162,15 @@ pub(super) struct Stepping {
     /// Whether nobody knows what became of an attempt before it: it took too long, or panicked.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_unsure: bool,
+    /// Whether there is a row that says that it is waited for: it is transactional.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) claimed: bool,
 }
 
 impl Stepping {
     /// A step before its first attempt.
     pub(super) fn new(code: Code, since: Millis) -> Self {
-        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false }
+        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false, claimed: false }
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Core, EventCode, Flow, Options, Policy, UndoCode};
 use crate::{
-    BoxFuture, Env, Primitive,
+    BoxFuture, Env, Primitive, Transaction,
     primitive::{Action, Running, Thrown},
     stored::{Codec, is_default},
 };
@@ -49,6 +49,11 @@ pub trait Workflow: Primitive {
     /// Whether an error of a step is worth another attempt: `retry_if`.
     fn is_worth_retrying(_step: &str, _error: &[u8]) -> bool {
         true
+    }
+
+    /// Runs a transactional step, with the JSON array of its parameters.
+    fn transact(_step: &str, _input: Bytes, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
+        Err(Thrown::Unknown)
     }
 }
 
@@ -99,4 +104,7 @@ pub struct StepCode {
     /// Whether it takes a heartbeat.
     #[serde(skip_serializing_if = "is_default")]
     pub beats: bool,
+    /// Whether it writes tables of the author's, in a transaction (W6).
+    #[serde(skip_serializing_if = "is_default")]
+    pub transaction: bool,
 }

@@ -10,6 +10,8 @@
 //! - **after a step has ended, before that is recorded**: it is executed again. Hand its work id to the outside as an idempotency
 //!   key, and what was done before is recognised.
 //!   `workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`
+//! - **before, in or after the transaction of a transactional step**: its rows are there once.
+//!   `workflow_transactions::two_deaths_at_any_write_of_a_run_book_exactly_once`
 //! - **after that is recorded**: it is never executed again; the body is replayed on what was recorded, and goes on.
 //!   `workflow_steps::code_of_the_bodys_own_is_a_step_and_is_not_run_again`
 //! - **in the body**, between two awaits: nothing of it was stored, and it runs there again, to the same effect.
@@ -60,6 +62,8 @@
 //! - **The type of an input or of a result was changed** so that what is recorded cannot be read: diverged, with the path; a new field
 //!   with `#[serde(default)]` is no such change.
 //!   `workflow_changes::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`
+//! - **A step that waits became transactional**: it is executed as one.
+//!   `workflow_transactions::a_step_that_waits_becomes_transactional_with_the_code_and_a_long_input_is_found`
 //! - **The type of the state was changed**: the replay makes it anew; until the run next moves, queries say that it cannot be read.
 //!   A `#[cancelled]` body begins with the stored state, so a run that is cancelled before that is stopped, with the path, until code comes that can read it.
 //!   `workflow_changes::a_state_of_another_type_is_made_anew_by_the_replay`,

@@ -4,7 +4,13 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use crate::{Error, Key, Name, Range, Reply, Row, Version, store::Once};
+use crate::{
+    Error, Key, Name, Range, Reply, Row, Version,
+    store::{
+        Once,
+        sql::{Script, Scripted},
+    },
+};
 
 /// One call, to be made with [`Kernel::call`](super::Kernel::call) or [`Cx::call`](crate::Cx::call).
 #[derive(Clone, Debug)]
@@ -71,6 +77,7 @@ pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
     fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
     fn outpost(&self) -> super::Outpost;
+    fn transact(&self, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
 }
 
 /// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).

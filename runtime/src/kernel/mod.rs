@@ -38,6 +38,7 @@ mod remembering;
 mod residents;
 mod ringer;
 mod scout;
+mod scribe;
 mod seating;
 mod seeded;
 mod settling;
@@ -75,7 +76,10 @@ use self::{
 };
 use crate::{
     Driver, Error, Key, Millis, Registry, Store,
-    store::{Found, Page, Query, Read},
+    store::{
+        Found, Page, Query, Read,
+        sql::{Script, ScriptCode, Scripted},
+    },
 };
 
 /// A kernel over one store. Clones share it; when the last one is dropped without [`shutdown`](Self::shutdown)
@@ -134,6 +138,7 @@ impl Kernel {
         options: Options,
     ) -> Result<(Self, Report), Error> {
         let shared = Shared::new(store, registry, driver, options);
+        shared.check_scripts()?;
         let report = shared.open().await?;
         Ok((Self { _last: Arc::new(Last(shared.clone())), shared }, report))
     }
@@ -141,6 +146,12 @@ impl Kernel {
     /// Makes a call and waits for its answer, up to its deadline.
     pub async fn call(&self, call: Call) -> Result<Bytes, Error> {
         self.shared.call(call).await
+    }
+
+    /// Runs code in a transaction of the store's, beside the entities (W6). It may be run more than once; what it writes is kept
+    /// once, or not at all if it says so. If the store answers with an error that leaves it open, so does this.
+    pub async fn transact(&self, limit: Duration, code: ScriptCode) -> Result<Scripted, Error> {
+        self.shared.clone().transact(Script { claim: None, limit, code }).await
     }
 
     /// The `primitive:*` view of a key; `None` if it is unbound (E14).

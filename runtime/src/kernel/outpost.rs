@@ -12,7 +12,10 @@ use super::{Call, call::Door, shared::Shared};
 use crate::{
     Error, Millis, Range, Reply, Row, Version,
     driver::{Handle, Task},
-    store::Read,
+    store::{
+        Read,
+        sql::{Script, Scripted},
+    },
 };
 
 /// Calls, clocks and tasks of a kernel. It does not keep the kernel alive; when that has ended there is no time and
@@ -82,6 +85,11 @@ impl Door for Outpost {
 
     fn outpost(&self) -> Outpost {
         self.clone()
+    }
+
+    fn transact(&self, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>> {
+        let shared = self.0.upgrade();
+        Box::pin(async move { shared.ok_or(Error::Closing)?.transact(script).await })
     }
 }
 

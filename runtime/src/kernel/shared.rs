@@ -14,6 +14,7 @@ use super::{
     effects::Event,
     mail::Mail,
     pulse::Pulse,
+    scribe::Line,
     time::Time,
     turning::guarded,
     watchdog::Watch,
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) events: broadcast::Sender<Option<Event>>,
     pub(crate) places: Arc<AtomicUsize>,
     pub(crate) watch: Watch,
+    /// Code that waits for the scribe.
+    pub(crate) scribe: Line,
     numbers: AtomicU64,
     partitions: AtomicU64,
     takeovers: AtomicU64,
@@ -79,6 +82,7 @@ impl Shared {
             events: broadcast::channel(1024).0,
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
+            scribe: Line::default(),
             numbers: AtomicU64::new(0),
             partitions: AtomicU64::new(u64::MAX),
             takeovers: AtomicU64::new(0),
@@ -188,6 +192,7 @@ impl Shared {
         self.is_closed.store(true, Ordering::Relaxed);
         self.hands.close();
         self.with(|core, released| core.empty(self, released));
+        self.scribe.close();
         // Listeners learn of the end now, and not when the last loop has let go.
         let _ = self.events.send(None);
         for bell in [&self.ringer, &self.scout, &self.closed] {

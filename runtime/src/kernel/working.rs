@@ -324,6 +324,7 @@ impl Body {
             attempt: work.attempt,
             now: at.time.now(),
             fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
+            owned: (self.lease.partition, self.lease.epoch),
             door: at.door(),
             chain,
             pulse: Arc::new(move |sign| beating.shows(sign, &*driver)),

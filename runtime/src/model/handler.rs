@@ -2,7 +2,7 @@
 
 use std::{any::Any, fmt, pin::Pin};
 
-use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Outcome, Range, Rows, Work};
+use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Outcome, Range, Rows, Work};
 use crate::Error;
 
 /// One definition's behaviour, made by its kind. The kernel knows kinds by this trait alone, and a kind
@@ -30,6 +30,12 @@ pub trait Handler: Send + Sync + 'static {
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+    /// The work, by name, that writes rows of the author's ([`Cx::transact`]): over a store without SQL a kernel with such a
+    /// definition is not opened.
+    fn scripts(&self) -> Vec<Name> {
+        Vec::new()
+    }
 }
 
 /// What a turn comes to.

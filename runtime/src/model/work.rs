@@ -4,8 +4,12 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Key, Millis, Name, Range, Row, Version};
-use crate::{Error, kernel::Door};
+use super::{Epoch, Key, Lane, Millis, Name, Partition, Range, Row, RowKey, Version};
+use crate::{
+    Error,
+    kernel::Door,
+    store::sql::{Claim, Script, ScriptCode, Scripted},
+};
 
 /// A piece of work: `tick/7`, `batch/3`, `charge#1`. Stable over retries and restarts, so that it can serve
 /// as an idempotency key outside.
@@ -103,6 +107,8 @@ pub struct Cx {
     pub now: Millis,
     /// Grows with every owner and commit: whoever acts outside can refuse an older one.
     pub fence: Version,
+    /// The partition that this was started for, and its epoch.
+    pub(crate) owned: (Partition, Epoch),
     pub(crate) door: Arc<dyn Door>,
     pub(crate) chain: Arc<[Key]>,
     pub(crate) pulse: Arc<dyn Fn(Sign) + Send + Sync>,
@@ -137,6 +143,21 @@ impl Cx {
             }
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Runs code that writes rows of the author's, in one transaction with a row of this entity that holds `before` until then
+    /// and what the code came to from then on (W6). It is run again by whoever asks again, until it came to something; if the row is not
+    /// there any more, not at all.
+    pub async fn transact(
+        &self,
+        (lane, key): (Lane, RowKey),
+        before: Bytes,
+        limit: Duration,
+        code: ScriptCode,
+    ) -> Result<Scripted, Error> {
+        let Some(entity) = self.id else { return Ok(Scripted::Gone) };
+        let claim = Some(Claim { owned: self.owned, entity, lane, key, before });
+        self.door.transact(Script { claim, limit, code }).await
     }
 
     /// The kernel for what goes on after this code has ended: a guard that it leaves behind.

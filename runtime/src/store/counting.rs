@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, Verdict, Want, Woken, Worker,
+    After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, StoreError, StoreErrorKind,
+    Verdict, Want, Woken, Worker,
+    sql::{Script, Scripted, Sql},
 };
 use crate::Millis;
 
@@ -41,6 +43,10 @@ pub struct StoreCounts {
     pub rows: u64,
     /// Messages that applied writes sent.
     pub messages: u64,
+    /// Calls of [`Sql::transact`]: each is a transaction, unless one of its scripts spoils it.
+    pub transactions: u64,
+    /// Scripts in them.
+    pub scripts: u64,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +63,8 @@ struct Counters {
     entities: AtomicU64,
     rows: AtomicU64,
     messages: AtomicU64,
+    transactions: AtomicU64,
+    scripts: AtomicU64,
 }
 
 impl<S: Store> Counting<S> {
@@ -93,6 +101,8 @@ impl StoreCounts {
             entities: self.entities - earlier.entities,
             rows: self.rows - earlier.rows,
             messages: self.messages - earlier.messages,
+            transactions: self.transactions - earlier.transactions,
+            scripts: self.scripts - earlier.scripts,
         }
     }
 }
@@ -113,6 +123,8 @@ impl Counters {
             entities: read(&self.entities),
             rows: read(&self.rows),
             messages: read(&self.messages),
+            transactions: read(&self.transactions),
+            scripts: read(&self.scripts),
         }
     }
 
@@ -171,6 +183,23 @@ impl<S: Store> Store for Counting<S> {
 
     fn hints(&self) -> Hints {
         self.inner.hints()
+    }
+
+    fn sql(&self) -> Option<&dyn Sql> {
+        self.inner.sql().is_some().then_some(self)
+    }
+}
+
+impl<S: Store> Sql for Counting<S> {
+    fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
+        add(&self.counters.transactions, 1);
+        add(&self.counters.scripts, scripts.len());
+        Box::pin(async move {
+            match self.inner.sql() {
+                Some(sql) => sql.transact(scripts).await,
+                None => Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL")),
+            }
+        })
     }
 }
 

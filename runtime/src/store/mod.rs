@@ -1,6 +1,6 @@
 //! The store contract: bytes in, bytes out, seven methods.
 //!
-//! A store applies batches of writes and answers questions; it runs no code of anyone's and knows no kind
+//! A store applies batches of writes and answers questions; it runs no code of anyone's (but [`sql`]) and knows no kind
 //! (K2). Time is passed in, except for leases, where the store's own clock counts, so that workers with
 //! different clocks agree. [`Memory`] is the reference, written to be read; [`Sqlite`] is the default. Every
 //! store passes [`conformance!`](crate::conformance), all of it (K1).
@@ -21,6 +21,7 @@ mod counting;
 mod error;
 mod memory;
 mod query;
+pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -104,4 +105,12 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// - Postgres: `LISTEN`. Redis: pub/sub.
     fn hints(&self) -> Hints;
+
+    /// The store as one that speaks SQL, if it does: it can run an author's code in a transaction (W6). Whoever wraps a store
+    /// passes this on.
+    ///
+    /// - Postgres: does. Redis: does not.
+    fn sql(&self) -> Option<&dyn sql::Sql> {
+        None
+    }
 }

@@ -3,7 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{super::model::Model, handle};
+use super::{
+    super::model::{Model, Step},
+    handle,
+};
 use crate::{
     primitive::{
         expand::runs::{answer, bounds_of, by_name, called},
@@ -52,7 +55,7 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
     let clients = clients(model);
-    let steps = by_name(&arms(model, model.steps.iter().map(|step| (&step.function, &step.returns)), false));
+    let steps = by_name(&arms(model, acting(model).map(|step| (&step.function, &step.returns)), false));
     let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
     quote! {
         #[automatically_derived]
@@ -90,6 +93,11 @@ fn clients(model: &Model) -> Option<TokenStream> {
         .collect();
     let names = quote!(::std::vec::Vec<(&'static str, &'static str)>);
     (!clients.is_empty()).then(|| quote!(fn clients() -> #names { ::std::vec![#(#clients),*] }))
+}
+
+/// The steps that act, and not in a transaction.
+fn acting(model: &Model) -> impl Iterator<Item = &Step> {
+    model.steps.iter().filter(|step| step.transaction.is_none())
 }
 
 fn primitive(model: &Model) -> TokenStream {

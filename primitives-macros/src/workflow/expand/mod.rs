@@ -5,6 +5,7 @@ mod handle;
 mod restart;
 mod script;
 mod steps;
+mod transactions;
 mod undos;
 mod updates;
 mod wards;

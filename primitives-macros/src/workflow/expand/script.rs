@@ -8,7 +8,7 @@ use super::{
         attribute,
         model::{Cancelled, Model, Run, Step},
     },
-    steps, undos, updates,
+    steps, transactions, undos, updates,
 };
 use crate::{
     primitive::{
@@ -39,6 +39,7 @@ fn workflow(model: &Model) -> TokenStream {
     let (script, options, codec) = (names(model), options(model), calls::stored(struct_));
     let (body, cancelled, worth) = (body(model), model.cancelled.first().map(|it| cancelled(model, it)), worth(model));
     let updates = updates::updates(model);
+    let transact = transactions::transact(model);
     let initial = quote_spanned!(types::end_of(struct_)=> <#struct_ as ::drystone::workflow::Initial>::initial());
     quote! {
         #[automatically_derived]
@@ -58,6 +59,7 @@ fn workflow(model: &Model) -> TokenStream {
             #cancelled
             #worth
             #updates
+            #transact
         }
     }
 }
@@ -66,11 +68,17 @@ fn names(model: &Model) -> TokenStream {
     let steps = model.steps.iter().enumerate().map(|(index, step)| {
         let (cfgs, name) = (&step.function.cfgs, types::plain(&step.function.name));
         let policy = steps::policy_name(index);
-        let undo = undos::code(model, step);
+        let (undo, transaction) = (undos::code(model, step), step.transaction.is_some());
         let beats = step.function.parameters.iter().any(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
         quote! {
             #(#cfgs)*
-            ::drystone::workflow::StepCode { name: #name, policy: #policy, undo: #undo, beats: #beats }
+            ::drystone::workflow::StepCode {
+                name: #name,
+                policy: #policy,
+                undo: #undo,
+                beats: #beats,
+                transaction: #transaction,
+            }
         }
     });
     let queries = model.queries.iter().map(|query| {

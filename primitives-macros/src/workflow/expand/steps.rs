@@ -122,6 +122,10 @@ pub(super) fn policies(model: &Model) -> TokenStream {
     let policies = model.steps.iter().enumerate().map(|(index, step)| {
         let (name, cfgs) = (policy_name(index), &step.function.cfgs);
         let policy = types::replace_self(definition::all_set(&of, &step.options, step::OPTIONS), &model.struct_);
+        let policy = match step.transaction {
+            Some(_) => quote!(#policy.in_transaction()),
+            None => policy,
+        };
         quote!(#(#cfgs)* const #name: #of = #policy;)
     });
     quote!(#(#policies)*)

@@ -42,8 +42,9 @@ impl<W: Workflow> Turning<'_, W> {
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
-            let pending = self.asked(&op, &ask);
+            let mut pending = self.asked(&op, &ask);
             self.is_asked_now(&pending);
+            self.claim_asked(&mut pending, &ask);
             self.record.pending.push(pending);
         }
         if let Some(end) = self.too_much() {
@@ -125,7 +126,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     pub(super) fn forget_input(&mut self, pending: &Pending) {
-        self.forget_beats(pending);
+        self.forget_traces(pending);
         let code = match &pending.what {
             Waiting::Step(Stepping { code, .. }) => Some(code),
             Waiting::Child(childing) => childing.input.as_ref(),

@@ -42,8 +42,14 @@ where
 }
 
 impl<W: Workflow> Turning<'_, W> {
+    /// What else there is of a step that is not waited for any more.
+    pub(super) fn forget_traces(&mut self, pending: &Pending) {
+        self.forget_beats(pending);
+        self.forget_claim(pending);
+    }
+
     /// A step that has ended is nowhere any more.
-    pub(super) fn forget_beats(&mut self, pending: &Pending) {
+    fn forget_beats(&mut self, pending: &Pending) {
         if pending.step().is_some() && beats::<W>(&pending.op) {
             self.remove_row(place(self.record.generation, &pending.op));
         }

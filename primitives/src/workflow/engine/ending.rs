@@ -20,6 +20,7 @@ use super::{
     memory::Memory,
     queueing::ready,
     running::{LOOK, UNKNOWN, UNREAD, UNREADABLE},
+    transacting::UNCLAIMED,
     turning::{BYTES_MAX, Halt, Seen, Turned, Turning, beyond, raw},
 };
 use crate::{Failure, decode, encode, planted::Bug};
@@ -64,7 +65,8 @@ where
         if is_late && !Bug::LateStepRevives.planted() {
             return turning.close(memory, None);
         }
-        let is_again = turning.attempt_ended(op, outcome)?;
+        let before = turning.returned_before(op, outcome)?;
+        let is_again = turning.attempt_ended(op, before.as_ref().unwrap_or(outcome))?;
         if is_again && is_code {
             // Only the body can make the code anew.
             turning.live = None;
@@ -89,6 +91,11 @@ impl<W: Workflow> Turning<'_, W> {
                 return Ok(false);
             }
             Outcome::Refused(reason) if reason.starts_with(UNREAD) => {
+                self.ask_store_again(op);
+                return Ok(true);
+            }
+            Outcome::Refused(reason) if reason == UNCLAIMED => {
+                self.claim_late(op);
                 self.ask_store_again(op);
                 return Ok(true);
             }

@@ -22,6 +22,7 @@ mod reviving;
 mod running;
 mod starting;
 mod stopping;
+mod transacting;
 mod turning;
 mod undoing;
 mod updating;
@@ -122,6 +123,10 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         self.start(entity, work, cx)
+    }
+
+    fn scripts(&self) -> Vec<Name> {
+        W::SCRIPT.steps.iter().filter(|step| step.transaction).map(|step| Name::new(step.name)).collect()
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     ending::policy,
     memory::Memory,
     reviving::revived,
+    transacting::{transacted, transactional},
     turning::is_of,
 };
 use crate::{Context, Env, decode, primitive::Thrown};
@@ -144,6 +145,17 @@ where
             return self.call(entity, work, cx);
         }
         let row = entity.and_then(|entity| row_of(entity, work));
+        if let Some(code) = transactional::<W>(op) {
+            let is_claimed = entity.is_some_and(|entity| is_claimed(entity, op));
+            let (input, claim) = (work.input.clone(), (generation, op.to_owned(), is_claimed));
+            return Box::pin(async move {
+                let context = Context::of_step(cx.clone(), true, None);
+                match given(input, row, &context).await {
+                    Ok(input) => transacted::<W>(code, input, claim, cx).await,
+                    Err(outcome) => outcome,
+                }
+            });
+        }
         let generation = beats::<W>(op).then_some(generation);
         let heart = generation.map(|generation| self.hearts.of(&cx, (generation, op)));
         let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
@@ -204,7 +216,9 @@ fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &St
         Code::Row(_) | Code::Body(_) => Bytes::new(),
     };
     let policy = policy::<W>(&pending.op, step);
-    let (timeout, silence) = (policy.time_limit(), policy.silence());
+    // A transaction is timed by the store, from when its code starts: whoever gave it up here would not know whether it happened.
+    let timeout = policy.time_limit().filter(|_| transactional::<W>(&pending.op).is_none());
+    let silence = policy.silence();
     let name = Name::from(work_name(record.generation, &pending.op));
     Work { attempt: step.attempt, input, timeout, silence, ..Work::new(name) }
 }
@@ -220,6 +234,13 @@ pub(super) fn row_of(entity: &Entity, work: &Work) -> Option<(u32, u64)> {
         Code::Row(number) => Some((record.generation, number)),
         _ => None,
     }
+}
+
+/// Whether there is a row for a transactional step.
+fn is_claimed(entity: &Entity, op: &str) -> bool {
+    let Ok(record) = decode::<Record>(&entity.head) else { return false };
+    let step = record.position(op).and_then(|index| record.pending[index].step());
+    step.is_some_and(|step| step.claimed)
 }
 
 /// The input of a step, from its row if it is a long one.
@@ -251,7 +272,7 @@ where
     }
 }
 
-fn ended(returned: Result<Bytes, Thrown>) -> Outcome {
+pub(super) fn ended(returned: Result<Bytes, Thrown>) -> Outcome {
     match returned {
         Ok(value) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Err(Thrown::Failed(error)) => Outcome::Failed(error),

@@ -43,7 +43,7 @@ impl<W: Workflow> Turning<'_, W> {
         });
         let keeps_input = due.as_ref().is_some_and(|due| due.input.is_some());
         if keeps_input {
-            self.forget_beats(pending);
+            self.forget_traces(pending);
         } else {
             self.forget_input(pending);
         }
@@ -67,7 +67,7 @@ impl<W: Workflow> Turning<'_, W> {
             match undo {
                 Some((undo, step)) => {
                     dues.push(due(&undo, pending, None, Some(step.code.clone())));
-                    self.forget_beats(pending);
+                    self.forget_traces(pending);
                 }
                 None => self.let_go(pending),
             }

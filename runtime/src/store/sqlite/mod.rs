@@ -10,10 +10,12 @@
 //! used again it writes over what was left there.
 
 mod apply;
+mod author;
 mod checkpoint;
 mod entity;
 mod failure;
 mod lease;
+mod leash;
 mod list;
 mod open;
 mod options;
@@ -22,6 +24,7 @@ mod pool;
 mod read;
 mod scan;
 mod schema;
+mod scripts;
 mod sweep;
 mod value;
 mod writer;
@@ -42,6 +45,7 @@ use self::{
 use super::{
     Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
     Want, Woken, Worker,
+    sql::{Script, Scripted, Sql, Statements},
 };
 use crate::Millis;
 
@@ -73,7 +77,7 @@ impl Sqlite {
         let connection = opening.first()?;
         let partitions = schema::partitions(&connection).map_err(failure)?;
         let pool = Pool::open(opening.clone(), options.readers)?;
-        let writer = Arc::new(Writer::new(opening, connection, options.wal_bytes_max));
+        let writer = Arc::new(Writer::new(opening, connection, options.wal_bytes_max)?);
         let checkpointer = Checkpointer::start(writer.clone())?;
         let (clock, hints) = (options.clock, HintSender::default());
         let owners = Mutex::new(Owners::unread());
@@ -97,6 +101,11 @@ impl Sqlite {
             owners.flush(connection)?;
             lease::claim(connection, now, worker, want)
         })
+    }
+
+    /// Runs code in a transaction on an empty database in memory, and forgets it: for tests of such code.
+    pub fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, StoreError> {
+        scripts::rehearse(code).map_err(failure)
     }
 
     fn owners(&self) -> MutexGuard<'_, Owners> {
@@ -131,6 +140,16 @@ impl Store for Sqlite {
 
     fn hints(&self) -> Hints {
         self.hints.subscribe()
+    }
+
+    fn sql(&self) -> Option<&dyn Sql> {
+        Some(self)
+    }
+}
+
+impl Sql for Sqlite {
+    fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
+        Box::pin(async move { scripts::run(&self.writer, &mut self.owners(), scripts) })
     }
 }
 

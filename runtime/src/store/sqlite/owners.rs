@@ -68,6 +68,14 @@ impl Owners {
         Ok(fenced)
     }
 
+    /// The epoch of a partition, if there is such a one.
+    pub(super) fn epoch_of(&mut self, connection: &Connection, partition: Partition) -> Result<Option<Epoch>, Error> {
+        if self.is_stale {
+            self.read(connection)?;
+        }
+        Ok(self.owners.get(&partition).map(|owner| owner.epoch))
+    }
+
     /// The batch is committed.
     pub(super) fn told(&mut self, batch: &Batch) {
         for (partition, epoch) in &batch.epochs {

@@ -14,6 +14,12 @@ const LIBRARY_MIN: i32 = 3_051_003;
 /// One script per schema version, in order. A released one never changes.
 const MIGRATIONS: [&str; 1] = [VERSION_1];
 
+/// Our tables: an author's code has no business with them.
+pub(super) const TABLES: [&str; 8] = ["meta", "partition", "entity", "row", "gone", "inbox", "remembered", "config"];
+
+/// The tables of versions to come will be called so, for an author may have any other name by then.
+pub(super) const PREFIX: &str = "drystone_";
+
 // Keys and row keys are always blobs, for their order is bytewise; what people look at (head, state, bodies)
 // is text where it can be. What is updated most, and is longest, comes last.
 const VERSION_1: &str = "
@@ -142,6 +148,16 @@ fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// W6
+    #[test]
+    fn the_list_of_our_tables_is_complete() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, 1).unwrap();
+        let mut named = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+        let found: Vec<String> = named.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!(found, TABLES);
+    }
 
     /// K4
     #[test]

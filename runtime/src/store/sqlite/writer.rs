@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Error};
+use rusqlite::{Connection, Error, ErrorCode};
 
 use super::{
     failure::{failure, poisons},
+    leash::Leash,
     open::Opening,
 };
 use crate::store::{StoreError, StoreErrorKind};
@@ -15,6 +16,15 @@ pub(super) struct Writer {
     connection: Mutex<Held>,
     log_bytes_max: u64,
     pub(super) log: Arc<Log>,
+    leash: Leash,
+}
+
+/// A transaction with code in it that is not ours.
+pub(super) enum Attempt<T> {
+    /// It is committed.
+    Kept(T),
+    /// It could not be, by what the code did, and nothing of it is there; why.
+    Spoilt(T, String),
 }
 
 /// The connection, unless it met an error that it cannot be trusted after.
@@ -44,14 +54,17 @@ pub(super) struct LogState {
 }
 
 impl Writer {
-    pub(super) fn new(opening: Opening, connection: Connection, log_bytes_max: u64) -> Self {
+    pub(super) fn new(opening: Opening, mut connection: Connection, log_bytes_max: u64) -> Result<Self, StoreError> {
+        let leash = Leash::default();
+        leash.put_on(&mut connection).map_err(failure)?;
         let state = LogState { checkpoint_above: log_bytes_max / 4, ..LogState::default() };
-        Self {
+        Ok(Self {
             opening,
             connection: Mutex::new(Held { connection: Some(connection), empty_above: log_bytes_max }),
             log_bytes_max,
             log: Arc::new(Log { state: Mutex::new(state), changed: Condvar::new() }),
-        }
+            leash,
+        })
     }
 
     pub(super) fn opening(&self) -> &Opening {
@@ -73,6 +86,35 @@ impl Writer {
                 Ok(answer)
             }
             Err(error) => Err(roll_back(&mut held, failure(error))),
+        }
+    }
+
+    /// The same for code that is not ours, which may have ended the transaction, or left it so that it cannot be committed.
+    pub(super) fn attempt<T>(
+        &self,
+        body: impl FnOnce(&Connection, &Leash) -> Result<T, Error>,
+    ) -> Result<Attempt<T>, StoreError> {
+        let mut held = self.lock();
+        let connection = self.usable(&mut held)?;
+        let answer = match execute(connection, "BEGIN IMMEDIATE").and_then(|()| body(connection, &self.leash)) {
+            Ok(answer) if connection.is_autocommit() => {
+                return Ok(Attempt::Spoilt(answer, "its code ended the transaction".to_owned()));
+            }
+            Ok(answer) => answer,
+            Err(error) => return Err(roll_back(&mut held, failure(error))),
+        };
+        match execute(connection, "COMMIT") {
+            Ok(()) => {
+                self.watch_log(&mut held);
+                Ok(Attempt::Kept(answer))
+            }
+            // A deferred foreign key; the transaction goes on, and nothing of it was written.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                let reason = format!("what it wrote cannot be committed: {error}");
+                roll_back(&mut held, failure(error));
+                Ok(Attempt::Spoilt(answer, reason))
+            }
+            Err(error) => Err(self.failed_commit(&mut held, error)),
         }
     }
 
@@ -98,7 +140,8 @@ impl Writer {
     fn reopen(&self) -> Result<Connection, StoreError> {
         // Whoever asked gets the error and logs it, once a minute; this may come with every try.
         tracing::debug!("a connection to the store failed; it is opened again");
-        let connection = self.opening.writing()?;
+        let mut connection = self.opening.writing()?;
+        self.leash.put_on(&mut connection).map_err(failure)?;
         connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'reopened'", []).map_err(failure)?;
         Ok(connection)
     }
@@ -106,13 +149,17 @@ impl Writer {
     fn commit(&self, held: &mut Held) -> Result<(), StoreError> {
         let Some(connection) = &held.connection else { return Ok(()) };
         if let Err(error) = execute(connection, "COMMIT") {
-            held.connection = None;
-            // Tried at once, so that reading back is settled; if it fails, the next call tries again.
-            held.connection = self.reopen().ok();
-            return Err(failure(error).outcome_unknown());
+            return Err(self.failed_commit(held, error));
         }
         self.watch_log(held);
         Ok(())
+    }
+
+    fn failed_commit(&self, held: &mut Held, error: Error) -> StoreError {
+        held.connection = None;
+        // Tried at once, so that reading back is settled; if it fails, the next call tries again.
+        held.connection = self.reopen().ok();
+        failure(error).outcome_unknown()
     }
 
     fn watch_log(&self, held: &mut Held) {

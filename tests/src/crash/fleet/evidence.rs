@@ -1,10 +1,14 @@
 //! What the fleet's file says in the end, and whether that is as promised.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use drystone::{
-    CallError, RunError, Runtime,
+    CallError, Failure, RunError, Runtime,
     workflow::{Cause, RunPhase},
 };
 
@@ -36,6 +40,8 @@ struct Ended {
     signals: Vec<u32>,
     /// The operations that its journal has, in order.
     operations: Vec<String>,
+    /// The legs in the logbook, in order.
+    booked: Vec<u32>,
 }
 
 impl Evidence {
@@ -43,8 +49,10 @@ impl Evidence {
         let deps = Deps { fate: Fate::Lives };
         let app = Runtime::sqlite(beside(file)).services(deps).start::<App>().await?;
         let mut evidence = Self::default();
+        let mut logbook = logbook(&app).await?;
         for number in 0..SHIPS {
-            evidence.voyages.push(ended(&app, ship(number)).await?);
+            let booked = logbook.remove(&number).unwrap_or_default();
+            evidence.voyages.push(ended(&app, ship(number), booked).await?);
         }
         evidence.guilty = match app.client().voyage(GUILTY).try_result().await {
             Err(CallError::Failed(RunError::Fault(fault))) if matches!(fault.cause, Cause::Exhausted { .. }) => {
@@ -103,6 +111,14 @@ impl Evidence {
             if distinct.len() != voyage.operations.len() {
                 verdict.doubled.push(format!("{} has recorded {:?}", voyage.key, voyage.operations));
             }
+            let steps = voyage.operations.iter().filter(|operation| operation.starts_with("book#")).count();
+            let distinct: BTreeSet<_> = voyage.booked.iter().collect();
+            if distinct.len() != voyage.booked.len() {
+                verdict.doubled.push(format!("{} has booked {:?}", voyage.key, voyage.booked));
+            } else if voyage.booked.len() != steps {
+                let wrong = format!("{} has booked {:?} and recorded {steps} of them", voyage.key, voyage.booked);
+                verdict.wrong.push(wrong);
+            }
         }
         self.judge_convoys(verdict);
         if !self.guilty.is_empty() {
@@ -111,7 +127,22 @@ impl Evidence {
     }
 }
 
-async fn ended(app: &Runtime<App>, key: String) -> Result<Ended> {
+/// The legs that each ship has booked.
+async fn logbook(app: &Runtime<App>) -> Result<BTreeMap<u64, Vec<u32>>> {
+    let rows = app.transaction(|sql| {
+        let sql = sql.query("SELECT ship, leg FROM logbook WHERE ship >= 0 ORDER BY rowid", (), |row| {
+            Ok((row.get::<u64>("ship")?, row.get::<u32>("leg")?))
+        });
+        sql.map_err(Failure::from)
+    });
+    let mut booked = BTreeMap::<u64, Vec<u32>>::new();
+    for (ship, leg) in rows.await.map_err(|error| anyhow::anyhow!("the logbook cannot be read: {error}"))? {
+        booked.entry(ship).or_default().push(leg);
+    }
+    Ok(booked)
+}
+
+async fn ended(app: &Runtime<App>, key: String, booked: Vec<u32>) -> Result<Ended> {
     let run = app.client().voyage(&key);
     let phase = run.status().await?.map(|status| status.phase);
     let (legs, signals) = match run.try_result().await {
@@ -120,7 +151,7 @@ async fn ended(app: &Runtime<App>, key: String) -> Result<Ended> {
     };
     let history = run.history().await.with_context(|| format!("{key} has no history"))?;
     let operations = history.operations().map(str::to_owned).collect();
-    Ok(Ended { key, phase, legs, signals, operations })
+    Ok(Ended { key, phase, legs, signals, operations, booked })
 }
 
 #[cfg(test)]
@@ -128,9 +159,10 @@ mod tests {
     use super::*;
 
     fn kept() -> Evidence {
-        let operations = ["sail#1", "sail#2"].map(str::to_owned).to_vec();
+        let operations = ["sail#1", "book#1", "sail#2", "book#2"].map(str::to_owned).to_vec();
         let (legs, signals) = ((0..LEGS).collect(), SIGNALS.to_vec());
-        let voyage = Ended { key: ship(0), phase: Some(RunPhase::Succeeded), legs, signals, operations };
+        let booked = vec![0, 1];
+        let voyage = Ended { key: ship(0), phase: Some(RunPhase::Succeeded), legs, signals, operations, booked };
         Evidence {
             voyages: vec![voyage],
             convoys: vec![(Some(vec![0, 1]), vec![0, 1])],
@@ -160,6 +192,10 @@ mod tests {
         assert_eq!(judged(|evidence| evidence.entered.push(0)), "0 kills: 0 lost, 1 doubled");
         assert_eq!(judged(|evidence| evidence.entered.truncate(1)), "0 kills: 1 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.convoys[0].0 = None), "0 kills: 1 lost, 0 doubled");
+        let booked_twice = judged(|evidence| evidence.voyages[0].booked[1] = 0);
+        assert_eq!(booked_twice, "0 kills: 0 lost, 1 doubled");
+        let unbooked = judged(|evidence| evidence.voyages[0].booked.truncate(1));
+        assert_eq!(unbooked, "0 kills: 0 lost, 0 doubled, 1 wrong");
         assert_eq!(judged(|evidence| evidence.guilty = "it lives".into()), "0 kills: 0 lost, 0 doubled, 1 wrong");
     }
 }

@@ -1,4 +1,5 @@
-//! A thousand workflows in flight, in a file of their own: whatever is killed, each comes to its end with every leg recorded once.
+//! A thousand workflows in flight, in a file of their own: whatever is killed, each comes to its end with every leg recorded once,
+//! and booked once, in a table of the app's own.
 //!
 //! A voyage is started by the first child that gets to it and goes on through all kills. It sleeps, races and waits for signals,
 //! which operations send while children live, and the last child sends again. One is steered by a step that kills its process. Some lead
@@ -32,6 +33,8 @@ const SIGNALS: [u32; 2] = [1, 4];
 const GUILTY: &str = "guilty";
 /// One ship in so many leads a convoy.
 const LED: u64 = 10;
+/// Where each leg of each ship is booked. Nothing but the promise keeps a leg from being there twice.
+const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
 /// Callers at once.
 const LANES: u64 = 8;
 
@@ -57,7 +60,8 @@ fn ship(number: u64) -> String {
 
 /// Opens the fleet in a child; those that no child has started yet set out.
 pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
-    let app = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
+    let builder = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies });
+    let app = builder.schema(LOGBOOK).start::<App>().await?;
     app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
     each(&app, |app, number| async move {
         app.voyage(ship(number)).start_or_get(number).await?;

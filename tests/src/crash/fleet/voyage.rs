@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drystone::{Event, Flow, workflow};
+use drystone::{Event, Flow, SqlError, Transaction, workflow};
 use drystone_runtime::stable_hash;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,7 @@ impl Voyage {
         for leg in 0..LEGS {
             let sailed = flow.sail(number, leg).await?;
             flow.update(|voyage| voyage.legs.push(sailed));
+            flow.book(number, sailed).await.map_err(|error| error.to_string())?;
             let pause = pause(number, leg);
             match leg % 3 {
                 0 => flow.sleep(pause).await,
@@ -53,6 +54,14 @@ impl Voyage {
     async fn sail(number: u64, leg: u32, cx: &drystone::Context) -> Result<u32, String> {
         let stumbles = (number + u64::from(leg)).is_multiple_of(13) && cx.attempt() == 1;
         if stumbles { Err("a lull".to_owned()) } else { Ok(leg) }
+    }
+
+    /// Into the logbook, in the same file: once, whenever the process dies.
+    #[step(transaction)]
+    fn book(number: u64, leg: u32, sql: &mut Transaction<'_>) -> Result<usize, SqlError> {
+        // The one that is given up has no number of SQL's.
+        let number = i64::try_from(number).unwrap_or(-1);
+        sql.execute("INSERT INTO logbook VALUES (?1, ?2)", (number, leg))
     }
 
     /// Loses its race, as a rule.

@@ -11,6 +11,7 @@ mod keys;
 mod replays;
 mod sleeping;
 mod steps;
+mod transactions;
 mod waiting;
 
 use std::{path::Path, time::Duration};
@@ -26,6 +27,7 @@ const CLOSE_MAX: Duration = d!("10s");
 /// All of it, one after another.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     steps::measure(plan, directory, report).await?;
+    transactions::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;
     families::measure(plan, directory, report).await?;
     sleeping::measure(plan, directory, report).await?;

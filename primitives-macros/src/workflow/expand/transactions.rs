@@ -1,0 +1,53 @@
+//! `fn transact`: the transactional steps, by name.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+
+use super::super::model::{Model, Step};
+use crate::{
+    primitive::expand::{calls, runs::answer},
+    types,
+};
+
+/// Nothing if there are none.
+pub(super) fn transact(model: &Model) -> Option<TokenStream> {
+    let arms: Vec<TokenStream> = model.steps.iter().filter_map(|step| arm(model, step)).collect();
+    if arms.is_empty() {
+        return None;
+    }
+    Some(quote! {
+        fn transact(
+            __name: &str,
+            __input: ::drystone::author::Bytes,
+            __sql: &mut ::drystone::Transaction<'_>,
+        ) -> ::core::result::Result<::drystone::author::Bytes, ::drystone::author::Thrown> {
+            match __name {
+                #(#arms)*
+                _ => ::core::result::Result::Err(::drystone::author::Thrown::Unknown),
+            }
+        }
+    })
+}
+
+fn arm(model: &Model, step: &Step) -> Option<TokenStream> {
+    let (place, function) = (step.transaction?, &step.function);
+    let (cfgs, name, at) = (&function.cfgs, &function.name, function.name.span());
+    let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
+    let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
+    let mut given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
+    given.insert(place, quote!(__sql));
+    let (count, text) = (inputs.len(), types::plain(name));
+    let struct_ = types::located(model.struct_.to_token_stream(), at);
+    let (ended, answer) = (types::local("ended"), answer(&step.returns));
+    let called = quote_spanned!(at=> <#struct_>::#name(#(#given),*));
+    Some(quote! {
+        #(#cfgs)*
+        #text => {
+            #[allow(unused_mut)]
+            let mut __params = ::drystone::author::Params::read(&__input, #count)?;
+            #(let #names = __params.take_with(#inputs)?;)*
+            let #ended = #called;
+            #answer
+        }
+    })
+}

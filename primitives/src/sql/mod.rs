@@ -1,0 +1,75 @@
+//! SQL in the file of the app: tables of the author's own, beside ours (W6).
+//!
+//! A **transactional step** writes them in the same transaction as the record that it was executed: exactly once, whatever crashes
+//! when. It is a plain `fn` with one [`&mut Transaction<'_>`](Transaction), and a body awaits it as any other step:
+//!
+//! ```
+//! use drystone::{Failure, Flow, Primitives, Transaction, testing::World, workflow};
+//! # use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Default, Serialize, Deserialize)]
+//! struct Sale;
+//!
+//! #[workflow]
+//! impl Sale {
+//!     async fn run(flow: &Flow<Self>, cents: u64) -> Result<i64, Failure> {
+//!         flow.book(cents).await
+//!     }
+//!
+//!     /// Books it, and says what is in the ledger now.
+//!     #[step(transaction)]
+//!     fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure> {
+//!         sql.execute("INSERT INTO ledger (cents) VALUES (?1)", (cents,))?;
+//!         Ok(sql.query_one("SELECT sum(cents) FROM ledger", (), |row| row.get(0))?)
+//!     }
+//! }
+//!
+//! #[derive(Primitives)]
+//! struct App {
+//!     sale: Sale,
+//! }
+//!
+//! # drystone::testing::block_on(async {
+//! // In the program: `Runtime::sqlite("app.db").schema("CREATE TABLE IF NOT EXISTS ..").start::<App>()`
+//! let world = World::sqlite().schema("CREATE TABLE IF NOT EXISTS ledger (cents INTEGER NOT NULL)").start::<App>().await;
+//! let sale = world.client().sale("7");
+//! sale.start(42).await.unwrap();
+//! assert_eq!(sale.result().await.unwrap(), 42);
+//! # });
+//! ```
+//!
+//! # What holds
+//! - What it writes is there if and only if the step has succeeded. If it returns an error, panics or takes too long, nothing of
+//!   it is kept, and it is tried again as its policy says. The code itself may be executed more than once: it acts on nothing
+//!   but its transaction, so it takes no services.
+//! - Nobody else writes meanwhile, so it has little time: a second, or its `timeout`, ten seconds at most. Code that is not in a statement
+//!   when the time is over is not stopped, and what it wrote is undone.
+//! - A run that was terminated, or that went on without the step (it lost a `select!`), while the step was on its way: its rows are all there or
+//!   none is, and none appears after that was acknowledged. A run that is cancelled waits for the step.
+//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction; ours (`entity`, `row`, `config` and others) and all names
+//!   that begin with `drystone_` are out of reach, as are pragmas, temporary tables, other files, and what begins or ends a transaction.
+//! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a workflow. Any other program may open the file to read.
+//! - It needs a store with SQL: over another, `start` is refused with the name of the step.
+//!
+//! # How it is done
+//! The step's own commit puts a row that says that the step is waited for. The transaction looks whether that row is there, as it was, and the
+//! entity ours; it runs the code in a savepoint, and puts what the code returned into the row. That is the step's record: a turn takes it into
+//! the journal and removes the row. A crash in between executes the step again, which finds the record, and its code is not run. Whatever lets the step go (the run's
+//! end, a `select!`) removes the row in its own commit. So it costs one more transaction than another step, which all that wait share; in
+//! return no code of an author's runs within a turn or in the batch of other entities, and a batch is still written again without a thought when the answer of the store
+//! was lost.
+
+mod error;
+mod params;
+mod row;
+mod schema;
+mod transaction;
+
+pub use error::{SqlError, SqlErrorKind};
+pub use params::{SqlParam, SqlParams};
+pub use row::{FromSql, SqlColumn, SqlRow};
+pub use transaction::Transaction;
+
+pub use drystone_runtime::store::sql::SqlValue;
+
+pub(crate) use schema::{apply, beside};

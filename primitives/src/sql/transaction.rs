@@ -1,0 +1,86 @@
+//! A transaction, as the author's code has it.
+
+use std::fmt;
+
+use drystone_runtime::store::sql::{SqlFault, SqlFaultKind, Statements};
+
+use super::{SqlError, SqlErrorKind, SqlParams, SqlRow};
+
+/// A transaction in the file of the app: what it writes is kept as a whole, or not at all. See [the module](super).
+///
+/// In a unit test [`testing::transaction`](crate::testing::transaction) makes one.
+pub struct Transaction<'a>(&'a mut (dyn Statements + 'a));
+
+impl<'a> Transaction<'a> {
+    pub(crate) fn new(statements: &'a mut (dyn Statements + 'a)) -> Self {
+        Self(statements)
+    }
+
+    /// Runs one statement; how many rows it changed.
+    pub fn execute(&mut self, sql: &str, params: impl SqlParams) -> Result<usize, SqlError> {
+        Ok(self.0.execute(sql, &params.values()?)?)
+    }
+
+    /// Runs one statement, and reads its rows.
+    ///
+    /// ```
+    /// # drystone::testing::transaction(|sql| {
+    /// sql.execute("CREATE TABLE ledger (name TEXT, cents INTEGER)", ())?;
+    /// sql.execute("INSERT INTO ledger VALUES (?1, ?2), ('bob', 7)", ("ada", 42))?;
+    /// let all = sql.query("SELECT * FROM ledger WHERE cents > ?1", (5,), |row| {
+    ///     Ok((row.get::<String>("name")?, row.get::<u64>(1)?))
+    /// })?;
+    /// assert_eq!(all, [("ada".to_owned(), 42), ("bob".to_owned(), 7)]);
+    /// # Ok::<(), drystone::SqlError>(()) }).unwrap();
+    /// ```
+    pub fn query<T>(
+        &mut self,
+        sql: &str,
+        params: impl SqlParams,
+        mut read: impl FnMut(&SqlRow<'_>) -> Result<T, SqlError>,
+    ) -> Result<Vec<T>, SqlError> {
+        let (mut found, mut unread) = (Vec::new(), None);
+        let asked = self.0.query(sql, &params.values()?, &mut |names, values| {
+            let row = SqlRow::new(names, values);
+            found.push(read(&row).map_err(|error| {
+                unread = Some(error);
+                SqlFault::new(SqlFaultKind::Statement, "a row cannot be read")
+            })?);
+            Ok(())
+        });
+        match (asked, unread) {
+            (Err(_), Some(error)) => Err(error),
+            (Err(fault), None) => Err(fault.into()),
+            (Ok(()), _) => Ok(found),
+        }
+    }
+
+    /// The same for a statement that has exactly one row.
+    pub fn query_one<T>(
+        &mut self,
+        sql: &str,
+        params: impl SqlParams,
+        read: impl FnMut(&SqlRow<'_>) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let mut found = self.query(sql, params, read)?;
+        match (found.pop(), found.len()) {
+            (Some(row), 0) => Ok(row),
+            (None, _) => Err(SqlError::new(SqlErrorKind::Rows, "one row was wanted, and there is none")),
+            (Some(_), more) => {
+                let message = format!("one row was wanted, and there are {}", more + 1);
+                Err(SqlError::new(SqlErrorKind::Rows, message))
+            }
+        }
+    }
+
+    /// Runs several statements, which take no parameters: `CREATE TABLE ..; CREATE INDEX ..;`
+    pub fn batch(&mut self, sql: &str) -> Result<(), SqlError> {
+        Ok(self.0.batch(sql)?)
+    }
+}
+
+impl fmt::Debug for Transaction<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Transaction")
+    }
+}

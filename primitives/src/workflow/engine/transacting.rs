@@ -1,0 +1,128 @@
+//! Transactional steps: the row that says that one is waited for, and how it is run (W6).
+//!
+//! The row is put by the commit that asks for the step, and removed by the commit that records its end or lets it go. In between, the
+//! step's transaction makes of [`WAITED_FOR`] what the step returned. So the code is run as long as the row says so, and what it
+//! returned is found there however often the work begins again. See [`sql`](crate::sql).
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Cx, Name, Outcome, Produced, Range,
+    store::sql::{ScriptCode, Scripted, Statements},
+};
+
+use super::{
+    super::{
+        Workflow,
+        ask::Ask,
+        record::{Pending, Stepping, Waiting, step_name},
+        script::StepCode,
+    },
+    running::{UNREAD, ended},
+    turning::{BYTES_MAX, Halt, Turning},
+};
+use crate::Transaction;
+
+/// What the row holds as long as the step was not executed: no JSON, so it is never what a step returned.
+const WAITED_FOR: &[u8] = b"waited for";
+
+/// What a step says that was asked for when it was not transactional: there is no row yet.
+pub(super) const UNCLAIMED: &str = "its row is not there yet";
+
+/// How long it may take, unless it says so: nobody else writes meanwhile.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// The code of the step of an operation, if that is transactional.
+pub(super) fn transactional<W: Workflow>(op: &str) -> Option<&'static StepCode> {
+    let name = step_name(op);
+    W::SCRIPT.steps.iter().find(|code| code.transaction && code.name == name)
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// The row of a transactional step that is asked for.
+    pub(super) fn claim_asked(&mut self, pending: &mut Pending, ask: &Ask) {
+        if let (Ask::Step { .. }, Waiting::Step(step)) = (ask, &mut pending.what)
+            && transactional::<W>(&pending.op).is_some()
+        {
+            step.claimed = true;
+            self.put_claim(&pending.op);
+        }
+    }
+
+    /// The code became transactional while the step waited.
+    pub(super) fn claim_late(&mut self, op: &str) {
+        if let Some(index) = self.record.position(op)
+            && let Waiting::Step(step) = &mut self.record.pending[index].what
+        {
+            step.claimed = true;
+            self.put_claim(op);
+        }
+    }
+
+    fn put_claim(&mut self, op: &str) {
+        let (lane, key) = row(self.record.generation, op);
+        self.commit.put.push(drystone_runtime::Row { lane, key, body: Bytes::from_static(WAITED_FOR) });
+    }
+
+    pub(super) fn forget_claim(&mut self, pending: &Pending) {
+        if let Waiting::Step(Stepping { claimed: true, .. }) = &pending.what {
+            self.remove_row(row(self.record.generation, &pending.op));
+        }
+    }
+
+    /// What a step returned whose process died too often: it may have been executed all the same.
+    pub(super) fn returned_before(&mut self, op: &str, outcome: &Outcome) -> Result<Option<Outcome>, Halt> {
+        let index = self.record.position(op).filter(|_| matches!(outcome, Outcome::Crashed { .. }));
+        let step = index.and_then(|index| self.record.pending[index].step());
+        if !step.is_some_and(|step| step.claimed) {
+            return Ok(None);
+        }
+        let (lane, key) = row(self.record.generation, op);
+        let rows = self.rows(&Range::at(lane, key.clone()))?;
+        let found = rows.iter().find(|row| row.key == key).map(|row| row.body.clone());
+        let returned = found.filter(|body| body != WAITED_FOR);
+        Ok(returned.map(|value| Outcome::Ok(Produced { value, ..Produced::default() })))
+    }
+}
+
+/// The row of an operation.
+fn row(generation: u32, op: &str) -> (Name, Bytes) {
+    (Name::from(format!("transactions/{generation}")), Bytes::copy_from_slice(op.as_bytes()))
+}
+
+/// Runs a transactional step: its code, unless it was run before.
+pub(super) async fn transacted<W: Workflow>(
+    code: &'static StepCode,
+    input: Bytes,
+    (generation, op, is_claimed): (u32, String, bool),
+    cx: Cx,
+) -> Outcome {
+    if !is_claimed {
+        return Outcome::Refused(UNCLAIMED.to_owned());
+    }
+    let name = code.name;
+    let script: ScriptCode = Arc::new(move |statements| run::<W>(name, input.clone(), statements));
+    let limit = code.policy.time_limit().unwrap_or(LIMIT);
+    let row = row(generation, &op);
+    match cx.transact(row, Bytes::from_static(WAITED_FOR), limit, script).await {
+        Ok(Scripted::Done(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
+        Ok(Scripted::Ended(outcome)) => outcome,
+        // Whoever is not waited for is not heard either; and if it is, it is run again.
+        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused(format!("{UNREAD}nobody waits for it")),
+        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+    }
+}
+
+fn run<W: Workflow>(name: &str, input: Bytes, statements: &mut dyn Statements) -> Result<Bytes, Box<Outcome>> {
+    let returned = W::transact(name, input, &mut Transaction::new(statements));
+    match returned {
+        // It could not be recorded, so it must not have happened.
+        Ok(value) if value.len() > BYTES_MAX => {
+            let reason = format!("what it returned has {} bytes, more than {BYTES_MAX}", value.len());
+            Err(Box::new(Outcome::Refused(reason)))
+        }
+        Ok(value) => Ok(value),
+        Err(thrown) => Err(Box::new(ended(Err(thrown)))),
+    }
+}

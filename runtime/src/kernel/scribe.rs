@@ -1,0 +1,164 @@
+//! The scribe: code of an author's that writes rows of its own goes to the store, all that waits at once, one transaction at a
+//! time (W6). It has a thread of its own, from the first time it is needed: that code must hold up no hand.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::{shared::Shared, turning::guarded};
+use crate::{
+    Error, Outcome,
+    store::{
+        Applied, StoreError,
+        sql::{Script, ScriptCode, Scripted},
+    },
+};
+
+/// Scripts that share a transaction, at most: each takes some time, and what is in one transaction is run again if it fails.
+const TOGETHER_MAX: usize = 256;
+
+/// The line before the scribe.
+#[derive(Default)]
+pub(crate) struct Line {
+    state: Mutex<State>,
+    bell: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    has_scribe: bool,
+    is_closed: bool,
+}
+
+struct Waiting {
+    script: Script,
+    asker: oneshot::Sender<Result<Scripted, Error>>,
+}
+
+impl Line {
+    /// Nobody is served any more.
+    pub(crate) fn close(&self) {
+        let waiting = {
+            let mut state = self.state();
+            state.is_closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        drop(waiting);
+        self.bell.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next in line who still wait.
+    fn take(&self) -> Vec<Waiting> {
+        let mut state = self.state();
+        let count = state.waiting.len().min(TOGETHER_MAX);
+        state.waiting.drain(..count).filter(|waiting| !waiting.asker.is_closed()).collect()
+    }
+}
+
+impl Shared {
+    /// Has a script run, however long the store takes to come back: a store that is down is no failure of the code's (R4).
+    /// One without a claim is not sent again, for it might be run twice.
+    pub(crate) async fn transact(self: Arc<Self>, mut script: Script) -> Result<Scripted, Error> {
+        script.code = guard(script.code);
+        let (asker, answer) = oneshot::channel();
+        let needs_scribe = {
+            let mut state = self.scribe.state();
+            if state.is_closed || self.is_closed() {
+                return Err(Error::Closing);
+            }
+            state.waiting.push_back(Waiting { script, asker });
+            !std::mem::replace(&mut state.has_scribe, true)
+        };
+        if needs_scribe {
+            self.driver.thread("scribe", Box::pin(self.clone().write_for_ever()));
+        }
+        self.scribe.bell.notify_one();
+        drop(self);
+        answer.await.unwrap_or(Err(Error::Closing))
+    }
+
+    async fn write_for_ever(self: Arc<Self>) {
+        while !self.is_closed() {
+            let waiting = self.scribe.take();
+            if waiting.is_empty() {
+                self.scribe.bell.notified().await;
+            } else {
+                self.write_down(waiting).await;
+            }
+        }
+    }
+
+    async fn write_down(&self, mut waiting: Vec<Waiting>) {
+        let mut failures = 0;
+        while !waiting.is_empty() && !self.is_closed() {
+            let scripts: Vec<Script> = waiting.iter().map(|waiting| waiting.script.clone()).collect();
+            match self.run_scripts(&scripts).await {
+                Ok(done) => {
+                    for (waiting, scripted) in waiting.drain(..).zip(done) {
+                        // Whoever has left finds it in the store.
+                        drop(waiting.asker.send(Ok(scripted)));
+                    }
+                }
+                Err(error) => {
+                    failures += 1;
+                    self.store_trouble(&error);
+                    waiting = give_up(waiting, &error);
+                    if !waiting.is_empty() {
+                        self.pause(failures).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn run_scripts(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
+        match self.store.sql() {
+            Some(sql) => sql.transact(scripts).await,
+            None => Err(StoreError::new(crate::store::StoreErrorKind::Unsupported, NO_SQL)),
+        }
+    }
+
+    /// Refuses definitions that need more of the store than it can do, before anything is stored.
+    pub(crate) fn check_scripts(&self) -> Result<(), Error> {
+        if self.store.sql().is_some() {
+            return Ok(());
+        }
+        for definition in self.registry.iter() {
+            if let Some(work) = definition.handler.scripts().into_iter().next() {
+                return Err(Error::NoSql { definition: definition.name.to_string(), work: work.to_string() });
+            }
+        }
+        Ok(())
+    }
+}
+
+const NO_SQL: &str = "the store has no SQL: open it over SQLite";
+
+/// Tells those who are not served after this error; the others stay.
+fn give_up(waiting: Vec<Waiting>, error: &StoreError) -> Vec<Waiting> {
+    let is_over = !error.is_retryable() && error.applied() == Applied::No;
+    let mut stay = Vec::new();
+    for waiting in waiting.into_iter().filter(|waiting| !waiting.asker.is_closed()) {
+        if is_over || waiting.script.claim.is_none() {
+            drop(waiting.asker.send(Err(error.clone().into())));
+        } else {
+            stay.push(waiting);
+        }
+    }
+    stay
+}
+
+/// The same code; a panic is how it ends.
+fn guard(code: ScriptCode) -> ScriptCode {
+    Arc::new(move |statements| {
+        guarded(|| code(statements)).unwrap_or_else(|message| Err(Box::new(Outcome::Panicked(message))))
+    })
+}

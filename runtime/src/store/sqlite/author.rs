@@ -1,0 +1,150 @@
+//! The statements of an author's code, on a connection that is on a [leash](super::leash).
+
+use rusqlite::{
+    Connection, Error, ErrorCode, ToSql, params_from_iter,
+    types::{ToSqlOutput, ValueRef},
+};
+
+use super::leash::Leash;
+use crate::store::sql::{EachRow, SqlFault, SqlFaultKind, SqlValue, Statements};
+
+/// Statements are kept prepared by their text: one of ours, prepared as ours, must not be found by an author who writes the
+/// same. None of ours begins so.
+const MARK: &str = "/* script */ ";
+
+/// A transaction, as the author's code has it.
+pub(super) struct Author<'a> {
+    connection: &'a Connection,
+    leash: &'a Leash,
+    /// The store failed: that is no failure of the code's.
+    pub(super) trouble: Option<Error>,
+}
+
+impl<'a> Author<'a> {
+    pub(super) fn new(connection: &'a Connection, leash: &'a Leash) -> Self {
+        Self { connection, leash, trouble: None }
+    }
+
+    /// A statement begins only in time and within the transaction: outside of it, what it writes would stay.
+    fn may_go_on(&self) -> Result<(), SqlFault> {
+        if self.leash.is_over() {
+            return Err(SqlFault::new(SqlFaultKind::TimedOut, "the time for this transaction is over"));
+        }
+        if self.connection.is_autocommit() {
+            return Err(SqlFault::new(SqlFaultKind::Refused, "the transaction was ended by an earlier statement"));
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, error: Error) -> SqlFault {
+        let code = error.sqlite_error_code();
+        let message = message(&error);
+        if code.is_some_and(is_trouble) {
+            self.trouble = Some(error);
+            return SqlFault::new(SqlFaultKind::Store, message);
+        }
+        match code {
+            Some(ErrorCode::OperationInterrupted) => {
+                SqlFault::new(SqlFaultKind::TimedOut, "the time for this transaction is over")
+            }
+            // A function that is refused has the code of a statement that is wrong.
+            _ if code == Some(ErrorCode::AuthorizationForStatementDenied) || message.starts_with("not authorized") => {
+                SqlFault::new(
+                    SqlFaultKind::Refused,
+                    format!(
+                        "{message}: a transaction has tables of its own; those of the store, pragmas, temporary tables, other files, and \
+                     beginning or ending a transaction are not for it"
+                    ),
+                )
+            }
+            Some(ErrorCode::ConstraintViolation) => SqlFault::new(SqlFaultKind::Constraint, message),
+            _ => SqlFault::new(SqlFaultKind::Statement, message),
+        }
+    }
+
+    fn executed(&self, sql: &str, values: &[SqlValue]) -> Result<usize, Error> {
+        self.connection.prepare_cached(&format!("{MARK}{sql}"))?.execute(params_from_iter(values))
+    }
+
+    fn queried(&self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<Result<(), SqlFault>, Error> {
+        let mut statement = self.connection.prepare_cached(&format!("{MARK}{sql}"))?;
+        #[allow(clippy::useless_conversion, reason = "in older versions of the library it is no iterator yet")]
+        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut rows = statement.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            let read = |index| row.get_ref(index).and_then(value);
+            let values = (0..names.len()).map(read).collect::<Result<Vec<_>, _>>()?;
+            if let Err(fault) = each(&names, values) {
+                return Ok(Err(fault));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Statements for Author<'_> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
+        self.may_go_on()?;
+        self.executed(sql, values).map_err(|error| self.fault(error))
+    }
+
+    fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        self.may_go_on()?;
+        self.queried(sql, values, each).map_err(|error| self.fault(error))?
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
+        self.may_go_on()?;
+        self.connection.execute_batch(sql).map_err(|error| self.fault(error))
+    }
+}
+
+/// What is not the statement's fault.
+fn is_trouble(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::DiskFull
+            | ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ReadOnly
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::OutOfMemory
+            | ErrorCode::FileLockingProtocolFailed
+    )
+}
+
+/// What the library says, without the statement: that is the author's, and has our mark.
+fn message(error: &Error) -> String {
+    match error {
+        Error::SqlInputError { msg, .. } => msg.clone(),
+        Error::SqliteFailure(_, Some(message)) => message.clone(),
+        Error::MultipleStatement => "several statements at once: run them as a batch".to_owned(),
+        Error::ExecuteReturnedResults => "it returns rows: query them".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn value(found: ValueRef<'_>) -> Result<SqlValue, Error> {
+    Ok(match found {
+        ValueRef::Null => SqlValue::Null,
+        ValueRef::Integer(number) => SqlValue::Integer(number),
+        ValueRef::Real(number) => SqlValue::Real(number),
+        ValueRef::Text(text) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => SqlValue::Blob(bytes.to_vec()),
+    })
+}
+
+impl ToSql for SqlValue {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Real(number) => ValueRef::Real(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}

@@ -1,0 +1,157 @@
+//! Scripts: code of an author's, in one transaction with the row that says that it was run (W6).
+//!
+//! All that wait are run in one transaction, each in a savepoint of its own. One can still spoil it for all: an interrupted
+//! write and `ON CONFLICT ROLLBACK` end the whole transaction, a deferred foreign key is looked at by `COMMIT` alone. Then nothing of
+//! it is kept, and those that wrote something are run again, each in a transaction of its own: there it is known who it was.
+
+use bytes::Bytes;
+use rusqlite::{Connection, Error, OptionalExtension, params};
+
+use super::{
+    author::Author,
+    leash::Leash,
+    owners::Owners,
+    value::{Payload, Signed, bytes},
+    writer::{Attempt, Writer},
+};
+use crate::{
+    Outcome,
+    planted::Bug,
+    store::{
+        StoreError,
+        sql::{Claim, Script, Scripted, Statements},
+    },
+};
+
+/// What a script came to in a transaction that may not be kept.
+struct Ran {
+    scripted: Scripted,
+    /// Whether the transaction holds something of it.
+    has_written: bool,
+}
+
+impl Ran {
+    fn without(scripted: Scripted) -> Self {
+        Self { scripted, has_written: false }
+    }
+}
+
+/// What becomes of each.
+pub(super) fn run(writer: &Writer, owners: &mut Owners, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
+    match attempt(writer, owners, scripts)? {
+        Attempt::Kept(ran) => Ok(ran.into_iter().map(|ran| ran.scripted).collect()),
+        Attempt::Spoilt(ran, _) => {
+            let mut ran = ran.into_iter();
+            let apart = scripts.iter().map(|script| match ran.next() {
+                Some(Ran { scripted, has_written: false }) => Ok(scripted),
+                _ => alone(writer, owners, script),
+            });
+            apart.collect()
+        }
+    }
+}
+
+fn alone(writer: &Writer, owners: &mut Owners, script: &Script) -> Result<Scripted, StoreError> {
+    Ok(match attempt(writer, owners, std::slice::from_ref(script))? {
+        Attempt::Kept(ran) => ran.into_iter().next().map_or(Scripted::Gone, |ran| ran.scripted),
+        Attempt::Spoilt(ran, reason) => match ran.into_iter().next() {
+            Some(Ran { scripted, has_written: false }) => scripted,
+            _ => Scripted::Ended(Outcome::Refused(reason)),
+        },
+    })
+}
+
+/// Runs them in one transaction, until one of them has ended it.
+fn attempt(writer: &Writer, owners: &mut Owners, scripts: &[Script]) -> Result<Attempt<Vec<Ran>>, StoreError> {
+    writer.attempt(|connection, leash| {
+        let mut ran = Vec::with_capacity(scripts.len());
+        for script in scripts {
+            ran.push(one(connection, leash, owners, script)?);
+            if connection.is_autocommit() {
+                break;
+            }
+        }
+        Ok(ran)
+    })
+}
+
+fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Script) -> Result<Ran, Error> {
+    if let Some(scripted) =
+        script.claim.as_ref().map(|claim| answered(connection, owners, claim)).transpose()?.flatten()
+    {
+        return Ok(Ran::without(scripted));
+    }
+    execute(connection, "SAVEPOINT one_script")?;
+    let ended = code(connection, leash, script)?;
+    if connection.is_autocommit() {
+        // It is over, and nothing of it is kept; what the code made of that does not matter if it took it for a success.
+        let ended = ended.err().map(|outcome| *outcome);
+        let ended = ended.unwrap_or_else(|| Outcome::Refused("its code ended the transaction".to_owned()));
+        return Ok(Ran::without(Scripted::Ended(ended)));
+    }
+    if let (Ok(value), Some(claim)) = (&ended, &script.claim) {
+        record(connection, claim, value)?;
+    }
+    if ended.is_err() && !Bug::FailedRowsKept.planted() {
+        execute(connection, "ROLLBACK TO one_script")?;
+    }
+    execute(connection, "RELEASE one_script")?;
+    Ok(match ended {
+        Ok(value) => Ran { scripted: Scripted::Done(value), has_written: true },
+        Err(outcome) => Ran::without(Scripted::Ended(*outcome)),
+    })
+}
+
+/// What is known of a script before it is run.
+fn answered(connection: &Connection, owners: &mut Owners, claim: &Claim) -> Result<Option<Scripted>, Error> {
+    let (partition, epoch) = claim.owned;
+    if owners.epoch_of(connection, partition)? != Some(epoch) {
+        return Ok(Some(Scripted::Fenced));
+    }
+    Ok(match found(connection, claim)? {
+        None => Some(Scripted::Gone),
+        Some(body) if body == claim.before || Bug::RunAgain.planted() => None,
+        Some(body) => Some(Scripted::Done(body)),
+    })
+}
+
+/// The row, unless its entity or its lane is gone: rows are swept later.
+fn found(connection: &Connection, claim: &Claim) -> Result<Option<Bytes>, Error> {
+    let sql = "SELECT body FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3 \
+         AND EXISTS (SELECT 1 FROM entity WHERE id = ?1) \
+         AND NOT EXISTS (SELECT 1 FROM gone WHERE entity = ?1 AND whole = 0 AND lane = ?2)";
+    let values = params![Signed(claim.entity), claim.lane.as_str(), &claim.key[..]];
+    connection.prepare_cached(sql)?.query_row(values, |row| bytes(row, 0)).optional()
+}
+
+fn record(connection: &Connection, claim: &Claim, value: &Bytes) -> Result<(), Error> {
+    let sql = "UPDATE row SET body = ?4 WHERE entity = ?1 AND lane = ?2 AND key = ?3";
+    let values = params![Signed(claim.entity), claim.lane.as_str(), &claim.key[..], Payload(value)];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Runs the code; an error is the store's, not the code's.
+fn code(connection: &Connection, leash: &Leash, script: &Script) -> Result<Result<Bytes, Box<Outcome>>, Error> {
+    let mut author = Author::new(connection, leash);
+    let held = leash.hold(script.limit);
+    let ended = (script.code)(&mut author);
+    let is_late = leash.is_over();
+    drop(held);
+    if let Some(trouble) = author.trouble {
+        return Err(trouble);
+    }
+    Ok(if is_late { Err(Box::new(Outcome::TimedOut)) } else { ended })
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), Error> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// Runs code in a transaction of an empty database in memory, which goes with it: what it wrote is seen by the code alone.
+pub(super) fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, Error> {
+    let (mut connection, leash) = (Connection::open_in_memory()?, Leash::default());
+    leash.put_on(&mut connection)?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let _held = leash.hold(std::time::Duration::MAX);
+    Ok(code(&mut Author::new(&connection, &leash)))
+}

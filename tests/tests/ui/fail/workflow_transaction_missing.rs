@@ -1,0 +1,14 @@
+use drystone::{Flow, workflow};
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct Sale;
+#[workflow]
+impl Sale {
+    async fn run(flow: &Flow<Self>) -> u64 {
+        flow.book(7).await
+    }
+    #[step(transaction)]
+    fn book(cents: u64) -> u64 {
+        cents
+    }
+}
+fn main() {}

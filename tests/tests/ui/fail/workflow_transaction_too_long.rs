@@ -1,0 +1,14 @@
+use drystone::{Flow, Transaction, workflow};
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct Sale;
+#[workflow]
+impl Sale {
+    async fn run(flow: &Flow<Self>) -> u64 {
+        flow.book(7).await
+    }
+    #[step(transaction, timeout = "1m")]
+    fn book(cents: u64, sql: &mut Transaction<'_>) -> u64 {
+        cents
+    }
+}
+fn main() {}
