@@ -43,6 +43,11 @@ impl Args {
         self
     }
 
+    /// Parameters that cannot be written, for this reason.
+    pub(crate) fn unwritable(reason: String) -> Self {
+        Self { text: vec![b'['], error: Some(reason) }
+    }
+
     /// The bytes, or why a parameter could not be written.
     pub fn finish(mut self) -> Result<Bytes, String> {
         if self.text.is_empty() {

@@ -27,6 +27,8 @@ enum Line {
     /// Outside, where somebody else must run what is asked.
     Through(Arc<dyn Passage>),
     Inside(Cx),
+    /// In the body of a workflow, which asks by its `Flow`.
+    Body,
 }
 
 /// The way to a kernel that does not run by itself: that of a test, whose world stands while the test's own code runs.
@@ -54,6 +56,15 @@ impl Desk {
         Self { line: Line::Inside(cx), is_shared }
     }
 
+    /// The desk of a body: what is asked there is asked by its `Flow`.
+    pub(crate) fn body() -> Self {
+        Self { line: Line::Body, is_shared: true }
+    }
+
+    pub(crate) fn is_body(&self) -> bool {
+        matches!(self.line, Line::Body)
+    }
+
     /// The address of a key of a definition.
     pub fn address(&self, definition: impl Into<Name>, key: impl AsRef<[u8]>) -> Address {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
@@ -64,6 +75,7 @@ impl Desk {
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
             Line::Through(passage) => carried(&*passage, |kernel| async move { kernel.call(call).await }).await,
+            Line::Body => Err(in_a_body()),
         }
     }
 
@@ -80,6 +92,7 @@ impl Desk {
             Line::Through(passage) => {
                 carried(&*passage, |kernel| async move { then(kernel.call(call).await?, kernel.outpost()) }).await
             }
+            Line::Body => Err(in_a_body()),
         }
     }
 
@@ -95,8 +108,14 @@ impl Desk {
                 let reason = "it can be asked by code outside of entities only".to_owned();
                 Err(Error::Malformed { verb: "explain".to_owned(), reason })
             }
+            Line::Body => Err(in_a_body()),
         }
     }
+}
+
+fn in_a_body() -> Error {
+    let reason = "the body of a workflow calls by its flow: write `flow.call(..)`".to_owned();
+    Error::Malformed { verb: "call".to_owned(), reason }
 }
 
 /// What comes of asking the kernel at the other end of a passage.
@@ -122,6 +141,7 @@ impl fmt::Debug for Desk {
             Line::Outside(_) => "Desk(outside)",
             Line::Through(_) => "Desk(of a test)",
             Line::Inside(_) => "Desk(in an entity's code)",
+            Line::Body => "Desk(in the body of a workflow)",
         })
     }
 }
@@ -219,12 +239,33 @@ impl<T, E> Call<T, E> {
         self
     }
 
+    /// What is asked, and how its answer is read: for whoever asks otherwise than by awaiting.
+    pub(crate) fn asked(self) -> Asked<T, E> {
+        let Self { address: Address { definition, key, .. }, verb, body, read, thrown, .. } = self;
+        Asked { definition, key, verb, body, read, thrown }
+    }
+
+    /// The same with another verb.
+    pub(crate) fn asking(self, verb: &'static str) -> Self {
+        Self { verb, ..self }
+    }
+
     /// The call as a message, to be sent with a commit; or why it cannot be.
     pub(crate) fn into_message(self) -> Result<Message, Error> {
         let body = self.body.map_err(|reason| malformed(self.verb, reason))?;
         let to = self.address.full_key()?;
         Ok(Message { to, definition: self.address.definition, verb: Name::new(self.verb), body })
     }
+}
+
+/// A call taken apart.
+pub(crate) struct Asked<T, E> {
+    pub(crate) definition: Name,
+    pub(crate) key: Bytes,
+    pub(crate) verb: &'static str,
+    pub(crate) body: Result<Bytes, String>,
+    pub(crate) read: fn(&[u8]) -> Result<T, String>,
+    pub(crate) thrown: fn(&[u8]) -> Result<E, String>,
 }
 
 impl<T, E> IntoFuture for Call<T, E> {

@@ -46,6 +46,9 @@ impl<D, A> fmt::Debug for Env<D, A> {
 /// `contacts.get("org-456").add(contact).await` calls and waits, with the entities that wait for this one in mind: a call
 /// in a circle is refused (M3). `contacts.send(contacts.get("org-456").add(contact))` does not wait: the message is a part
 /// of this code's commit, and happens exactly once if the code succeeds (M1).
+///
+/// The body of a workflow takes it, too: `flow.call(contacts.get("org-456").add(contact)).await` is done once, whatever
+/// happens to the process meanwhile (M5).
 pub struct Client<T> {
     outbox: Outbox,
     desk: Desk,
@@ -54,13 +57,22 @@ pub struct Client<T> {
 }
 
 impl<T: Primitive> Client<T> {
+    /// The client that a body is given: under which name the app has the primitive, its engine knows.
+    pub(crate) fn in_body() -> Self {
+        Self { outbox: Outbox::default(), desk: Desk::body(), name: type_name::<T>(), primitive: PhantomData }
+    }
+
     /// The handle of one key.
     pub fn get(&self, key: impl AsRef<[u8]>) -> T::Handle {
         T::handle(self.desk.address(self.name, key))
     }
 
     /// Sends the call as a message, with the commit of this code's success; nobody waits for its answer.
+    ///
+    /// # Panics
+    /// In the body of a workflow, which has no commit of its own: there it is `flow.call(..)`.
     pub fn send<V, E>(&self, call: Call<V, E>) {
+        assert!(!self.desk.is_body(), "the body of a workflow sends by its flow: write `flow.call(..)`");
         self.outbox.send(call);
     }
 }

@@ -112,6 +112,24 @@ pub enum Bug {
     AttemptsKept,
     /// A replay counts the deadlines of what is outstanding anew.
     DeadlineMoved,
+    /// A call of another entity has no idempotency key: after a crash it is done again.
+    CallRepeated,
+    /// A child that its parent lets go is not told.
+    OrphansGoOn,
+    /// The end of a child is told in a commit of its own, and lost in a crash.
+    ChildEndForgotten,
+    /// The end of a child is taken for one of another run of the same parent.
+    ChildOfAnother,
+    /// A run that has ended keeps its permits.
+    PermitKept,
+    /// Events that nobody took are gone with the generation of their run.
+    EventLostAtContinue,
+    /// The end of a step of an older generation is taken for that of this one.
+    LateGenerationTaken,
+    /// What is due while a run is paused happens.
+    PausedTimerFires,
+    /// A run that begins anew goes on waiting for what it waited for.
+    RestartKeepsWaits,
 }
 
 #[cfg(feature = "planted")]
@@ -126,7 +144,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 52] = [
+        pub const ALL: [Self; 61] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -179,6 +197,15 @@ mod switch {
             Self::RunningDropped,
             Self::AttemptsKept,
             Self::DeadlineMoved,
+            Self::CallRepeated,
+            Self::OrphansGoOn,
+            Self::ChildEndForgotten,
+            Self::ChildOfAnother,
+            Self::PermitKept,
+            Self::EventLostAtContinue,
+            Self::LateGenerationTaken,
+            Self::PausedTimerFires,
+            Self::RestartKeepsWaits,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -17,6 +17,13 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "key",
     "key_text",
     "clone",
+    "call",
+    "try_call",
+    "child",
+    "client",
+    "permit",
+    "version",
+    "continue_as",
 ];
 
 /// What every value answers to: likewise.
@@ -26,6 +33,7 @@ pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned"];
 pub(crate) const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",
+    "execute",
     "start_new",
     "start_with",
     "send_or_start",
@@ -45,4 +53,9 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "explain",
     "view",
     "address",
+    "pause",
+    "resume_shifted",
+    "restart",
+    "restart_with",
+    "restart_from",
 ];

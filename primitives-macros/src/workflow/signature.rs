@@ -35,7 +35,7 @@ pub(super) fn run(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes
     Some(Run { function: Function::new(function, false, inputs?), returns })
 }
 
-/// An input of a body: nothing is lent to it.
+/// An input of a body: nothing is lent to it but the clients of other primitives, which it calls by its `Flow`.
 fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     if is_flow(&typed.ty) {
         mistakes.at(&typed.ty, "the body has its `Flow` already: it is its first parameter");
@@ -48,7 +48,8 @@ fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes)
             mistakes.at(&typed.ty, message);
             None
         }
-        Parameter::Service(_) | Parameter::Client(_) => {
+        client @ Parameter::Client(_) => Some(client),
+        Parameter::Service(_) => {
             let taken = format!("{}: {}", types::text(&typed.pat), types::text(&typed.ty));
             let message = format!(
                 "services are for steps, for a body runs again in every replay: write `#[step] async fn act(.., {taken})`, \

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use drystone_runtime::{Millis, Name, stable_hash};
 use serde_json::Value;
 
-use super::Policy;
+use super::{Policy, called::Called};
 use crate::{BoxFuture, decode, encode};
 
 /// What an operation asks for.
@@ -19,6 +19,28 @@ pub(super) enum Ask {
     Sleep(Until),
     /// Events.
     Wait(Wanted),
+    /// An answer of another entity.
+    Call(Called),
+    /// The end of a run of another workflow.
+    Child(Begun),
+    /// A permit of a semaphore.
+    Permit(Called),
+}
+
+/// A child that a body begins. Its key is made of the name that the body gave it.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    pub(super) called: Called,
+    /// It goes on without its parent.
+    pub(super) is_abandoned: bool,
+    /// Nobody waits for its end.
+    pub(super) is_detached: bool,
+}
+
+impl Begun {
+    pub(super) fn of(called: Called) -> Self {
+        Self { called, is_abandoned: false, is_detached: false }
+    }
 }
 
 /// Code that a body hands over: what it returned as JSON, apart if it is an error.
@@ -50,6 +72,9 @@ impl Ask {
             Self::Code { .. } => Name::from(format!("run:{}", called.unwrap_or_default())),
             Self::Sleep(_) => Name::new("sleep"),
             Self::Wait(wanted) => Name::from(format!("wait:{}", wanted.event)),
+            Self::Call(called) => Name::from(format!("call:{}", called.verb)),
+            Self::Child(Begun { called, .. }) => Name::from(format!("child:{}", called.key.escape_ascii())),
+            Self::Permit(called) => Name::from(format!("permit:{}", called.key.escape_ascii())),
         }
     }
 
@@ -59,6 +84,9 @@ impl Ask {
             Self::Step { .. } | Self::Code { .. } => "a step",
             Self::Sleep(_) => "a sleep",
             Self::Wait(_) => "a wait",
+            Self::Call(_) => "a call",
+            Self::Child(_) => "a child",
+            Self::Permit(_) => "a permit",
         }
     }
 
@@ -72,6 +100,7 @@ impl Ask {
                 let key = key.as_ref().map_or(&[][..], |key| key.as_bytes());
                 stable_hash(&[key, &count.to_be_bytes()]) >> 1
             }
+            Self::Call(called) | Self::Child(Begun { called, .. }) | Self::Permit(called) => called.hash(),
         }
     }
 }
@@ -104,6 +133,9 @@ impl fmt::Debug for Ask {
             Self::Code { .. } => out.write_str("Code"),
             Self::Sleep(until) => write!(out, "Sleep({until:?})"),
             Self::Wait(wanted) => write!(out, "Wait({wanted:?})"),
+            Self::Call(called) => write!(out, "Call({})", called.verb),
+            Self::Permit(called) => write!(out, "Permit({})", called.key.escape_ascii()),
+            Self::Child(begun) => write!(out, "Child({})", begun.called.key.escape_ascii()),
         }
     }
 }

@@ -16,7 +16,11 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{Millis, Name, stable_hash};
 
-use super::{ask::Ask, journal::Recorded};
+use super::{
+    ask::Ask,
+    journal::Recorded,
+    version::{Unsupported, Versions},
+};
 use crate::planted::Bug;
 
 /// The identity of an operation within its run: branch, name and occurrence, `1.0/charge#2` (W4).
@@ -42,11 +46,14 @@ struct Inside {
     open: BTreeMap<OpId, Open>,
     asked: Vec<(OpId, Ask)>,
     dropped: Vec<OpId>,
+    released: Vec<OpId>,
     stop: Option<Stop>,
     now: Millis,
     /// The author's struct; not there while it is being changed.
     state: Option<Box<dyn Any + Send>>,
     state_changed: bool,
+    /// Which version of its code the run is pinned to, by place.
+    versions: Versions,
 }
 
 struct Open {
@@ -61,6 +68,10 @@ pub(super) enum Stop {
     Fault(super::Fault),
     /// What is recorded cannot be read by this code: the operation and the reason.
     Unreadable(OpId, String),
+    /// It goes on as a new generation, with these parameters.
+    Continue(Bytes),
+    /// The version that the run is pinned to is one that this code does not have.
+    Unsupported(Unsupported),
 }
 
 /// What the body has done since the engine last looked.
@@ -68,6 +79,8 @@ pub(super) enum Stop {
 pub(super) struct Moves {
     pub(super) asked: Vec<(OpId, Ask)>,
     pub(super) dropped: Vec<OpId>,
+    /// Permits that it holds no more.
+    pub(super) released: Vec<OpId>,
 }
 
 thread_local! {
@@ -93,6 +106,11 @@ impl Core {
     pub(super) fn enter<T>(&self, poll: impl FnOnce() -> T) -> T {
         let _outer = Entered(CURRENT.with(|current| current.replace(Some(self.clone()))));
         poll()
+    }
+
+    /// Lends the versions that the run is pinned to.
+    pub(super) fn with_versions<T>(&self, lend: impl FnOnce(&mut Versions) -> T) -> T {
+        lend(&mut self.inside().versions)
     }
 
     pub(super) fn key(&self) -> &Bytes {
@@ -187,6 +205,11 @@ impl Core {
         }
     }
 
+    /// The body holds this permit no more.
+    pub(super) fn release(&self, id: &OpId) {
+        self.inside().released.push(id.clone());
+    }
+
     pub(super) fn stop(&self, stop: Stop) {
         self.inside().stop.get_or_insert(stop);
     }
@@ -201,7 +224,11 @@ impl Core {
 
     pub(super) fn take_moves(&self) -> Moves {
         let mut inside = self.inside();
-        Moves { asked: std::mem::take(&mut inside.asked), dropped: std::mem::take(&mut inside.dropped) }
+        Moves {
+            asked: std::mem::take(&mut inside.asked),
+            dropped: std::mem::take(&mut inside.dropped),
+            released: std::mem::take(&mut inside.released),
+        }
     }
 
     /// Whether anything durable is outstanding.

@@ -54,6 +54,23 @@ impl Divergence {
         Self { entry, expected, found: "has ended".to_owned(), likely }
     }
 
+    /// The body begins another generation where the journal goes on.
+    pub(super) fn continues(entry: u64, next: Option<&Entry>) -> Self {
+        let found = "goes on as a new generation".to_owned();
+        let likely = "what came before its `continue_as` was removed, or it comes there earlier".to_owned();
+        Self { found, likely, ..Self::ended_early(entry, next) }
+    }
+
+    /// The run is pinned to a version that the code does not have.
+    pub(super) fn unsupported(entry: u64, id: &str, pinned: u32, (lowest, highest): (u32, u32)) -> Self {
+        Self {
+            entry,
+            expected: format!("version {pinned} of `{id}`"),
+            found: format!("supports versions {lowest} to {highest} of it"),
+            likely: format!("version {pinned} was removed while runs that began with it go on: keep its branch"),
+        }
+    }
+
     /// What is recorded cannot be read.
     pub(super) fn unreadable(entry: u64, what: &str, reason: &str) -> Self {
         let likely = "the type of it was changed; a new field needs `#[serde(default)]`".to_owned();

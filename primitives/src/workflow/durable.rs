@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     Event,
     ask::Until,
+    child::Child,
     combine::{All, Both, Either, Race, race},
+    continue_as::ContinueAs,
     core::Core,
+    permit::PermitWait,
     step::{Caught, Run, Step},
     time::Sleep,
     wait::{TimedWait, Wait, WaitMany},
@@ -23,7 +26,7 @@ use super::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not durable: a workflow can only await what a replay can repeat",
     label = "would be lost in a crash, and repeated by every replay",
-    note = "time: `flow.sleep(\"5m\")`; calls to the world: a `#[step] async fn`, or `flow.run(\"name\", async move {{ .. }})`; several at once: `select!`, `join!`, `join_all`; a helper: an `async fn` of the workflow's `impl`, or one with `#[durable]`"
+    note = "time: `flow.sleep(\"5m\")`; calls to the world: a `#[step] async fn`, or `flow.run(\"name\", async move {{ .. }})`; calls of other entities: `flow.call(..)`; several at once: `select!`, `join!`, `join_all`; a helper: an `async fn` of the workflow's `impl`, or one with `#[durable]`"
 )]
 pub trait Durable: Future {}
 
@@ -33,6 +36,12 @@ impl<T> Durable for Step<T> {}
 impl<T> Durable for Caught<T> {}
 #[diagnostic::do_not_recommend]
 impl<T> Durable for Run<T> {}
+#[diagnostic::do_not_recommend]
+impl<T, E> Durable for Child<T, E> {}
+#[diagnostic::do_not_recommend]
+impl Durable for PermitWait {}
+#[diagnostic::do_not_recommend]
+impl<T> Durable for ContinueAs<T> {}
 #[diagnostic::do_not_recommend]
 impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]

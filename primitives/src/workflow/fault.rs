@@ -74,6 +74,11 @@ pub enum RunError<E> {
     Terminated,
     /// There is no such run: it was never started, or its retention is over.
     NotFound,
+    /// There is another run of this key, which was started with another input.
+    AlreadyExists {
+        /// Where it stands.
+        status: String,
+    },
 }
 
 impl<E: std::fmt::Display> std::fmt::Display for RunError<E> {
@@ -84,6 +89,9 @@ impl<E: std::fmt::Display> std::fmt::Display for RunError<E> {
             Self::Cancelled => out.write_str("the run was cancelled"),
             Self::Terminated => out.write_str("the run was terminated"),
             Self::NotFound => out.write_str("there is no such run"),
+            Self::AlreadyExists { status } => {
+                write!(out, "there is a run of this key already, with another input, and it is {status}")
+            }
         }
     }
 }

@@ -1,9 +1,22 @@
 //! What a body is given: its steps, time, events, and the state of its run.
 
-use std::{fmt, marker::PhantomData, ops::Deref, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{Deref, RangeInclusive},
+    time::Duration,
+};
 
-use super::{EventOf, Workflow, ask::Until, core::Core, step::Run, time::Sleep, wait::Wait};
-use crate::{Stored, StoredError, Timestamp};
+use super::{
+    Child, EventOf, Execute, PermitWait, Step, Workflow,
+    ask::{Ask, Until},
+    called::Called,
+    core::Core,
+    step::{Recall, Run},
+    time::Sleep,
+    wait::Wait,
+};
+use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp, kinds::semaphore::Acquire};
 
 /// The run, as its body sees it: `flow.charge(..)` for each `#[step]`, and what is here.
 pub struct Flow<W: Workflow> {
@@ -30,6 +43,40 @@ impl<W: Workflow> Flow<W> {
         code: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Run<Result<T, E>> {
         Run::fallible(&self.core, name, code)
+    }
+
+    /// Calls another entity, which answers: done once, whatever happens to the process meanwhile (M5). The entity is that of a client,
+    /// a parameter of the body: `stock: &Client<Stock>`.
+    ///
+    /// Its code may run more than once, like that of every action; what it changes and what it answers happen once. A fault (there is no
+    /// such entity, it is parked) is one of this run, unless it is [caught](Step::catch).
+    pub fn call<T: 'static>(&self, call: Call<T, Never>) -> Step<T> {
+        let (ask, recall) = match Called::of(call) {
+            Ok((called, (read, _))) => (Ok(Ask::Call(called)), Recall::read_by(read)),
+            Err(reason) => (Err(reason), Recall::read_by(|_| Err(String::new()))),
+        };
+        Step::asking(&self.core, ask, None, recall.unwrapped())
+    }
+
+    /// The same with an action that can fail: its error is recorded as such.
+    pub fn try_call<T: 'static, E: 'static>(&self, call: Call<T, E>) -> Step<Result<T, E>> {
+        let (ask, recall) = match Called::of(call) {
+            Ok((called, (read, thrown))) => (Ok(Ask::Call(called)), Recall::answered(read, thrown)),
+            Err(reason) => (Err(reason), Recall::answered(|_| Err(String::new()), |_| Err(String::new()))),
+        };
+        Step::asking(&self.core, ask, None, recall.unwrapped())
+    }
+
+    /// A run of another workflow as a child: `flow.child(shipments.get("parcel-1").execute(order)).await`. Its key is made of this run's
+    /// and the one that is given, and meets no other.
+    pub fn child<T: 'static, E: 'static>(&self, run: Execute<T, E>) -> Child<T, E> {
+        Child::new(&self.core, run)
+    }
+
+    /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and holds it until the body drops it or
+    /// the run ends, whatever becomes of the process meanwhile. It has no lease and needs no renewal.
+    pub fn permit(&self, acquire: Acquire) -> PermitWait {
+        PermitWait::new(&self.core, acquire)
     }
 
     /// Sleeps so long from when it is first awaited. In a body a literal may stand for the duration: `flow.sleep("24h")`.
@@ -76,6 +123,42 @@ impl<W: Workflow> Flow<W> {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
+    /// The client of another primitive: what generated code hands to a body that takes it.
+    #[doc(hidden)]
+    pub fn client<T: Primitive>(&self) -> Client<T> {
+        Client::in_body()
+    }
+
+    /// Which version of a piece of the body this run goes through (R5): put it where the code is changed, and branch on what it
+    /// gives. A run that comes here for the first time takes the highest of `supported` and keeps it; one that had gone past
+    /// this place before the call was put there keeps the lowest. It is recorded with the run's next commit, and the same in
+    /// every replay and wherever this `id` is asked for again.
+    ///
+    /// A run that is pinned to a version which is not supported any more stops as diverged, and says so: nothing is lost, and
+    /// it goes on with code that has it.
+    ///
+    /// ```
+    /// # use drystone::{Flow, workflow};
+    /// # #[derive(Default, serde::Serialize, serde::Deserialize)] struct Order;
+    /// #[workflow]
+    /// impl Order {
+    ///     async fn run(flow: &Flow<Self>, cents: u64) -> u64 {
+    ///         match flow.version("new-fees", 1..=2) {
+    ///             1 => flow.old_fee(cents).await, // for runs that were here before
+    ///             _ => flow.new_fee(cents).await,
+    ///         }
+    ///     }
+    ///     #[step] async fn old_fee(cents: u64) -> u64 { cents / 10 }
+    ///     #[step] async fn new_fee(cents: u64) -> u64 { cents / 20 }
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// If `supported` is empty.
+    pub fn version(&self, id: &str, supported: RangeInclusive<u32>) -> u32 {
+        super::version::pinned(&self.core, id, &supported)
+    }
+
     /// The key of the run.
     pub fn key(&self) -> &[u8] {
         self.core.key()
@@ -108,7 +191,7 @@ impl<W: Workflow> fmt::Debug for Flow<W> {
     }
 }
 
-/// The methods of [`Flow`]: no step may have the name of one, for it would never be reached.
+/// The methods of [`Flow`], and `continue_as`, which every body has beside its steps: no step may have the name of one, for it would never be reached.
 pub const FLOW_METHODS: &[&str] = &[
     "run",
     "try_run",
@@ -123,4 +206,11 @@ pub const FLOW_METHODS: &[&str] = &[
     "key",
     "key_text",
     "clone",
+    "call",
+    "try_call",
+    "child",
+    "client",
+    "permit",
+    "version",
+    "continue_as",
 ];

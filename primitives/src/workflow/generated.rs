@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::{EventCode, EventOf, RunError};
+use super::{EventCode, EventOf, Execute, RunError};
 use crate::{Address, Args, Call, decode, stored::Codec};
 
 /// The verbs of a run: no query may have the name of one, for it would hide it.
 pub const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",
+    "execute",
     "start_new",
     "start_with",
     "send_or_start",
@@ -31,6 +32,11 @@ pub const RUN_VERBS: &[&str] = &[
     "explain",
     "view",
     "address",
+    "pause",
+    "resume_shifted",
+    "restart",
+    "restart_with",
+    "restart_from",
 ];
 
 /// The state that a run begins with.
@@ -67,6 +73,11 @@ pub fn result<T, E>(address: &Address, read: Read<T>, thrown: Read<RunError<E>>)
     Call::new(address, "result", Args::new(), read, thrown).deadline(FOR_EVER)
 }
 
+/// Starts a run, or finds it, and waits for its result.
+pub fn execute<T, E>(address: &Address, input: Args, read: Read<T>, thrown: Read<RunError<E>>) -> Execute<T, E> {
+    Execute::new(Call::new(address, "execute", input, read, thrown).deadline(FOR_EVER))
+}
+
 /// The result of a run, if it has ended.
 pub fn try_result<T, E>(
     address: &Address,
@@ -89,5 +100,6 @@ pub fn read_run_error<E>(bytes: &[u8], error: Codec<E>) -> Result<RunError<E>, S
         RunError::Cancelled => RunError::Cancelled,
         RunError::Terminated => RunError::Terminated,
         RunError::NotFound => RunError::NotFound,
+        RunError::AlreadyExists { status } => RunError::AlreadyExists { status },
     })
 }

@@ -1,6 +1,6 @@
 //! The recorded history of a run, as it is shown, saved and replayed.
 
-use std::{fs, io, path::Path};
+use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub struct History {
     /// What its chance begins with.
     pub(super) seed: u64,
     pub(super) entries: Vec<Entry>,
+    /// Which versions of its code it is pinned to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) versions: BTreeMap<String, u32>,
 }
 
 /// A page of a history.
@@ -27,6 +30,7 @@ pub(super) struct HistoryPage {
     pub(super) seed: u64,
     pub(super) entries: Vec<Entry>,
     pub(super) is_last: bool,
+    pub(super) versions: BTreeMap<String, u32>,
 }
 
 impl HistoryPage {
@@ -36,7 +40,13 @@ impl HistoryPage {
 
     /// The history that it is a page of, without entries.
     pub(super) fn history(&self) -> History {
-        History { workflow: self.workflow.clone(), key: self.key.clone(), seed: self.seed, entries: Vec::new() }
+        History {
+            workflow: self.workflow.clone(),
+            key: self.key.clone(),
+            seed: self.seed,
+            entries: Vec::new(),
+            versions: self.versions.clone(),
+        }
     }
 }
 
@@ -68,8 +78,12 @@ impl History {
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let entries: Result<Vec<String>, _> = self.entries.iter().map(serde_json::to_string).collect();
         let (workflow, key) = (serde_json::to_string(&self.workflow)?, serde_json::to_string(&self.key)?);
-        let entries = entries?.join(",\n");
-        Ok(format!("{{\"workflow\":{workflow},\"key\":{key},\"seed\":{},\"entries\":[\n{entries}\n]}}\n", self.seed))
+        let (entries, seed) = (entries?.join(",\n"), self.seed);
+        let versions = match self.versions.is_empty() {
+            true => String::new(),
+            false => format!("\"versions\":{},", serde_json::to_string(&self.versions)?),
+        };
+        Ok(format!("{{\"workflow\":{workflow},\"key\":{key},\"seed\":{seed},{versions}\"entries\":[\n{entries}\n]}}\n"))
     }
 
     /// From what [`to_json`](Self::to_json) wrote.

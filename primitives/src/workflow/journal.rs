@@ -50,6 +50,8 @@ pub(super) enum What {
     CancelBegan(Box<RawValue>),
     /// The run has ended.
     Ended(End),
+    /// A later generation began: its number, and its parameters.
+    StartedAs { generation: u32, input: Box<RawValue> },
 }
 
 /// How a run ended.
@@ -101,6 +103,20 @@ impl Entry {
         Self::new("", 0, at, what)
     }
 
+    /// The entry that the journal of a generation begins with.
+    pub(super) fn start(generation: u32, at: Millis, input: Box<RawValue>) -> Self {
+        let what = if generation == 1 { What::Started(input) } else { What::StartedAs { generation, input } };
+        Self::of_run(at, what)
+    }
+
+    /// What the run began with, if this is its start.
+    pub(super) fn input(&self) -> Option<&RawValue> {
+        match &self.what {
+            What::Started(input) | What::StartedAs { input, .. } => Some(input),
+            _ => None,
+        }
+    }
+
     /// What its operation is told; `None` if it belongs to none.
     pub(super) fn recorded(&self) -> Option<Recorded> {
         let bytes = |raw: &RawValue| Bytes::copy_from_slice(raw.get().as_bytes());
@@ -111,7 +127,9 @@ impl Entry {
             What::Woke => Recorded::Woke,
             What::Events(events) => Recorded::Events(events.iter().map(|event| bytes(event)).collect()),
             What::TimedOut(millis) => Recorded::TimedOut { after: Duration::from_millis(*millis) },
-            What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) => return None,
+            What::Started(_) | What::CancelAsked | What::CancelBegan(_) | What::Ended(_) | What::StartedAs { .. } => {
+                return None;
+            }
         })
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Live {
     pub(super) is_cleanup: bool,
     /// How it has ended, in a replay of a run that has.
     pub(super) ended: Option<End>,
+    /// The generation that it is the body of.
+    pub(super) generation: u32,
 }
 
 /// How a body has come to rest.
@@ -47,11 +49,20 @@ pub(super) enum Rest {
     Stopped(Stop),
 }
 
+impl Rest {
+    /// Whether nothing more of this generation follows.
+    pub(super) fn is_an_end(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Stopped(Stop::Fault(_) | Stop::Continue(_)))
+    }
+}
+
 /// Who a run is, for what is the same in every replay.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) key: Bytes,
     pub(super) seed: u64,
+    /// Which versions of its code it is pinned to.
+    pub(super) versions: BTreeMap<String, u32>,
 }
 
 thread_local! {
@@ -94,13 +105,14 @@ impl Live {
     fn core<W: Workflow>(who: &Identity, state: W, now: Millis) -> Core {
         let core = Core::new(who.key.clone(), who.seed, Box::new(state));
         core.set_now(now);
+        core.with_versions(|versions| versions.pin(&who.versions));
         core
     }
 
     fn new(core: Core, body: Body, is_cleanup: bool) -> Self {
         let root = Arc::new(Root { woken: AtomicBool::new(false), foreign: AtomicBool::new(false) });
         let (open, codes) = (BTreeMap::new(), BTreeMap::new());
-        Self { body, core, root, open, codes, told: 0, is_cleanup, ended: None }
+        Self { body, core, root, open, codes, told: 0, is_cleanup, ended: None, generation: 0 }
     }
 
     /// Polls until nothing moves.
@@ -108,7 +120,8 @@ impl Live {
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll_to_rest()));
         let rest = polled.unwrap_or_else(|panic| Rest::Panicked(panic_message(&*panic)));
         match (self.core.take_stop(), rest) {
-            (Some(stop), Rest::Waits) => Rest::Stopped(stop),
+            // What it has done since then it did not mean.
+            (Some(stop @ Stop::Unsupported(_)), _) | (Some(stop), Rest::Waits) => Rest::Stopped(stop),
             (_, rest) => rest,
         }
     }
@@ -174,7 +187,7 @@ impl Live {
 
     /// What the body has asked for and let go since this was last asked.
     pub(super) fn take_moves(&mut self) -> Moves {
-        let Moves { mut asked, dropped } = self.core.take_moves();
+        let Moves { mut asked, dropped, released } = self.core.take_moves();
         for (op, ask) in &mut asked {
             self.open.insert(op.clone(), (ask.hash(), ask.noun()));
             if let Ask::Code { code, .. } = ask {
@@ -186,7 +199,7 @@ impl Live {
             self.codes.remove(op);
         }
         asked.retain(|(op, _)| self.open.contains_key(op));
-        Moves { asked, dropped }
+        Moves { asked, dropped, released }
     }
 
     /// What is outstanding.

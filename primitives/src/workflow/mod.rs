@@ -90,6 +90,22 @@
 //! - Each arm has names of its own, so the same step may be in several; they nest.
 //! - The `select!` and `join!` of a body are these, without an import; those of other crates are not durable.
 //!
+//! # Other entities, and children
+//!
+//! A body takes the clients of the app's other primitives, `stock: &Client<Stock>`, and asks by its flow:
+//!
+//! - `flow.call(stock.get("tea").put(2)).await` calls an entity; [`try_call`](Flow::try_call) one whose action can fail. What it changes and what
+//!   it answers happen once, whatever happens to either process (M5): the call has an idempotency key, and its answer is remembered for 90 days
+//!   if nobody is there to record it. If it loses a `select!`, it may still take effect.
+//! - `flow.permit(line.get("stripe").acquire()).await` holds a permit of a semaphore until the body drops it or the run ends, over any crash and
+//!   without a lease.
+//! - `flow.child(parcels.get("one").execute(order)).await` is a run of another workflow, and its result, or how it ended without one (L6). The key is
+//!   made of this run's and the name that is given, and meets no other. Its start is a part of this run's commit, its end reaches it exactly once, and
+//!   thousands may be waited for together. If this run ends before, or lets it go, the child is cancelled, unless it was
+//!   [abandoned](Child::abandon); a [detached](Child::detached) one is not waited for at all.
+//!
+//! Outside of a body `client.parcel("one").execute(order).await` starts a run, or finds the one with the same input, and waits for its result.
+//!
 //! # The end
 //!
 //! [`cancel`](Verbs::cancel) is Rust's: the body is dropped at its await. Steps that run end first, and what they came to is recorded; then the
@@ -128,7 +144,10 @@
 //! is not costs one more read, of its journal.
 
 mod ask;
+mod called;
+mod child;
 mod combine;
+mod continue_as;
 mod core;
 mod divergence;
 mod durable;
@@ -140,22 +159,28 @@ mod generated;
 mod history;
 mod journal;
 mod live;
+mod names;
 mod op;
 mod options;
+mod permit;
 mod policy;
 mod record;
 mod replay;
 mod replaying;
+mod restart;
 mod script;
 mod status;
 mod step;
 mod time;
 mod verbs;
+mod version;
 mod wait;
 pub mod what_happens_when;
 
 pub use self::{
+    child::{Child, Execute},
     combine::{All, Both, Either, Race, join, join_all, race},
+    continue_as::ContinueAs,
     core::Core,
     divergence::Divergence,
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
@@ -163,11 +188,13 @@ pub use self::{
     event::{Event, EventCode, EventOf, EventOptions},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
-    generated::{Initial, RUN_VERBS, event_of, read_option, read_run_error, result, try_result},
+    generated::{Initial, RUN_VERBS, event_of, execute, read_option, read_run_error, result, try_result},
     history::History,
     options::Options,
+    permit::{HeldPermit, PermitWait},
     policy::Policy,
     replaying::{ReplayError, replay},
+    restart::{At, RestartError, Restarted, Restarting},
     script::{Body, Flows, Script, StepCode, Workflow},
     status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
     step::{Caught, Recall, Run, Step},

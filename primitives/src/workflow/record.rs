@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 use super::{
     Policy,
     ask::{Ask, Until},
+    called::KeyText,
     core::OpId,
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
 };
-use crate::{Failure, Retry, stored::is_default};
+use crate::{Failure, Retry, planted::Bug, stored::is_default};
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,6 +47,60 @@ pub(super) struct Record {
     pub(super) stopped: Option<Halted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<Ended>,
+    /// The run that began it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<Parent>,
+    /// The permits that it holds or waits for, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) permits: BTreeMap<String, Place>,
+    /// The generation in whose lane the journal lies, if it is not this one: what was kept of it stays where it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) lane: u32,
+    /// How many entries were kept of the generation before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) kept: u64,
+    /// How often all events that were queued were let go: their lanes are numbered by it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) drops: u32,
+    /// How many ends of steps of older generations came too late.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) late: u64,
+    /// Which versions of its code it is pinned to (R5).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) versions: BTreeMap<String, u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paused: Option<Paused>,
+}
+
+/// An entity of another primitive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+}
+
+/// A run that waits for another's end, and where in it (L6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Parent {
+    pub(super) space: String,
+    pub(super) key: KeyText,
+    pub(super) definition: String,
+    pub(super) op: String,
+    pub(super) generation: u32,
+    pub(super) seed: u64,
+}
+
+/// Somebody holds the run (H2).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Paused {
+    /// Since when.
+    pub(super) at: i64,
+    /// Steps that ran then, and have not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) runs: Vec<String>,
+    /// What was asked for since, and when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) asked: BTreeMap<String, i64>,
 }
 
 /// Something that the body waits for.
@@ -66,6 +121,22 @@ pub(super) enum Waiting {
     Sleep(i64),
     /// Events.
     Event(Awaited),
+    /// The end of a child.
+    Child(Childing),
+}
+
+/// A child that is waited for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Childing {
+    pub(super) definition: String,
+    pub(super) key: KeyText,
+    /// Its input, until it is begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Code>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_abandoned: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_detached: bool,
 }
 
 /// A step that was asked for.
@@ -168,7 +239,7 @@ impl Pending {
     /// What an ask becomes, at the time it is asked.
     pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
         let what = match ask {
-            Ask::Step { .. } | Ask::Code { .. } => {
+            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
                 Waiting::Step(Stepping { code, attempt: 1, since: now.0, retry_at: None, error: None, claimed: false })
             }
@@ -182,6 +253,7 @@ impl Pending {
                 let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
                 Waiting::Event(Awaited { event, key, count, until })
             }
+            Ask::Child(_) => unreachable!("a child is waited for by its key"),
         };
         Self { op: op.to_string(), hash: ask.hash(), what }
     }
@@ -193,12 +265,20 @@ impl Pending {
         }
     }
 
+    pub(super) fn child(&self) -> Option<&Childing> {
+        match &self.what {
+            Waiting::Child(childing) => Some(childing),
+            _ => None,
+        }
+    }
+
     /// When something is due of it without anybody's doing.
     pub(super) fn due_at(&self) -> Option<i64> {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
+            Waiting::Child(_) => None,
         }
     }
 
@@ -219,10 +299,23 @@ pub(super) fn step_name(op: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// Whether an operation is code of the body's own, and not a function.
+/// Whether an operation, or the work of one, is code of the body's own, and not a function.
 pub(super) fn is_code(op: &str) -> bool {
-    let unbranched = op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!'));
-    unbranched.starts_with("run:")
+    unbranched(op).starts_with("run:")
+}
+
+/// Whether an operation is a call of another entity.
+pub(super) fn is_call(op: &str) -> bool {
+    unbranched(op).starts_with("call:") || is_permit(op)
+}
+
+/// Whether an operation is a permit of a semaphore.
+pub(super) fn is_permit(op: &str) -> bool {
+    unbranched(op).starts_with("permit:")
+}
+
+fn unbranched(op: &str) -> &str {
+    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!' | '@'))
 }
 
 impl Record {
@@ -244,16 +337,36 @@ impl Record {
         self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
     }
 
-    /// Steps whose code should run now.
+    /// Whether nothing of it may begin.
+    pub(super) fn is_held(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// Whether what is due must wait.
+    pub(super) fn holds_timers(&self) -> bool {
+        self.is_held() && !Bug::PausedTimerFires.planted()
+    }
+
+    /// The number of the lane that the journal lies in.
+    pub(super) fn journal(&self) -> u32 {
+        if self.lane == 0 { self.generation } else { self.lane }
+    }
+
+    /// Steps whose code should run now; of a run that is held, those that ran before.
     pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
-        self.pending.iter().filter_map(|pending| Some((pending, pending.step()?))).filter(move |(_, step)| due(step))
+        let may_run = |op: &str| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
+        let steps = self.pending.iter().filter_map(|pending| Some((pending, pending.step()?)));
+        steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
     pub(super) fn phase(&self) -> RunPhase {
         if let Some(end) = &self.end {
             return end.phase;
+        }
+        if self.is_held() {
+            return RunPhase::Paused;
         }
         match &self.stopped {
             Some(Halted { why: Stopped::Panicked { .. }, .. }) => return RunPhase::Panicked,
@@ -273,6 +386,9 @@ impl Record {
         let word = phase.word();
         match phase {
             RunPhase::Running => Status::live(word),
+            RunPhase::Paused if self.paused.as_ref().is_some_and(|paused| !paused.runs.is_empty()) => {
+                Status::live(word)
+            }
             RunPhase::Suspended | RunPhase::Cancelling if alarm.is_some() => Status::live(word),
             RunPhase::Panicked | RunPhase::Diverged => Status::failing(word),
             _ => Status::resting(word),
@@ -281,6 +397,9 @@ impl Record {
 
     /// When something is due next without anybody's doing.
     pub(super) fn next_due(&self) -> Option<i64> {
+        if self.holds_timers() {
+            return None;
+        }
         if let Some(halted) = &self.stopped {
             return Some(halted.retry_at);
         }

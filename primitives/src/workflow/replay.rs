@@ -24,6 +24,7 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
         live.told = entries.len() as u64;
         rest.drain(..).for_each(|entry| live.tell_early(entry));
     }
+    live.core.with_versions(|versions| versions.is_replay = true);
     live.rest_in_replay(entries)?;
     for index in 0..rest.len() {
         live.redecide(&mut rest[index..]);
@@ -33,6 +34,7 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
         live.tell(rest[index])?;
         live.rest_in_replay(entries)?;
     }
+    live.core.with_versions(|versions| versions.is_replay = false);
     Ok(live)
 }
 
@@ -68,10 +70,10 @@ impl From<Divergence> for Halt {
 }
 
 fn begun<W: Workflow>(who: &Identity, entries: &[Entry]) -> Result<Live, Halt> {
-    let Some(Entry { at, what: What::Started(input), .. }) = entries.first() else {
+    let Some((at, input)) = entries.first().and_then(|entry| Some((entry.at, entry.input()?))) else {
         return Err(Divergence::unreadable(0, "its start", "the journal does not begin with one").into());
     };
-    let mut live = Live::begin::<W>(who, input.get().as_bytes(), Millis(*at))
+    let mut live = Live::begin::<W>(who, input.get().as_bytes(), Millis(at))
         .map_err(|reason| Divergence::unreadable(0, "its input", &reason))?;
     live.told = 1;
     Ok(live)
@@ -105,6 +107,8 @@ impl Live {
             Rest::Stopped(Stop::Unreadable(op, reason)) => {
                 Err(Divergence::unreadable(self.told.saturating_sub(1), &format!("`{op}`"), &reason).into())
             }
+            Rest::Stopped(Stop::Continue(_)) => Err(Divergence::continues(self.told, next).into()),
+            Rest::Stopped(Stop::Unsupported(unsupported)) => Err(unsupported.divergence(self.told).into()),
             Rest::Ended(ended) => self.ended_in_replay(end_of(ended, self.is_cleanup), next),
             Rest::Stopped(Stop::Fault(fault)) => self.ended_in_replay(fault_of(fault, self.is_cleanup), next),
         }

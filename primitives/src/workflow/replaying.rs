@@ -54,7 +54,7 @@ impl From<Halt> for ReplayError {
 /// # });
 /// ```
 pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
-    let who = Identity { key: history.key.clone().into(), seed: history.seed };
+    let who = Identity { key: history.key.clone().into(), seed: history.seed, versions: history.versions.clone() };
     let entries = &history.entries;
     let place = |is: fn(&What) -> bool| entries.iter().position(|entry| is(&entry.what));
     let asked = place(|what| matches!(what, What::CancelAsked));

@@ -60,6 +60,11 @@ pub trait Flows<D, A>: Workflow {
     /// Runs a step, with the JSON array of its parameters.
     fn step<'a>(name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a>;
 
+    /// The primitives that its body calls: the types, and the names that the app has for them.
+    fn clients() -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
     /// Runs a query on the stored state.
     fn query<'a>(&'a self, name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a>;
 }

@@ -23,6 +23,12 @@ pub struct RunStatus {
     pub stopped: Option<Stopped>,
     /// What went wrong with its `#[cancelled]` body, if it was cancelled.
     pub cleanup_error: Option<String>,
+    /// Which generation it is, from 1: one more with each `continue_as` and each restart.
+    pub generation: u32,
+    /// How many steps of older generations ended when those were gone: what they came to was dropped.
+    pub late: u64,
+    /// Since when it is paused.
+    pub paused_since: Option<Timestamp>,
 }
 
 /// Where a run stands, in a word (L1).
@@ -49,6 +55,8 @@ pub enum RunPhase {
     Cancelled,
     /// It was terminated.
     Terminated,
+    /// Somebody holds it: steps that run end, and nothing begins.
+    Paused,
 }
 
 impl RunPhase {
@@ -68,6 +76,7 @@ impl RunPhase {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::Terminated => "terminated",
+            Self::Paused => "paused",
         }
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use super::{
     Fault, Policy,
     ask::Ask,
+    called::answer_in,
     core::{Core, Stop},
     journal::Recorded,
     op::Op,
@@ -63,6 +64,34 @@ impl<T: 'static, E: 'static> Recall<Result<T, E>> {
     }
 }
 
+impl<T: 'static, E: 'static> Recall<Result<T, E>> {
+    /// Of the answer of somebody else, read by these.
+    pub(super) fn answered(read: fn(&[u8]) -> Result<T, String>, thrown: fn(&[u8]) -> Result<E, String>) -> Self {
+        Self(Box::new(move |told| match told {
+            Told::Ok(bytes) => read(bytes).map(Ok),
+            Told::Failed(bytes) => thrown(bytes).map(Err),
+        }))
+    }
+}
+
+impl<T: 'static> Recall<T> {
+    /// Of an answer that is never an error.
+    pub(super) fn read_by(read: fn(&[u8]) -> Result<T, String>) -> Self {
+        Self(Box::new(move |told| match told {
+            Told::Ok(bytes) => read(bytes),
+            Told::Failed(_) => Err("it failed, and cannot fail any more".to_owned()),
+        }))
+    }
+
+    /// The same of what was recorded of a call: see [`recorded_answer`](super::called::recorded_answer).
+    pub(super) fn unwrapped(self) -> Self {
+        Self(Box::new(move |told| match told {
+            Told::Ok(bytes) => (self.0)(Told::Ok(answer_in(bytes))),
+            failed @ Told::Failed(_) => (self.0)(failed),
+        }))
+    }
+}
+
 impl<T> Step<T> {
     /// The step `name` with this input: what generated code makes of `flow.charge(..)`.
     pub fn new(core: &Core, name: &'static str, args: Args, recall: Recall<T>) -> Self {
@@ -71,6 +100,27 @@ impl<T> Step<T> {
             Err(reason) => Err((core.clone(), format!("the input of `{name}` cannot be written: {reason}"))),
         };
         Self { op, recall }
+    }
+
+    /// Something else than a function of the workflow, which ends as one does; the reason if it cannot be asked for.
+    pub(super) fn asking(core: &Core, ask: Result<Ask, String>, name: Option<&str>, recall: Recall<T>) -> Self {
+        let op = ask.map(|ask| Op::new(core, ask, name)).map_err(|reason| (core.clone(), reason));
+        Self { op, recall }
+    }
+
+    /// What it asks for, while it was not asked.
+    pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
+        self.op.as_mut().ok().and_then(Op::ask_mut)
+    }
+
+    /// Its identity, if it can be asked for.
+    pub(super) fn id(&self) -> Option<&super::core::OpId> {
+        self.op.as_ref().ok().map(Op::id)
+    }
+
+    /// The same, read otherwise.
+    pub(super) fn recalled<V>(self, recall: Recall<V>) -> Step<V> {
+        Step { op: self.op, recall }
     }
 
     /// What the function returned, or the fault that it ended in: then the run goes on.

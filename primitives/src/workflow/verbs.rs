@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{EventOf, History, RunStatus, Workflow, history::HistoryPage};
+use super::{EventOf, History, RestartError, Restarted, Restarting, RunStatus, Workflow, history::HistoryPage};
 use crate::{Args, Call, CallError, Handle, Never, Timestamp, decode};
 
 /// The verbs of a run of the workflow `W`. The handle that `client.checkout("key")` gives dereferences to this, and has `start` and
@@ -46,9 +46,31 @@ impl<W: Workflow> Verbs<W> {
         self.0.address().call("terminate", Args::new())
     }
 
-    /// Lets a run go on that was stopped because its code panicked, or was another than it began with. `true` if it was stopped.
+    /// Holds the run (H2): steps that run end, and what they come to is recorded; no step, no attempt and no timer begins or
+    /// fires, and events are queued, until [`resume`](Self::resume). `false` if it is held already, has ended, or is on its
+    /// way out.
+    pub fn pause(&self) -> Call<bool> {
+        self.0.address().call("pause", Args::new())
+    }
+
+    /// Lets a run go on that was paused, or stopped because its code panicked or was another than it began with. Timers that
+    /// passed in a pause fire now, in their order. `true` if it was either.
     pub fn resume(&self) -> Call<bool> {
         self.0.address().call("resume", Args::new())
+    }
+
+    /// The same, and every deadline of a run that was paused is later by as long as it was: of sleeps, of waits, of the next
+    /// attempts of steps.
+    pub fn resume_shifted(&self) -> Call<bool> {
+        self.0.address().call("resume_shifted", Args::new())
+    }
+
+    /// Begins the run anew with the same input, as a new generation under the same key (L4); also one that has ended. What the
+    /// old one recorded, waited for and ran is gone with this commit, and its state; events that nobody took stay, unless
+    /// [`drop_events`](Call::drop_events) is said. Whoever waits for the result of a run that goes on waits for that of the new
+    /// generation.
+    pub fn restart(&self) -> Call<Restarted, RestartError> {
+        Restarting::anew(self.0.address(), None)
     }
 
     /// Everything that is recorded of the run, from its start on.

@@ -20,6 +20,7 @@ pub struct Call {
     pub(crate) verb: Name,
     pub(crate) body: Bytes,
     pub(crate) once: Option<Once>,
+    pub(crate) remember_for: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) chain: Arc<[Key]>,
 }
@@ -38,6 +39,7 @@ impl Call {
             verb: verb.into(),
             body: body.into(),
             once: None,
+            remember_for: None,
             deadline: None,
             chain: Arc::new([]),
         }
@@ -47,6 +49,13 @@ impl Call {
     #[must_use]
     pub fn once(mut self, once: impl Into<Once>) -> Self {
         self.once = Some(once.into());
+        self
+    }
+
+    /// How long its answer is remembered under its idempotency key; the kernel's default otherwise.
+    #[must_use]
+    pub fn remembered_for(mut self, span: Duration) -> Self {
+        self.remember_for = Some(span);
         self
     }
 

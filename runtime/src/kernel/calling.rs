@@ -86,7 +86,12 @@ impl Shared {
 
 fn pending(call: Call, caller: Caller, ticket: Ticket, borrow: Borrow) -> Pending {
     let hash = || stable_hash(&[call.definition.as_bytes(), call.verb.as_bytes(), &call.body]) >> 1;
-    let once = call.once.as_ref().map(|once| Asked { once: once.clone(), hash: hash(), is_new: false });
+    let once = call.once.as_ref().map(|once| Asked {
+        once: once.clone(),
+        hash: hash(),
+        remember_for: call.remember_for,
+        is_new: false,
+    });
     Pending {
         once,
         definition: call.definition,

@@ -1,6 +1,6 @@
 //! A call under way: what was asked, and who waits.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -28,6 +28,8 @@ pub(crate) struct Pending {
 pub(crate) struct Asked {
     pub(crate) once: Once,
     pub(crate) hash: u64,
+    /// How long what it is answered is remembered, if that was said.
+    pub(crate) remember_for: Option<Duration>,
     /// Nothing is remembered under it: the call may run.
     pub(crate) is_new: bool,
 }

@@ -3,21 +3,20 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{body::Body, pending::Pending, shared::Shared, source::Source};
-use crate::{Commit, Error, Millis, Name, Reply, To, store::Remembered};
+use crate::{Commit, Error, Name, Reply, To, store::Remembered};
 
 impl Body {
     /// The replies of this commit that a repeat must get again.
     pub(crate) fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
-        let expires_at = at.time.now().after(at.options.remember_for);
         let mut remembered = Vec::new();
         if let Some(pending) = source.pending().filter(|_| commit.hold.is_none()) {
             let reply = own_reply(pending, commit);
-            remembered.extend(remember(pending, &reply, expires_at));
+            remembered.extend(remember(pending, &reply, at));
         }
         for (to, reply) in &commit.replies {
             for (name, pending) in self.waiting() {
                 if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
-                    remembered.extend(remember(pending, reply, expires_at));
+                    remembered.extend(remember(pending, reply, at));
                 }
             }
         }
@@ -39,8 +38,9 @@ fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
     own.map_or(Ok(Bytes::new()), |(_, reply)| reply.clone())
 }
 
-fn remember(pending: &Pending, reply: &Reply, expires_at: Millis) -> Option<Remembered> {
+fn remember(pending: &Pending, reply: &Reply, at: &Shared) -> Option<Remembered> {
     let asked = pending.once.as_ref()?;
+    let expires_at = at.time.now().after(asked.remember_for.unwrap_or(at.options.remember_for));
     let reply = encode_reply(reply)?;
     Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
 }

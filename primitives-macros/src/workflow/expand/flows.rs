@@ -12,6 +12,7 @@ use crate::{
         expand::runs::{answer, bounds_of, by_name, called},
         function::Function,
         lenient,
+        parameter::Parameter,
         returns::Returns,
     },
     types,
@@ -19,6 +20,7 @@ use crate::{
 
 pub(super) fn flows(model: &Model) -> TokenStream {
     let functions = model.steps.iter().map(|step| &step.function);
+    let functions = functions.chain(model.run.iter().map(|run| &run.function));
     let bounds = bounds_of(functions.chain(model.queries.iter().map(|query| &query.function)));
     let (services, app) = (types::local("D"), types::local("A"));
     let bounds = quote! {
@@ -52,6 +54,7 @@ fn runs(model: &Model, bounds: &TokenStream) -> TokenStream {
 fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
+    let clients = clients(model);
     let steps = by_name(&arms(model, acting(model).map(|step| (&step.function, &step.returns)), false));
     let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
     quote! {
@@ -63,6 +66,8 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
                 __input: ::drystone::author::Bytes,
                 #env: &'a ::drystone::author::Env<#services, #app>,
             ) -> ::drystone::author::Running<'a> { #steps }
+
+            #clients
 
             fn query<'a>(
                 &'a self,
@@ -77,6 +82,22 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
 /// The steps that act, and not in a transaction.
 fn acting(model: &Model) -> impl Iterator<Item = &Step> {
     model.steps.iter().filter(|step| step.transaction.is_none())
+}
+
+/// The names that the app has for what the body calls.
+fn clients(model: &Model) -> Option<TokenStream> {
+    let app = types::local("A");
+    let parameters = model.run.iter().flat_map(|run| &run.function.parameters);
+    let clients: Vec<_> = parameters
+        .filter_map(|parameter| match parameter {
+            Parameter::Client(primitive) => Some(quote! {
+                (::core::any::type_name::<#primitive>(), <#primitive as ::drystone::PartOf<#app>>::NAME)
+            }),
+            _ => None,
+        })
+        .collect();
+    let names = quote!(::std::vec::Vec<(&'static str, &'static str)>);
+    (!clients.is_empty()).then(|| quote!(fn clients() -> #names { ::std::vec![#(#clients),*] }))
 }
 
 fn primitive(model: &Model) -> TokenStream {

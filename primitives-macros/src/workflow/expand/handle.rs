@@ -3,7 +3,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::super::model::{Model, Run};
+use super::{
+    super::model::{Model, Run},
+    restart,
+};
 use crate::primitive::{
     expand::{calls, handle},
     lenient,
@@ -21,6 +24,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     let run = model.run.first();
     let (starting, with_event, results) =
         (run.map(|run| starting(model, run)), run.map(|run| with_event(model, run)), run.map(results));
+    let restarts = restart::methods(model);
     let queries = model.queries.iter().map(|query| handle::method(&query.function, calls::outcome(&query.returns)));
     quote! {
         #item
@@ -30,6 +34,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #starting
             #with_event
             #results
+            #restarts
             #(#queries)*
         }
     }
@@ -65,7 +70,7 @@ fn item(model: &Model) -> TokenStream {
 }
 
 /// The input of the body: as parameters, and as it travels.
-fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
+pub(super) fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
     let parameters = run.function.inputs().map(|(name, ty)| quote!(#name: #ty)).collect();
     let (names, codecs): (Vec<_>, Vec<_>) = run.function.inputs().map(|(name, ty)| (name, calls::stored(ty))).unzip();
     (parameters, quote!(::drystone::author::Args::new()#(.with(#codecs, &#names))*))
@@ -124,11 +129,18 @@ fn with_event(model: &Model, run: &Run) -> TokenStream {
 
 /// `result` and `try_result`. Closures that hold nothing are functions, and read by the codecs that the rest asks for.
 fn results(run: &Run) -> TokenStream {
+    let (parameters, args) = input(run);
     let (ok, error) = calls::outcome(&run.returns);
     let (read, thrown) = (calls::stored(&ok), calls::stored_error(&error));
     let thrown = quote!(|__bytes| ::drystone::workflow::read_run_error(__bytes, #thrown));
     let run_error = quote!(::drystone::RunError<#error>);
     quote! {
+        /// Starts the run, or finds the one that was started with the same input, and waits until it has ended. In the body of another
+        /// workflow it is a child: `flow.child(..)`.
+        pub fn execute(&self, #(#parameters),*) -> ::drystone::workflow::Execute<#ok, #error> {
+            ::drystone::workflow::execute(self.address(), #args, #read.reader(), #thrown)
+        }
+
         /// Waits until the run has ended: its result, or how it ended without one.
         pub fn result(&self) -> ::drystone::Call<#ok, #run_error> {
             ::drystone::workflow::result(self.address(), #read.reader(), #thrown)

@@ -2,6 +2,7 @@
 
 mod flows;
 mod handle;
+mod restart;
 mod script;
 mod steps;
 mod transactions;
@@ -15,6 +16,6 @@ use super::model::Model;
 /// Everything that is made beside the author's own block.
 pub(super) fn expand(model: &Model) -> TokenStream {
     let (wards, steps, script) = (wards::wards(model), steps::steps(model), script::script(model));
-    let (flows, handle) = (flows::flows(model), handle::handle(model));
-    quote!(#wards #steps #script #flows #handle)
+    let (flows, handle, places) = (flows::flows(model), handle::handle(model), restart::places(model));
+    quote!(#wards #steps #script #flows #handle #places)
 }

@@ -1,6 +1,6 @@
 //! `impl Workflow`: what there is, and its bodies.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 
 use super::{
@@ -14,6 +14,7 @@ use crate::{
     primitive::{
         expand::{calls, definition, runs},
         lenient,
+        parameter::Parameter,
         returns::Returns,
     },
     types,
@@ -111,7 +112,8 @@ fn running(model: &Model, run: &Run) -> TokenStream {
     let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
     let (count, name, at) = (inputs.len(), &run.function.name, run.function.name.span());
     let struct_ = types::located(model.struct_.to_token_stream(), at);
-    let called = quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(&__flow #(, #names)*)).await);
+    let given = given(run, &names);
+    let called = quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(&__flow #(, #given)*)).await);
     let (ended, answer) = (types::local("ended"), runs::answer(&run.returns));
     quote! {
         #[allow(unused_mut)]
@@ -123,6 +125,16 @@ fn running(model: &Model, run: &Run) -> TokenStream {
             #answer
         }))
     }
+}
+
+/// What a body is given, in order: its inputs by these names, and clients.
+fn given(run: &Run, names: &[Ident]) -> Vec<TokenStream> {
+    let mut names = names.iter();
+    let parameters = run.function.parameters.iter().map(|parameter| match parameter {
+        Parameter::Client(primitive) => quote!(&__flow.client::<#primitive>()),
+        _ => names.next().to_token_stream(),
+    });
+    parameters.collect()
 }
 
 fn cancelled(model: &Model, cancelled: &Cancelled) -> TokenStream {

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
 use super::super::{
-    model::{Model, Step},
+    model::{Model, Run, Step},
     step,
 };
 use crate::{
@@ -53,10 +53,24 @@ pub(super) fn steps(model: &Model) -> TokenStream {
 pub(super) fn methods(model: &Model) -> TokenStream {
     let (name, lenient) = (name(model), lenient());
     let methods = model.steps.iter().map(method);
+    let continue_as = model.run.first().map(continue_as);
     quote! {
         #lenient
         impl #name {
             #(#methods)*
+            #continue_as
+        }
+    }
+}
+
+/// `continue_as`, whose parameters are the body's, and which is what the body returns.
+fn continue_as(run: &Run) -> TokenStream {
+    let (parameters, args) = super::handle::input(run);
+    let (returned, _) = recalled(&run.returns);
+    quote! {
+        /// Goes on as a new generation with this input: `return flow.continue_as(..).await`.
+        pub fn continue_as(&self, #(#parameters),*) -> ::drystone::workflow::ContinueAs<#returned> {
+            ::drystone::workflow::ContinueAs::new(&self.0, #args)
         }
     }
 }

@@ -52,6 +52,9 @@
 //! - Other options in the code hold from the next start of the program on. With fewer permits nothing is given until it fits; with
 //!   more the line moves at once. What is out keeps the end that it has (E11).
 //!
+//! The body of a workflow holds a permit by [`Flow::permit`](crate::Flow::permit): it has no lease, for it outlives the process, and comes back
+//! with the commit in which the body drops it or the run ends.
+//!
 //! At most 1,024 wait per key; beyond it [`AcquireError::Crowded`] says so. [`stats`](Verbs::stats) tells of 32 holders and 32 who wait.
 //! After a restart all who waited have got an error and left.
 
@@ -62,6 +65,7 @@ mod permit;
 #[cfg(test)]
 mod property;
 mod record;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -69,6 +73,7 @@ mod verbs;
 
 use drystone_runtime::{Status as Phase, Ticket};
 
+pub(crate) use self::verbs::refusal;
 pub use self::{
     options::Options,
     permit::{AcquireError, Permit},
@@ -79,8 +84,9 @@ use crate::kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn};
 
 impl Kind for Options {
     const NAME: &'static str = "semaphore";
-    const VERBS: &'static [&'static str] = &["acquire", "try_acquire", "release", "renew", "stats"];
-    const BINDING: &'static [&'static str] = &["acquire", "try_acquire"];
+    const VERBS: &'static [&'static str] =
+        &["acquire", "try_acquire", "release", "renew", "stats", "acquire_as", "release_as"];
+    const BINDING: &'static [&'static str] = &["acquire", "try_acquire", "acquire_as"];
 
     type Record = Record;
     type Status = Status;
@@ -96,6 +102,8 @@ impl Kind for Options {
             "release" => self.release(turn, body),
             "renew" => self.renew(turn, body),
             "stats" => self.stats(turn),
+            "acquire_as" => self.acquire_as(turn, body),
+            "release_as" => self.release_as(turn, body),
             _ => Err(Stop::Malformed(format!("a semaphore has no verb `{verb}`"))),
         }
     }

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `held` | ticket | a permit |
 //! | `until` | its end, ticket | its weight |
+//! | `runs` | the run's own name | the ticket of a permit that a run of a workflow holds |
 //! | `line/7` | ticket | one who waits; 7 is the epoch of all tickets in it |
 //!
 //! Tickets grow, so a lane is in order of arrival. A line belongs to one owner of the key: the next owner lets it go as a whole,
@@ -21,6 +22,8 @@ use crate::{Timestamp, kind::Stop};
 pub(super) const HELD: &str = "held";
 /// The lane of their ends.
 pub(super) const UNTIL: &str = "until";
+/// The lane of those that runs of workflows hold.
+pub(super) const RUNS: &str = "runs";
 
 /// What is kept of a semaphore beside its rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -40,19 +43,25 @@ pub struct Record {
 }
 
 /// A permit, as it is stored.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Held {
     pub(super) token: u64,
     pub(super) weight: u64,
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
+    /// The run that holds it, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) holder: Option<String>,
 }
 
 /// One who waits, as it is stored.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Waits {
     pub(super) weight: u64,
     pub(super) since: Timestamp,
+    /// The run that waits, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) holder: Option<String>,
 }
 
 /// Where a semaphore stands. What holds and waits is told by [`stats`](super::Verbs::stats).
@@ -107,13 +116,13 @@ pub struct Waiter {
 }
 
 impl From<Held> for Holder {
-    fn from(Held { token, weight, since, until }: Held) -> Self {
+    fn from(Held { token, weight, since, until, .. }: Held) -> Self {
         Self { token, weight, since, until }
     }
 }
 
 impl From<Waits> for Waiter {
-    fn from(Waits { weight, since }: Waits) -> Self {
+    fn from(Waits { weight, since, .. }: Waits) -> Self {
         Self { weight, since }
     }
 }

@@ -7,7 +7,7 @@ use drystone_runtime::{Epoch, Error, Range, Row, Status as Phase, Ticket};
 use super::{
     Options, Record,
     permit::{Granted, Refused},
-    record::{HELD, Held, Stats, UNTIL, Waits, at, end_of, found, key_of, ticket_in, until_in},
+    record::{HELD, Held, RUNS, Stats, UNTIL, Waits, at, end_of, found, key_of, ticket_in, until_in},
 };
 use crate::{
     Params, Timestamp, decode, encode,
@@ -18,6 +18,9 @@ use crate::{
 /// How many permits that have ended one turn takes back, and how many of those who wait it serves: together they change
 /// less than 1,000 rows (K3). The rest follow at once, in turns of their own.
 pub(super) const SLICE: u32 = 128;
+
+/// How long a run holds its permit: until it lets it go.
+const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// How many may wait: each is somebody who holds memory here.
 pub(super) const WAITING_MAX: u64 = 1_024;
@@ -32,6 +35,17 @@ impl Options {
     pub(super) fn acquire(&self, turn: &mut Turn<'_, Record>, body: &[u8], waits: bool) -> Result<Answer, Stop> {
         let caller = asked(turn)?;
         let weight: u64 = Params::one(body).map_err(Stop::Malformed)?;
+        self.give(turn, caller, (weight, None), waits)
+    }
+
+    /// A permit, or a place in the line.
+    pub(super) fn give(
+        &self,
+        turn: &mut Turn<'_, Record>,
+        caller: Ticket,
+        (weight, holder): (u64, Option<String>),
+        waits: bool,
+    ) -> Result<Answer, Stop> {
         if weight == 0 {
             return Err(Stop::Malformed("a permit weighs at least 1".to_owned()));
         }
@@ -41,9 +55,9 @@ impl Options {
         let more = self.refresh(turn, None)?;
         let overtakes = turn.record.waiting > 0 && (waits || !Bug::Barging.planted());
         let answer = if !overtakes && self.fits(&turn.record, weight) {
-            Answer::value(&Some(self.grant(turn, caller, weight)?))?
+            Answer::value(&Some(self.grant(turn, caller, weight, holder)?))?
         } else if waits {
-            stand_in_line(turn, caller, weight)?
+            stand_in_line(turn, caller, weight, holder)?
         } else {
             Answer::value(&None::<Granted>)?
         };
@@ -74,7 +88,7 @@ impl Options {
         // Never earlier than it was, should the lease be shorter now.
         let until = Timestamp::from(turn.now).after(self.span()).max(held.until);
         turn.remove(UNTIL, end_of(held.until, ticket));
-        put_held(turn, ticket, Held { until, ..held })?;
+        put_held(turn, ticket, &Held { until, ..held })?;
         turn.record.last = turn.record.last.max(until);
         self.settle(turn, false);
         Answer::value(&Some(until))
@@ -129,7 +143,7 @@ impl Options {
         }
         let line = turn.record.line();
         for (index, row) in turn.rows(Range::first(line.clone(), SLICE + 1))?.iter().enumerate() {
-            let (ticket, Waits { weight, .. }) = (ticket_in(&row.key)?, body_of(row)?);
+            let (ticket, Waits { weight, holder, .. }) = (ticket_in(&row.key)?, body_of(row)?);
             if Some(ticket) == without {
                 continue;
             }
@@ -137,7 +151,7 @@ impl Options {
                 // There are fewer permits than there were when it asked.
                 turn.refuse(ticket, &Refused::TooHeavy { weight, permits: self.permits });
             } else if self.fits(&turn.record, weight) {
-                let granted = self.grant(turn, ticket, weight)?;
+                let granted = self.grant(turn, ticket, weight, holder)?;
                 turn.answer(ticket, &Some(granted));
             } else {
                 return Ok(false);
@@ -156,13 +170,21 @@ impl Options {
         record.used + weight <= self.permits
     }
 
-    fn grant(&self, turn: &mut Turn<'_, Record>, ticket: Ticket, weight: u64) -> Result<Granted, Stop> {
+    fn grant(
+        &self,
+        turn: &mut Turn<'_, Record>,
+        ticket: Ticket,
+        weight: u64,
+        holder: Option<String>,
+    ) -> Result<Granted, Stop> {
         let (since, token) = (turn.now.into(), turn.record.next_token(turn.now));
-        let held = Held { token, weight, since, until: since.after(self.span()) };
-        put_held(turn, ticket, held)?;
-        turn.record.is_out(weight, held.until);
+        let holder = holder.filter(|_| !self.is_rate());
+        let until = Timestamp::after(since, if holder.is_some() { FOR_EVER } else { self.span() });
+        let held = Held { token, weight, since, until, holder };
+        put_held(turn, ticket, &held)?;
+        turn.record.is_out(weight, until);
         let lease = (!self.is_rate()).then(|| self.span().as_millis() as u64);
-        Ok(Granted { epoch: ticket.epoch.0, number: ticket.number, token, weight, until: held.until, lease })
+        Ok(Granted { epoch: ticket.epoch.0, number: ticket.number, token, weight, until, lease })
     }
 
     /// Status and alarm. While somebody waits, the next end of a permit wakes it. Else nobody wants what comes back: it is
@@ -181,7 +203,7 @@ impl Options {
 }
 
 /// Who asks. The line of an earlier owner is let go: those in it have left.
-fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
+pub(super) fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
     let caller = turn.caller().ok_or_else(|| {
         Stop::Malformed("a permit is for somebody who waits for it: it cannot be asked for by a message".to_owned())
     })?;
@@ -198,11 +220,16 @@ fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
     Ok(caller)
 }
 
-fn stand_in_line(turn: &mut Turn<'_, Record>, caller: Ticket, weight: u64) -> Result<Answer, Stop> {
+fn stand_in_line(
+    turn: &mut Turn<'_, Record>,
+    caller: Ticket,
+    weight: u64,
+    holder: Option<String>,
+) -> Result<Answer, Stop> {
     if turn.record.waiting >= WAITING_MAX {
         return Err(Stop::failed(&Refused::Crowded { waiting: turn.record.waiting }));
     }
-    let waits = Waits { weight, since: turn.now.into() };
+    let waits = Waits { weight, since: turn.now.into(), holder };
     turn.put(turn.record.line(), key_of(caller), written(&waits)?);
     turn.record.waiting += 1;
     Ok(Answer::Held(LINE.into()))
@@ -224,7 +251,7 @@ fn leave_line(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop>
 }
 
 /// Takes a permit back before its end; whether it was out. One that has ended is taken back by its end.
-fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
+pub(super) fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
     let Some(held) = live(turn, ticket)? else {
         if Bug::LateRelease.planted() {
             turn.record.used = turn.record.used.saturating_sub(1);
@@ -233,12 +260,15 @@ fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> 
     };
     turn.remove(HELD, key_of(ticket));
     turn.remove(UNTIL, end_of(held.until, ticket));
+    if let Some(holder) = held.holder {
+        turn.remove(RUNS, holder.into_bytes());
+    }
     turn.record.used -= held.weight;
     Ok(true)
 }
 
 /// The permit of a ticket, if it has not ended.
-fn live(turn: &Turn<'_, Record>, ticket: Ticket) -> Result<Option<Held>, Stop> {
+pub(super) fn live(turn: &Turn<'_, Record>, ticket: Ticket) -> Result<Option<Held>, Stop> {
     let now = turn.now.into();
     let held = found::<Held>(turn.rows(at(HELD, ticket))?, ticket)?;
     Ok(held.filter(|held| held.until > now))
@@ -267,9 +297,12 @@ fn expire(turn: &mut Turn<'_, Record>, is_rate: bool) -> Result<(), Stop> {
     Ok(())
 }
 
-fn put_held(turn: &mut Turn<'_, Record>, ticket: Ticket, held: Held) -> Result<(), Stop> {
-    turn.put(HELD, key_of(ticket), written(&held)?);
+pub(super) fn put_held(turn: &mut Turn<'_, Record>, ticket: Ticket, held: &Held) -> Result<(), Stop> {
+    turn.put(HELD, key_of(ticket), written(held)?);
     turn.put(UNTIL, end_of(held.until, ticket), written(&held.weight)?);
+    if let Some(holder) = &held.holder {
+        turn.put(RUNS, holder.clone().into_bytes(), written(&(ticket.epoch.0, ticket.number))?);
+    }
     Ok(())
 }
 

@@ -60,6 +60,11 @@ impl Acquire {
         self
     }
 
+    /// Whom it asks, and for how much: for a run, which waits otherwise.
+    pub(crate) fn asked(self) -> (Address, u64) {
+        (self.asking.address, self.asking.weight)
+    }
+
     /// Waits at most so long, then leaves the line: 30 seconds unless said.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.asking.timeout = Some(timeout);
@@ -163,6 +168,12 @@ fn refused(error: Error) -> AcquireError {
         },
         error => AcquireError::Fault(error),
     }
+}
+
+/// Why a run got no permit: in words, and whether it may get one later.
+pub(crate) fn refusal(error: &bytes::Bytes) -> (String, bool) {
+    let refused = refused(Error::Failed(error.clone()));
+    (refused.to_string(), matches!(refused, AcquireError::Crowded { .. }))
 }
 
 fn unreadable(reason: String) -> Error {

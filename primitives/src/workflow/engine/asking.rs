@@ -7,13 +7,15 @@ use super::{
     super::{
         Workflow,
         ask::Ask,
+        called::{Called, KeyText, StoredCall},
         core::{Moves, OpId},
         journal::{self, End},
-        record::{Code, Pending, Stepping, Waiting},
+        record::{Childing, Code, Pending, Stepping, Waiting},
     },
+    children::CHILD_INPUT_MAX,
     turning::{BYTES_MAX, Turning, beyond, raw},
 };
-use crate::planted::Bug;
+use crate::{encode, planted::Bug};
 
 /// What may be outstanding at once (W11).
 const PENDING_MAX: usize = 4_096;
@@ -28,11 +30,14 @@ const PUT_BYTES_MAX: usize = 3 << 20;
 
 impl<W: Workflow> Turning<'_, W> {
     /// What the body asked for is waited for; what it let go is not.
-    pub(super) fn take_in(&mut self, Moves { asked, dropped }: Moves) {
+    pub(super) fn take_in(&mut self, Moves { asked, dropped, released }: Moves) {
+        for op in &released {
+            self.release_permit(op);
+        }
         for op in dropped.iter().filter(|_| !Bug::LosersKept.planted()) {
             if let Some(index) = self.record.position(op) {
                 let pending = self.record.pending.remove(index);
-                self.forget_input(&pending);
+                self.let_go(&pending);
             }
         }
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
@@ -57,6 +62,12 @@ impl<W: Workflow> Turning<'_, W> {
         if put.len() > ROWS_MAX {
             return Some(beyond("run", "long inputs at once", ROWS_MAX));
         }
+        if self.has_child_without_key() {
+            return Some(beyond("run", "bytes in the key of a child", drystone_runtime::key_bytes_max()));
+        }
+        if put.iter().any(|row| row.body.len() > CHILD_INPUT_MAX && self.is_of_child(row)) {
+            return Some(beyond("run", "bytes in the input of a child", CHILD_INPUT_MAX));
+        }
         if put.iter().any(|row| row.body.len() > BYTES_MAX) {
             return Some(beyond("run", "bytes in the input of a step", BYTES_MAX));
         }
@@ -64,19 +75,44 @@ impl<W: Workflow> Turning<'_, W> {
         (bytes > PUT_BYTES_MAX).then(|| beyond("run", "bytes of inputs at once", PUT_BYTES_MAX))
     }
 
+    /// Whether a row that is put aside is the input of a child.
+    fn is_of_child(&self, row: &Row) -> bool {
+        let of = |childing: &Childing| matches!(childing.input, Some(Code::Row(number)) if journal::row_key(number) == row.key);
+        row.lane == inputs_lane(self.record.generation) && self.record.pending.iter().filter_map(Pending::child).any(of)
+    }
+
     fn asked(&mut self, op: &OpId, ask: &Ask) -> Pending {
         let code = match ask {
+            Ask::Child(begun) => return self.child_asked(op, begun, ask.hash()),
+            Ask::Call(called) => Some(self.call_input(called)),
+            Ask::Permit(called) => Some(self.permit_input(op, called)),
             Ask::Step { input, .. } => Some(self.input(input)),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) => None,
         };
-        // Counted from when the run got there, which is when it was last told something.
-        let now = self.live.as_ref().map_or(self.seen.now, |live| live.core.now());
+        // Counted from when the run got there, which is when it was last told something; what was kept of an older generation
+        // it was told just now.
+        let is_kept = self.record.kept >= self.told();
+        let now = self.live.as_ref().filter(|_| !is_kept).map_or(self.seen.now, |live| live.core.now());
+        if let Some(paused) = &mut self.record.paused {
+            paused.asked.insert(op.to_string(), now.0);
+        }
         Pending::of(op, ask, code, now)
     }
 
+    /// A call, as it is stored until it is answered.
+    pub(super) fn call_input(&mut self, called: &Called) -> Code {
+        let stored = StoredCall {
+            definition: self.seen.names.of(&called.of).to_string(),
+            key: KeyText::of(&called.key),
+            verb: called.verb.to_owned(),
+            body: raw(&called.body).expect("the parameters of a call are JSON"),
+        };
+        self.input(&encode(&stored).expect("a call can be written").clone())
+    }
+
     /// A short input lies in the record, so that a step can be run again without the body; a long one in a row.
-    fn input(&mut self, input: &Bytes) -> Code {
+    pub(super) fn input(&mut self, input: &Bytes) -> Code {
         let longest = if self.record.pending.len() < MANY { INPUT_BYTES_MAX } else { INPUT_BYTES_MAX / 16 };
         if input.len() <= longest
             && let Ok(raw) = raw(input)
@@ -91,7 +127,12 @@ impl<W: Workflow> Turning<'_, W> {
 
     pub(super) fn forget_input(&mut self, pending: &Pending) {
         self.forget_claim(pending);
-        if let Waiting::Step(Stepping { code: Code::Row(number), .. }) = &pending.what {
+        let code = match &pending.what {
+            Waiting::Step(Stepping { code, .. }) => Some(code),
+            Waiting::Child(childing) => childing.input.as_ref(),
+            Waiting::Sleep(_) | Waiting::Event(_) => None,
+        };
+        if let Some(Code::Row(number)) = code {
             let row = (inputs_lane(self.record.generation), journal::row_key(*number));
             self.remove_row(row);
         }

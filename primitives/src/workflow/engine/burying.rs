@@ -32,7 +32,7 @@ impl<W: Workflow> Turning<'_, W> {
         else {
             return Ok(());
         };
-        let rows = self.rows(&Range::first(lane(&event), BURIED_PER_TURN))?;
+        let rows = self.rows(&Range::first(lane(self.record.drops, &event), BURIED_PER_TURN))?;
         let is_mourned = !Bug::UnreadForgotten.planted()
             && Self::accepted(&event).map_or(true, |code| code.options.unread == Unread::DeadLetter);
         let numbers: Vec<u64> = rows.iter().map(|row| number_in(&row.key)).collect();

@@ -6,16 +6,19 @@ use serde_json::value::RawValue;
 
 use super::{
     super::{
-        Flows, RunError, RunStatus, SendError, Started, Workflow,
+        Flows, RestartError, RunError, RunStatus, SendError, Started, Workflow,
+        ask::canonical_hash,
         history::HistoryPage,
-        journal::{self, Entry, What},
+        journal::{self, End, Entry, What},
         record::Record,
+        restart::DROPPING,
         verbs::QueuedEvent,
     },
-    Caller, Engine,
+    Caller, Engine, children,
     ending::{answer, result_of},
     memory::Memory,
     queueing::{Queued, ready, refused},
+    restarting::not_restarted,
     starting::{Start, answering, only},
     turning::{Halt, Seen, Turned, Turning},
 };
@@ -48,8 +51,16 @@ pub(super) enum Verb {
     Terminate,
     Resume,
     Destroy,
+    Execute,
+    /// Said by a parent and by a child, in messages alone (L6).
+    ChildBegin,
+    ChildEnded,
     /// One of the author's.
     Query(&'static Action),
+    Pause,
+    ResumeShifted,
+    /// Whether events are let go.
+    Restart(bool),
 }
 
 /// The verbs of every run.
@@ -70,6 +81,13 @@ const VERBS: &[(&str, Verb)] = &[
     ("resume", Verb::Resume),
     ("destroy", Verb::Destroy),
     ("force_destroy", Verb::Destroy),
+    ("execute", Verb::Execute),
+    (children::BEGIN, Verb::ChildBegin),
+    (children::ENDED, Verb::ChildEnded),
+    ("pause", Verb::Pause),
+    ("resume_shifted", Verb::ResumeShifted),
+    ("restart", Verb::Restart(false)),
+    (DROPPING, Verb::Restart(true)),
 ];
 
 impl Verb {
@@ -93,6 +111,12 @@ where
         caller: Caller,
     ) -> Turned {
         let verb = Verb::of::<W>(name).ok_or_else(|| Halt::Refuse(self.unknown(name)))?;
+        match (verb, caller) {
+            (Verb::ChildBegin, None) => return children::begun::<W>(memory, seen, body),
+            (Verb::ChildEnded, None) => return children::ended::<W>(memory, seen, body),
+            (Verb::ChildBegin | Verb::ChildEnded, Some(_)) => return Err(Halt::Refuse(self.unknown(name))),
+            _ => {}
+        }
         if seen.entity.is_none() {
             return self.called_unbound(memory, seen, (verb, body), caller);
         }
@@ -108,6 +132,8 @@ where
                 let (_, event, payload) = start_in(body)?;
                 Self::sent(memory, seen, (&event, &payload), caller)
             }
+            Verb::Execute => Self::executed_again(memory, seen, body, caller),
+            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
             Verb::Result => Self::result(memory, seen, caller, true),
             Verb::TryResult => Self::result(memory, seen, caller, false),
             Verb::Status => Self::status(memory, seen, caller),
@@ -116,9 +142,12 @@ where
             Verb::History => self.history(memory, seen, body, caller),
             Verb::Cancel => Self::changed_by(memory, seen, caller, Turning::cancel),
             Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
-            Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume_if(|_| true)),
+            Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume(false)),
+            Verb::ResumeShifted => Self::changed_by(memory, seen, caller, |turning| turning.resume(true)),
+            Verb::Pause => Self::changed_by(memory, seen, caller, |turning| Ok(turning.pause())),
+            Verb::Restart(drops_events) => Self::restarted(memory, seen, (body, drops_events), caller),
             Verb::Destroy => {
-                let mut commit = Commit { destroy: true, ..Commit::default() };
+                let mut commit = Self::destroyed(memory, seen)?;
                 commit.replies.extend(
                     caller.map(|caller| (drystone_runtime::To::Ticket(caller), encode(&true).map_err(unreadable))),
                 );
@@ -136,16 +165,18 @@ where
     ) -> Turned {
         match verb {
             Verb::Start => {
-                let start = Start { input: body, event: None };
+                let start = Start { input: body, event: None, parent: None };
                 Turning::<W>::started(memory, seen, &start, caller, |_| encode(&()))
             }
             Verb::StartOrGet => {
-                let start = Start { input: body, event: None };
+                let start = Start { input: body, event: None, parent: None };
                 Turning::<W>::started(memory, seen, &start, caller, |_| encode(&Started::Started))
             }
+            Verb::Execute => Self::executed(memory, seen, body, caller),
+            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
             Verb::StartWith | Verb::SendOrStart => {
                 let (input, event, payload) = start_in(body)?;
-                let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)) };
+                let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)), parent: None };
                 let answer = |sent: Option<super::super::Sent>| encode(&sent);
                 let turned = Turning::<W>::started(memory, seen, &start, caller, answer);
                 turned.map_err(|halt| if matches!(verb, Verb::StartWith) { of_start(halt) } else { halt })
@@ -158,9 +189,47 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, Bytes::from_static(b"[]")),
-            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy => only(caller, Bytes::from_static(b"false")),
+            Verb::Cancel | Verb::Terminate | Verb::Resume | Verb::Destroy | Verb::Pause | Verb::ResumeShifted => {
+                only(caller, Bytes::from_static(b"false"))
+            }
+            Verb::Restart(_) => Err(not_restarted(&RestartError::NotFound)),
             Verb::History | Verb::Query(_) => Err(Halt::Refuse(Error::NotBound { key: seen.key.clone() })),
         }
+    }
+
+    /// Starts a run, and has its caller wait for its end.
+    fn executed(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
+        let (mut turning, _) = Turning::<W>::start(seen, &Start { input, event: None, parent: None })?;
+        let all = drystone_runtime::To::All(Name::new(RESULT));
+        let ended = turning.commit.replies.iter().find(|(to, _)| *to == all).map(|(_, reply)| reply.clone());
+        if ended.is_none() {
+            turning.commit.hold = caller.map(|_| Name::new(RESULT));
+        }
+        turning.close(memory, ended.map(|reply| (caller, reply)))
+    }
+
+    /// The same of a run that is there: if it was started with this input, its end is waited for.
+    fn executed_again(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
+        let record = known(memory, seen)?;
+        if canonical_hash(input) == record.input {
+            return Self::result(memory, seen, caller, true);
+        }
+        let status = record.phase().word().to_owned();
+        let error = encode(&RunError::<()>::AlreadyExists { status }).map_err(Halt::Malformed)?;
+        Ok(answering(caller, Err(Error::Failed(error))))
+    }
+
+    /// A run that is destroyed before its end has one for its parent.
+    fn destroyed(memory: &mut Memory, seen: Seen<'_>) -> Result<Commit, Halt> {
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Commit::default()) };
+        if turning.record.end.is_none() {
+            let pending = std::mem::take(&mut turning.record.pending);
+            pending.iter().for_each(|pending| turning.let_go(pending));
+            turning.release_permits();
+            turning.tell_parent(&End::Terminated)?;
+        }
+        let send = std::mem::take(&mut turning.commit.send);
+        Ok(Commit { destroy: true, send, ..Commit::default() })
     }
 
     fn found(memory: &mut Memory, seen: Seen<'_>, input: Option<&[u8]>, caller: Caller) -> Turned {
@@ -204,7 +273,7 @@ where
                 only(caller, Bytes::new())
             };
         }
-        let range = journal::range(record.generation, record.entries - 1, record.entries);
+        let range = journal::range(record.journal(), record.entries - 1, record.entries);
         let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
         let entry = rows.first().map(Entry::read).transpose().map_err(Halt::Park)?;
         let Some(Entry { what: What::Ended(end), .. }) = entry else {
@@ -225,6 +294,9 @@ where
             queued: record.shown_queues(),
             stopped: record.stopped.as_ref().map(|halted| halted.why.clone()),
             cleanup_error: record.end.as_ref().and_then(|end| end.cleanup_error.clone()),
+            generation: record.generation,
+            late: record.late,
+            paused_since: record.paused.as_ref().map(|paused| time(paused.at)),
         };
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
@@ -232,7 +304,7 @@ where
     fn events(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
         let record = known(memory, seen)?;
         let full = record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
-        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(event))).collect();
+        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(record.drops, event))).collect();
         let missing: Vec<_> = ranges.iter().filter(|(_, range)| seen.rows.get(range).is_none()).collect();
         if !missing.is_empty() {
             return Err(Halt::Read(missing.into_iter().map(|(_, range)| range.clone()).collect()));
@@ -255,7 +327,7 @@ where
         let [from]: [u64; 1] = decode(body).map_err(Halt::Malformed)?;
         let record = known(memory, seen)?;
         let until = (from + HISTORY_PAGE).min(record.entries);
-        let range = journal::range(record.generation, from, until);
+        let range = journal::range(record.journal(), from, until);
         let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for row in rows {
@@ -267,13 +339,15 @@ where
         }
         let is_last = from + entries.len() as u64 >= record.entries;
         let (workflow, key) = (self.name.to_string(), seen.key.key.to_vec());
-        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last };
+        let versions = record.versions.clone();
+        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last, versions };
         only(caller, encode(&page).map_err(Halt::Malformed)?)
     }
 
     fn unknown(&self, verb: &str) -> Error {
         let queries = W::SCRIPT.queries.iter().map(|query| query.name);
-        let known = VERBS.iter().map(|(verb, _)| *verb).chain(queries).map(str::to_owned).collect();
+        let verbs = VERBS.iter().map(|(verb, _)| *verb).filter(|verb| !verb.contains(':'));
+        let known = verbs.chain(queries).map(str::to_owned).collect();
         Error::UnknownVerb { definition: self.name.to_string(), verb: verb.to_owned(), known }
     }
 }
@@ -290,7 +364,7 @@ impl<W: Workflow> Turning<'_, W> {
 }
 
 /// An error of ours is an answer like any other.
-fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
+pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
     match asked {
         Ok(value) => Ok(Ok(value)),
         Err(Halt::Failed(error)) => Ok(Err(Error::Failed(error))),
@@ -299,7 +373,7 @@ fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
 }
 
 /// The record, where nothing of it is changed.
-fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
+pub(super) fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
     let entity = seen.entity.ok_or_else(|| Halt::Refuse(Error::NotBound { key: seen.key.clone() }))?;
     memory.record(&entity.head).map_err(Halt::Park)
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use drystone_runtime::{Change, Millis, Next, Reply, To};
 
 use super::{
-    super::Workflow,
+    super::{Workflow, version::Versions},
     Caller,
     memory::Memory,
     turning::{BYTES_MAX, Halt, Turned, Turning, beyond},
@@ -15,6 +15,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// The commit: record and state only if they differ.
     pub(super) fn close(mut self, memory: &mut Memory, answer: Option<(Caller, Reply)>) -> Turned {
         self.write_state()?;
+        self.keep_versions();
         let before = self.seen.entity.map(|entity| &entity.head);
         let mut head = encode_near(&self.record, before.map_or(0, Bytes::len)).map_err(Halt::Malformed)?;
         if head.len() > BYTES_MAX {
@@ -64,8 +65,17 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
+    /// Keeps which versions of its code the run is pinned to since this turn.
+    fn keep_versions(&mut self) {
+        let changed = self.live.as_ref().and_then(|live| live.core.with_versions(Versions::take_changed));
+        if let Some(versions) = changed {
+            self.record.versions = versions;
+        }
+    }
+
     fn set_alarm(&mut self) {
         let at = match (&self.record.end, self.is_more) {
+            (None, _) if self.record.holds_timers() => None,
             (_, true) => Some(self.seen.now.0),
             (Some(end), false) if self.has_unread() => Some(end.at),
             (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),

@@ -1,6 +1,6 @@
 //! Ends: of a step's attempt, of a run.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{Millis, Next, Outcome};
@@ -11,10 +11,11 @@ use super::{
         fault::Cause,
         journal::{End, Entry, What},
         live::Live,
-        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, step_name},
+        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
         status::RunPhase,
     },
     Engine,
+    continuing::of_work,
     memory::Memory,
     queueing::ready,
     running::{LOOK, UNKNOWN, UNREAD, UNREADABLE},
@@ -37,17 +38,23 @@ where
         &self,
         memory: &mut Memory,
         seen: Seen<'_>,
-        (op, attempt): (&str, u32),
+        (work, attempt): (&str, u32),
         outcome: &Outcome,
     ) -> Turned {
+        let (generation, op) = of_work(work);
         let is_code = super::super::record::is_code(op);
         if is_code {
-            seen.entity.and_then(|entity| self.parcels.take(entity.id, op));
+            seen.entity.and_then(|entity| self.parcels.take(entity.id, work));
         }
         ready(memory, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if op.starts_with(LOOK) {
             turning.go_on()?;
+            return turning.close(memory, None);
+        }
+        // A later generation asks for the same again, and knows nothing of this one (L5).
+        if generation != turning.record.generation && !Bug::LateGenerationTaken.planted() {
+            turning.record.late += 1;
             return turning.close(memory, None);
         }
         let index = turning.record.position(op);
@@ -70,6 +77,7 @@ where
 impl<W: Workflow> Turning<'_, W> {
     /// Whether the step is tried again.
     fn attempt_ended(&mut self, op: &str, outcome: &Outcome) -> Result<bool, Halt> {
+        self.no_longer_runs(op);
         let what = match outcome {
             Outcome::Ok(produced) if produced.value.len() > BYTES_MAX => self.too_long(op, produced.value.len()),
             Outcome::Ok(produced) => {
@@ -195,11 +203,14 @@ impl<W: Workflow> Turning<'_, W> {
             End::Terminated => RunPhase::Terminated,
         };
         for pending in std::mem::take(&mut self.record.pending) {
-            self.forget_input(&pending);
+            self.let_go(&pending);
         }
+        self.release_permits();
+        self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
         self.record.stopped = None;
+        self.record.paused = None;
         self.record.untold = 0;
         self.record.end = Some(Ended { phase, at: self.seen.now.0, cleanup_error });
         let event = match phase {
@@ -227,12 +238,13 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.untold = 0;
         self.live = None;
         // What is due may run: whether it does, memory could say, and memory may be gone (E13).
-        let now = self.seen.now.0;
-        let is_due = |step: &Stepping| step.retry_at.is_none_or(|at| at <= now);
-        let runs = |pending: &Pending| pending.step().is_some_and(is_due) && !Bug::RunningDropped.planted();
+        let due: BTreeSet<String> =
+            self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
+        self.record.paused = None;
+        let runs = |pending: &Pending| due.contains(&pending.op) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
-        gone.iter().for_each(|pending| self.forget_input(pending));
+        gone.iter().for_each(|pending| self.let_go(pending));
         self.wind_down()?;
         Ok(true)
     }
@@ -268,6 +280,7 @@ impl<W: Workflow> Turning<'_, W> {
 pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
+        Code::Input(_) | Code::Row(_) if is_call(op) => Policy::ONCE,
         Code::Input(_) | Code::Row(_) => {
             let name = step_name(op);
             W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)

@@ -95,6 +95,16 @@ impl Parcels {
         drop(gone);
     }
 
+    /// What was not started of the run's older generations never will be, either.
+    pub(super) fn forget_others(&self, run: Version, is_of: impl Fn(&str) -> bool) {
+        let mut codes = self.codes();
+        let of_run = codes.range((run, String::new())..).map(|(name, _)| name).take_while(|(of, _)| *of == run);
+        let names: Vec<_> = of_run.filter(|(_, work)| !is_of(work)).cloned().collect();
+        let gone: Vec<_> = names.iter().filter_map(|name| codes.remove(name)).collect();
+        drop(codes);
+        drop(gone);
+    }
+
     fn codes(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Version, String), Code>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,10 +7,16 @@
 mod asking;
 mod burying;
 mod calling;
+mod calls;
+mod children;
 mod closing;
+mod continuing;
 mod ending;
 mod memory;
+mod pausing;
+mod permits;
 mod queueing;
+mod restarting;
 mod reviving;
 mod running;
 mod starting;
@@ -32,7 +38,7 @@ use self::{
     queueing::ready,
     turning::{Seen, Turning},
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions, names::Names};
 use crate::{Error, call::space_of, encode};
 
 /// The definition of a workflow, under the name of its field.
@@ -46,7 +52,8 @@ where
     let config = encode(&config::<W>()).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
     let parcels = Parcels::default();
-    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, app: PhantomData };
+    let names = Names::new(W::clients(), is_shared);
+    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, app: PhantomData };
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
@@ -74,6 +81,8 @@ pub(super) struct Engine<W, D, A> {
     is_shared: bool,
     /// Code that bodies made, on its way to where it runs.
     parcels: Parcels,
+    /// The primitives that its body calls.
+    names: Names,
     app: PhantomData<fn() -> (W, A)>,
 }
 
@@ -92,7 +101,7 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let memory = Memory::of(hot);
-        let seen = Seen { definition: &self.name, key, entity, rows, now };
+        let seen = Seen { definition: &self.name, names: &self.names, key, entity, rows, now };
         self.take(memory, seen, input)
     }
 
@@ -144,6 +153,8 @@ where
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if turning.record.end.is_some() {
             turning.after_the_end()?;
+        } else if turning.record.holds_timers() {
+            // It was set before, and is nobody's now.
         } else if turning.record.stopped.is_some() {
             turning.resume_if(|halted| halted.retry_at <= seen.now.0)?;
         } else {

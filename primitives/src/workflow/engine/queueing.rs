@@ -40,9 +40,9 @@ pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
     let (record, live, fronts) = memory.at_hand(&entity.head).map_err(Halt::Park)?;
     let last = |front: &VecDeque<Front>| front.back().map(|front| front.number);
     let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
-    let is_polled = record.goes_on() && !record.winds_down();
+    let is_polled = record.goes_on() && !record.winds_down() && !record.is_held();
     if is_polled && !live.is_some_and(|live| is_of(live, record)) {
-        wanted.push(journal::range(record.generation, 0, record.entries));
+        wanted.push(journal::range(record.journal(), 0, record.entries));
     }
     wanted.retain(|range| seen.rows.get(range).is_none());
     if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
@@ -55,24 +55,30 @@ fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<R
     }
     let low = record.queues.iter().filter_map(|(event, queue)| {
         let (count, last) = front(event);
-        (count < LOW && (count as u64) < queue.count).then(|| page(event, last))
+        (count < LOW && (count as u64) < queue.count).then(|| page(record.drops, event, last))
     });
     low.collect()
 }
 
 /// The rows of a queue behind those that are known.
-fn page(event: &str, last: Option<u64>) -> Range {
+fn page(drops: u32, event: &str, last: Option<u64>) -> Range {
     let from = last.map_or(0, |last| last + 1);
-    Range { from: Some(journal::row_key(from)), ..Range::first(lane(event), PAGE) }
+    Range { from: Some(journal::row_key(from)), ..Range::first(lane(drops, event), PAGE) }
 }
 
 /// All that is queued of an event.
-pub(super) fn whole(event: &str) -> Range {
-    Range::first(lane(event), u32::MAX)
+pub(super) fn whole(drops: u32, event: &str) -> Range {
+    Range::first(lane(drops, event), u32::MAX)
 }
 
-pub(super) fn lane(event: &str) -> Name {
-    Name::from(format!("event/{event}"))
+/// The lane of an event's queue. A lane that was dropped is never used again: after each time there are others.
+pub(super) fn lane(drops: u32, event: &str) -> Name {
+    if drops == 0 { Name::from(format!("event/{event}")) } else { Name::from(format!("event~{drops}/{event}")) }
+}
+
+/// The event whose lane it is.
+fn event_of(lane: &str) -> &str {
+    lane.split_once('/').map_or(lane, |(_, event)| event)
 }
 
 /// What can be taken now: which events, and when the last of them was sent.
@@ -147,7 +153,8 @@ impl<W: Workflow> Turning<'_, W> {
             self.is_more = true;
             return Ok(number);
         }
-        self.commit.put.push(Row { lane: lane(event), key: journal::row_key(number), body });
+        let lane = lane(self.record.drops, event);
+        self.commit.put.push(Row { lane, key: journal::row_key(number), body });
         Ok(number)
     }
 
@@ -163,7 +170,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// What was sent, as its sender is told.
     pub(super) fn sent(&self, number: u64, event: &str) -> Sent {
         let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
-        let (lane, key) = (lane(event), journal::row_key(number));
+        let (lane, key) = (lane(self.record.drops, event), journal::row_key(number));
         let is_put = self.commit.put.iter().any(|row| row.lane == lane && row.key == key);
         Sent { number, taken: !waits && !is_put }
     }
@@ -173,7 +180,7 @@ impl<W: Workflow> Turning<'_, W> {
         let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
         let low = pages(&self.record, known);
         for range in low {
-            let event = range.lane.as_str().trim_start_matches("event/").to_owned();
+            let event = event_of(range.lane.as_str()).to_owned();
             self.extend(&event, &range)?;
         }
         Ok(())
@@ -185,12 +192,12 @@ impl<W: Workflow> Turning<'_, W> {
         if has_some || self.record.queues.get(event).is_none_or(|queue| queue.count == 0) {
             return Ok(());
         }
-        self.extend(event, &page(event, self.last_read(event)))
+        self.extend(event, &page(self.record.drops, event, self.last_read(event)))
     }
 
     /// The last event that is known of a queue. What this turn has removed is still stored, and must not come back.
     fn last_read(&self, event: &str) -> Option<u64> {
-        let lane = lane(event);
+        let lane = lane(self.record.drops, event);
         let removed = self.commit.remove.iter().filter(|(of, _)| *of == lane).map(|(_, key)| number_in(key));
         removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
     }
@@ -214,6 +221,8 @@ impl<W: Workflow> Turning<'_, W> {
             let found = match &self.record.pending[index].what {
                 Waiting::Step(_) => None,
                 Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
+                // One that nobody waits for has done its part when it was begun.
+                Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
                 Waiting::Event(awaited) => {
                     let (awaited, until) = (awaited.clone(), awaited.until.filter(|(until, _)| *until <= now.0));
                     let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
@@ -244,6 +253,7 @@ impl<W: Workflow> Turning<'_, W> {
                 }
                 What::TimedOut(awaited.until.map_or(0, |(_, after)| after))
             }
+            (Waiting::Child(childing), _) => What::Ok(childing.key.shown()),
             (Waiting::Sleep(_) | Waiting::Step(_), _) => What::Woke,
         };
         Entry::new(&pending.op, pending.hash, self.seen.now, what)
@@ -271,7 +281,7 @@ impl<W: Workflow> Turning<'_, W> {
                 if looked as u64 >= count {
                     return Ok(None);
                 }
-                self.extend(event, &page(event, self.last_read(event)))?;
+                self.extend(event, &page(self.record.drops, event, self.last_read(event)))?;
                 if self.fronts.get(event).is_none_or(|front| front.len() <= looked) {
                     return Ok(None);
                 }
@@ -320,7 +330,7 @@ impl<W: Workflow> Turning<'_, W> {
             }
         }
         for number in numbers {
-            self.remove_row((lane(event), journal::row_key(*number)));
+            self.remove_row((lane(self.record.drops, event), journal::row_key(*number)));
         }
     }
 }

@@ -15,7 +15,8 @@ pub(super) fn revived<W: Workflow>(who: &Identity, record: &Record, entries: &[E
     let told = usize::try_from(record.entries - record.untold).unwrap_or(usize::MAX).min(entries.len());
     let (told, untold) = entries.split_at(told);
     let cleanup = record.cancel.as_ref().and_then(|cancel| cancel.began);
-    let live = replay::<W>(who, told, cleanup)?;
+    let mut live = replay::<W>(who, told, cleanup)?;
+    live.generation = record.generation;
     check_pending(record, &live, untold)?;
     Ok(live)
 }

@@ -9,10 +9,11 @@ use super::{
     super::{
         Flows, journal, live,
         live::Identity,
-        record::{Code, Pending, Record, Stepping, is_code, step_name},
+        record::{Code, Pending, Record, Stepping, is_call, is_code, step_name},
     },
     Engine,
     asking::inputs_lane,
+    continuing::{of_work, work_name},
     ending::policy,
     memory::Memory,
     reviving::revived,
@@ -50,6 +51,8 @@ where
         };
         if record.end.is_some() {
             self.parcels.forget(entity.id);
+        } else if record.generation > 1 {
+            self.parcels.forget_others(entity.id, |work| of_work(work).0 == record.generation);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
         memory.set_record(entity.head.clone(), record);
@@ -78,7 +81,7 @@ where
                     Err(range) => return Needed::Read(vec![range]),
                 }
             }
-            listed.push(work::<W>(pending, step));
+            listed.push(work::<W>(record, pending, step));
         }
         Needed::Ready(listed)
     }
@@ -93,25 +96,26 @@ where
         pending: &Pending,
     ) -> Result<bool, drystone_runtime::Range> {
         let op = pending.op.as_str();
-        if self.parcels.has(entity.id, op) {
+        let work = work_name(record.generation, op);
+        if self.parcels.has(entity.id, &work) {
             return Ok(true);
         }
         if !memory.live.as_ref().is_some_and(|live| is_of(live, record)) {
-            let range = journal::range(record.generation, 0, record.entries);
+            let range = journal::range(record.journal(), 0, record.entries);
             let rows = rows.get(&range).ok_or(range)?;
             memory.live = self.replayed(entity, record, rows);
         }
         let Some(live) = &mut memory.live else { return Ok(false) };
         // If it was handed over before, it runs, and goes on.
         if let Some(code) = live.codes.remove(op) {
-            self.parcels.put(entity.id, op, code);
+            self.parcels.put(entity.id, &work, code);
         }
         Ok(true)
     }
 
     fn replayed(&self, entity: &Entity, record: &Record, rows: &[drystone_runtime::Row]) -> Option<live::Live> {
         let entries = rows.iter().map(journal::Entry::read).collect::<Result<Vec<_>, _>>().ok()?;
-        let who = Identity { key: entity.key.key.clone(), seed: record.seed };
+        let who = Identity { key: entity.key.key.clone(), seed: record.seed, versions: record.versions.clone() };
         revived::<W>(&who, record, &entries).ok()
     }
 
@@ -128,26 +132,31 @@ where
         if let Some(query) = name.strip_prefix("query:") {
             return self.query(entity, query, work.input.clone(), cx);
         }
-        if is_code(name) {
+        let (_, op) = of_work(name);
+        if is_code(op) {
             return self.code(name, &cx);
         }
-        let row = entity.filter(|_| work.input.is_empty()).and_then(|entity| row_of(entity, name));
-        if let Some(code) = transactional::<W>(name) {
-            let claim = entity.map_or((0, false), |entity| claim_of(entity, name));
-            let input = work.input.clone();
+        if is_call(op) {
+            return self.call(entity, work, cx);
+        }
+        let row = entity.and_then(|entity| row_of(entity, work));
+        if let Some(code) = transactional::<W>(op) {
+            let claim = entity.map_or((0, false), |entity| claim_of(entity, op));
+            let (input, op, context) =
+                (work.input.clone(), op.to_owned(), Context::of_step(cx.clone(), self.is_shared));
             return Box::pin(async move {
-                match input_of(input, row, |range| cx.rows(range)).await {
-                    Ok(input) => transacted::<W>(code, input, claim, cx.clone()).await,
-                    Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+                match given(input, row, &context).await {
+                    Ok(input) => transacted::<W>(code, &op, input, claim, cx).await,
+                    Err(outcome) => outcome,
                 }
             });
         }
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared));
-        Box::pin(step::<W, D, A>(step_name(name).to_owned(), work.input.clone(), row, env))
+        Box::pin(step::<W, D, A>(step_name(op).to_owned(), work.input.clone(), row, env))
     }
 
-    fn code(&self, op: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let code = cx.id.and_then(|id| self.parcels.take(id, op));
+    fn code(&self, work: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let code = cx.id.and_then(|id| self.parcels.take(id, work));
         Box::pin(async move {
             match code {
                 Some(code) => match code.await {
@@ -185,7 +194,7 @@ where
 }
 
 /// The work of a step.
-fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
+fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &Stepping) -> Work {
     let input = match &step.code {
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
         Code::Row(_) | Code::Body(_) => Bytes::new(),
@@ -195,13 +204,16 @@ fn work<W: super::super::Workflow>(pending: &Pending, step: &Stepping) -> Work {
         Some(_) => None,
         None => policy::<W>(&pending.op, step).time_limit(),
     };
-    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(pending.op.clone())) }
+    Work { attempt: step.attempt, input, timeout, ..Work::new(Name::from(work_name(record.generation, &pending.op))) }
 }
 
-/// The row that a step's input lies in.
-fn row_of(entity: &Entity, op: &str) -> Option<(u32, u64)> {
+/// The row that a step's input lies in, if it was not handed over.
+pub(super) fn row_of(entity: &Entity, work: &Work) -> Option<(u32, u64)> {
+    if !work.input.is_empty() {
+        return None;
+    }
     let record: Record = decode(&entity.head).ok()?;
-    let index = record.position(op)?;
+    let index = record.position(of_work(work.id.as_str()).1)?;
     match record.pending[index].step()?.code {
         Code::Row(number) => Some((record.generation, number)),
         _ => None,
@@ -215,18 +227,12 @@ fn claim_of(entity: &Entity, op: &str) -> (u32, bool) {
     (record.generation, step.is_some_and(|step| step.claimed))
 }
 
-/// The input of a step, be it in a row.
-async fn input_of<F>(
-    input: Bytes,
-    row: Option<(u32, u64)>,
-    read: impl FnOnce(drystone_runtime::Range) -> F,
-) -> Result<Bytes, drystone_runtime::Error>
-where
-    F: Future<Output = Result<Vec<drystone_runtime::Row>, drystone_runtime::Error>>,
-{
+/// The input of a step, from its row if it is a long one.
+pub(super) async fn given(input: Bytes, row: Option<(u32, u64)>, context: &Context) -> Result<Bytes, Outcome> {
     let Some((generation, number)) = row else { return Ok(input) };
     let key = journal::row_key(number);
-    let rows = read(drystone_runtime::Range::at(inputs_lane(generation), key.clone())).await?;
+    let rows = context.rows(drystone_runtime::Range::at(inputs_lane(generation), key.clone())).await;
+    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
     Ok(rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default())
 }
 
@@ -234,9 +240,9 @@ async fn step<W, D, A>(name: String, input: Bytes, row: Option<(u32, u64)>, env:
 where
     W: Flows<D, A>,
 {
-    let input = match input_of(input, row, |range| env.context().rows(range)).await {
+    let input = match given(input, row, env.context()).await {
         Ok(input) => input,
-        Err(error) => return Outcome::Refused(format!("{UNREAD}{error}")),
+        Err(outcome) => return outcome,
     };
     let outcome = ended(W::step(&name, input, &env).await);
     let Outcome::Ok(produced) = outcome else { return outcome };

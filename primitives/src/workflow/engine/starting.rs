@@ -1,5 +1,7 @@
 //! The beginning of a run: it is bound, its body is polled for the first time, and what it asks for is in the same commit (L2).
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use drystone_runtime::{Commit, Next, Reply, stable_hash};
 
@@ -9,7 +11,7 @@ use super::{
         ask::canonical_hash,
         journal::{Entry, What},
         live::{Identity, Live},
-        record::Record,
+        record::{Parent, Record},
         verbs::Started,
     },
     Caller,
@@ -23,6 +25,8 @@ pub(super) struct Start<'a> {
     pub(super) input: &'a [u8],
     /// An event that it finds queued.
     pub(super) event: Option<(&'a str, &'a serde_json::value::RawValue)>,
+    /// The run that begins it.
+    pub(super) parent: Option<&'a Parent>,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
@@ -31,9 +35,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let hash = canonical_hash(start.input);
         // Another run of the same key has another seed, for it begins later.
         let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
-        let who = Identity { key: seen.key.key.clone(), seed };
+        let who = Identity { key: seen.key.key.clone(), seed, versions: BTreeMap::new() };
         let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
-        let mut turning = Self::new(seen, Record::new(seed, hash, seen.now));
+        let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.now) };
+        let mut turning = Self::new(seen, record);
         let number =
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
         let input = raw(start.input).map_err(Halt::Malformed)?;

@@ -21,11 +21,17 @@ impl<W: Workflow> Turning<'_, W> {
             self.tell_listeners(event, &[("why", text)]);
         }
         self.live = None;
+        if self.record.untold > 0 && self.told() <= self.record.kept {
+            self.keep_from_the_start();
+        }
         self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));
     }
 
     /// Lets a run go on that was stopped, if `which`; whether it was.
     pub(super) fn resume_if(&mut self, which: impl FnOnce(&Halted) -> bool) -> Result<bool, Halt> {
+        if self.record.is_held() {
+            return Ok(false);
+        }
         let Some(halted) = self.record.stopped.take_if(|halted| which(halted)) else { return Ok(false) };
         tracing::debug!(key = %self.seen.key, was = ?halted.why, "a run that was stopped is tried again");
         self.is_tried_again = true;

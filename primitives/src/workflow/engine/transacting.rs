@@ -94,6 +94,7 @@ fn row(generation: u32, op: &str) -> (Name, Bytes) {
 /// Runs a transactional step: its code, unless it was run before.
 pub(super) async fn transacted<W: Workflow>(
     code: &'static StepCode,
+    op: &str,
     input: Bytes,
     (generation, is_claimed): (u32, bool),
     cx: Cx,
@@ -104,7 +105,7 @@ pub(super) async fn transacted<W: Workflow>(
     let name = code.name;
     let script: ScriptCode = Arc::new(move |statements| run::<W>(name, input.clone(), statements));
     let limit = code.policy.time_limit().unwrap_or(LIMIT);
-    let row = row(generation, cx.work.as_str());
+    let row = row(generation, op);
     match cx.transact(row, Bytes::from_static(WAITED_FOR), limit, script).await {
         Ok(Scripted::Done(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Ok(Scripted::Ended(outcome)) => outcome,

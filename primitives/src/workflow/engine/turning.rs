@@ -12,8 +12,9 @@ use super::{
         Divergence, Fault, Workflow,
         core::Stop as CoreStop,
         fault::Cause,
-        journal::{self, End, Entry, What},
+        journal::{self, End, Entry},
         live::{Identity, Live, Rest},
+        names::Names,
         record::{Record, Waiting},
         replay,
         status::Stopped,
@@ -27,6 +28,7 @@ use crate::{Error, decode, encode, planted::Bug, primitive::Thrown};
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) definition: &'a Name,
+    pub(super) names: &'a Names,
     pub(super) key: &'a Key,
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
@@ -83,6 +85,10 @@ pub(super) struct Turning<'a, W> {
     recorded: (usize, usize),
     /// Whether it was stopped before, and nobody need be told again.
     pub(super) is_tried_again: bool,
+    /// Whether it has begun a generation: another one is another turn's.
+    pub(super) has_continued: bool,
+    /// Whether a generation waits for a turn of its own to begin.
+    pub(super) is_deferred: bool,
     workflow: PhantomData<fn() -> W>,
 }
 
@@ -108,16 +114,19 @@ impl<'a, W: Workflow> Turning<'a, W> {
             is_more: false,
             recorded: (0, 0),
             is_tried_again: false,
+            has_continued: false,
+            is_deferred: false,
             workflow: PhantomData,
         }
     }
 
     pub(super) fn identity(&self) -> Identity {
-        Identity { key: self.seen.key.key.clone(), seed: self.record.seed }
+        let versions = self.record.versions.clone();
+        Identity { key: self.seen.key.key.clone(), seed: self.record.seed, versions }
     }
 
     /// How many entries the body was told.
-    fn told(&self) -> u64 {
+    pub(super) fn told(&self) -> u64 {
         self.record.entries - self.record.untold
     }
 
@@ -162,7 +171,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// The whole journal.
     pub(super) fn journal(&self) -> Result<Vec<Entry>, Halt> {
-        let range = journal::range(self.record.generation, 0, self.record.entries);
+        let range = journal::range(self.record.journal(), 0, self.record.entries);
         let rows = self.rows(&range)?;
         rows.iter().map(Entry::read).collect::<Result<_, _>>().map_err(Halt::Park)
     }
@@ -173,6 +182,9 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Lets the body go on with what is due now, and with what follows from that.
     pub(super) fn go_on(&mut self) -> Result<(), Halt> {
+        if self.is_deferred || self.record.holds_timers() {
+            return Ok(());
+        }
         self.prefetch()?;
         self.wake()?;
         self.tell_untold()?;
@@ -180,6 +192,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             return Ok(());
         }
         while self.record.goes_on() && !self.record.winds_down() {
+            self.begin_children()?;
             let Some(entry) = self.next_ready()? else { break };
             if self.is_enough() {
                 self.is_more = true;
@@ -197,15 +210,29 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         let entries = self.journal()?;
         let from = usize::try_from(self.told()).unwrap_or(0);
-        for entry in &entries[from.min(entries.len())..] {
+        self.tell_all(&entries[from.min(entries.len())..])
+    }
+
+    /// Tells the body entries that are recorded, as long as it goes on as this generation.
+    pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
+        let generation = self.record.generation;
+        for entry in untold {
             self.keep_state()?;
-            if !self.record.goes_on() {
+            if !self.record.goes_on() || self.record.generation != generation {
                 return Ok(());
             }
+            self.no_longer_pending(&entry.op);
             self.record.untold -= 1;
             self.tell(entry);
         }
         Ok(())
+    }
+
+    fn no_longer_pending(&mut self, op: &str) {
+        if let Some(index) = self.record.position(op) {
+            let pending = self.record.pending.remove(index);
+            self.forget_input(&pending);
+        }
     }
 
     fn is_enough(&self) -> bool {
@@ -219,10 +246,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         if self.record.entries >= ENTRIES_MAX {
             return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
         }
-        if let Some(index) = self.record.position(&entry.op) {
-            let pending = self.record.pending.remove(index);
-            self.forget_input(&pending);
-        }
+        self.no_longer_pending(&entry.op);
         self.keep_state()?;
         if self.record.end.is_some() {
             return Ok(());
@@ -230,6 +254,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.append(entry)?;
         if self.record.goes_on() && !self.record.winds_down() {
             self.tell(entry);
+        } else if self.record.stopped.is_some() {
+            self.record.untold += 1;
         }
         Ok(())
     }
@@ -247,8 +273,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     /// The first entry is the start: whoever is told it begins.
-    fn begin_anew(&mut self, entry: &Entry) {
-        let What::Started(input) = &entry.what else { return };
+    pub(super) fn begin_anew(&mut self, entry: &Entry) {
+        let Some(input) = entry.input() else { return };
         match Live::begin::<W>(&self.identity(), input.get().as_bytes(), Millis(entry.at)) {
             Ok(live) => self.begin(live),
             Err(reason) => {
@@ -261,6 +287,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// The first poll of a body.
     pub(super) fn begin(&mut self, mut live: Live) {
         live.told = self.told();
+        live.generation = self.record.generation;
         self.live = Some(live);
         self.settle();
     }
@@ -268,7 +295,15 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Polls the body until it rests, and writes down what it waits for.
     fn settle(&mut self) {
         let Some(mut live) = self.live.take() else { return };
+        if self.record.kept > 0 {
+            // What it does up to the last of what was kept it has done before.
+            live.core.with_versions(|versions| versions.is_replay = self.told() < self.record.kept);
+        }
         let rest = live.poll();
+        if self.record.untold > 0 && rest.is_an_end() {
+            self.record.untold += 1;
+            return self.diverge(Divergence::ended_early(self.told(), None));
+        }
         match rest {
             Rest::Waits => {
                 let moves = live.take_moves();
@@ -289,6 +324,11 @@ impl<'a, W: Workflow> Turning<'a, W> {
             Rest::Stopped(CoreStop::Unreadable(op, reason)) => {
                 self.record.untold += 1;
                 self.diverge(Divergence::unreadable(self.told(), &format!("`{op}`"), &reason));
+            }
+            Rest::Stopped(CoreStop::Continue(input)) => self.continue_as(live, &input),
+            Rest::Stopped(CoreStop::Unsupported(unsupported)) => {
+                self.record.untold += 1;
+                self.diverge(unsupported.divergence(self.told()));
             }
         }
     }
@@ -318,7 +358,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             return self.end(beyond(&entry.op, "bytes in one entry of its journal", BYTES_MAX));
         }
         self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
-        let (lane, key) = (journal::lane(self.record.generation), journal::row_key(self.record.entries));
+        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(self.record.entries));
         if !Bug::EntryForgotten.planted() || self.record.entries % 3 != 2 {
             self.commit.put.push(Row { lane, key, body });
         }
@@ -349,7 +389,9 @@ pub(super) fn beyond(step: &str, what: &str, limit: usize) -> End {
 
 /// Whether a body in memory is as the journal left it.
 pub(super) fn is_of(live: &Live, record: &Record) -> bool {
-    live.told == record.entries - record.untold && live.is_cleanup == record.cancel.is_some()
+    live.told == record.entries - record.untold
+        && live.is_cleanup == record.cancel.is_some()
+        && live.generation == record.generation
 }
 
 pub(super) fn raw(bytes: &[u8]) -> Result<Box<RawValue>, String> {

@@ -12,7 +12,13 @@ use drystone::{
     workflow::{Cause, RunPhase},
 };
 
-use super::{super::verdict::Verdict, App, Deps, Fate, GUILTY, SHIPS, SIGNALS, beside, ship, voyage::LEGS};
+use super::{
+    super::verdict::Verdict,
+    App, Deps, Fate, GUILTY, LED, SHIPS, SIGNALS, beside, convoy,
+    convoy::{BOATS, HARBOURS, harbour},
+    ship,
+    voyage::LEGS,
+};
 
 /// What became of each voyage.
 #[derive(Debug, Default)]
@@ -20,6 +26,10 @@ pub(in super::super) struct Evidence {
     voyages: Vec<Ended>,
     /// How the guilty one ended.
     guilty: String,
+    /// What each convoy came to, and what its boats should be.
+    convoys: Vec<(Option<Vec<u64>>, Vec<u64>)>,
+    /// All that was entered in a harbour.
+    entered: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,8 +60,39 @@ impl Evidence {
             }
             other => format!("{other:?}"),
         };
+        evidence.look_at_convoys(&app).await?;
         app.shutdown(Duration::from_secs(10)).await?;
         Ok(evidence)
+    }
+
+    async fn look_at_convoys(&mut self, app: &Runtime<App>) -> Result<()> {
+        for number in (0..SHIPS).step_by(LED as usize) {
+            let ended = app.client().convoy(convoy(number)).try_result().await.unwrap_or_default();
+            self.convoys.push((ended, (0..BOATS).map(|nth| number * BOATS + nth).collect()));
+        }
+        for number in 0..HARBOURS {
+            let harbour = app.client().harbour(harbour(number)).state().await?;
+            self.entered.extend(harbour.map(|harbour| harbour.entered).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Each convoy has all its boats, and each boat was entered once.
+    fn judge_convoys(&self, verdict: &mut Verdict) {
+        let mut entered = BTreeSet::new();
+        for id in &self.entered {
+            if !entered.insert(id) {
+                verdict.doubled.push(format!("boat {id} was entered twice"));
+            }
+        }
+        for (ended, boats) in &self.convoys {
+            if ended.as_ref() != Some(boats) {
+                verdict.lost.push(format!("a convoy of {boats:?} came to {ended:?}"));
+            }
+            for boat in boats.iter().filter(|boat| !entered.contains(boat)) {
+                verdict.lost.push(format!("boat {boat} was not entered"));
+            }
+        }
     }
 
     /// Each voyage has ended, with each leg and each signal once, and nothing is recorded twice.
@@ -79,6 +120,7 @@ impl Evidence {
                 verdict.wrong.push(wrong);
             }
         }
+        self.judge_convoys(verdict);
         if !self.guilty.is_empty() {
             verdict.wrong.push(format!("the guilty voyage was not given up: {}", self.guilty));
         }
@@ -121,7 +163,12 @@ mod tests {
         let (legs, signals) = ((0..LEGS).collect(), SIGNALS.to_vec());
         let booked = vec![0, 1];
         let voyage = Ended { key: ship(0), phase: Some(RunPhase::Succeeded), legs, signals, operations, booked };
-        Evidence { voyages: vec![voyage], guilty: String::new() }
+        Evidence {
+            voyages: vec![voyage],
+            convoys: vec![(Some(vec![0, 1]), vec![0, 1])],
+            entered: vec![1, 0],
+            ..Evidence::default()
+        }
     }
 
     fn judged(change: impl FnOnce(&mut Evidence)) -> String {
@@ -146,6 +193,9 @@ mod tests {
         assert_eq!(booked_twice, "0 kills: 0 lost, 1 doubled");
         let unbooked = judged(|evidence| evidence.voyages[0].booked.truncate(1));
         assert_eq!(unbooked, "0 kills: 0 lost, 0 doubled, 1 wrong");
+        assert_eq!(judged(|evidence| evidence.entered.push(0)), "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.entered.truncate(1)), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.convoys[0].0 = None), "0 kills: 1 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.guilty = "it lives".into()), "0 kills: 0 lost, 0 doubled, 1 wrong");
     }
 }

@@ -2,8 +2,10 @@
 //! and booked once, in a table of the app's own.
 //!
 //! A voyage is started by the first child that gets to it and goes on through all kills. It sleeps, races and waits for signals,
-//! which operations send while children live, and the last child sends again. One is steered by a step that kills its process.
+//! which operations send while children live, and the last child sends again. One is steered by a step that kills its process. Some lead
+//! a convoy: a parent with children of its own, each of which is entered once in the book of a harbour.
 
+mod convoy;
 mod evidence;
 mod voyage;
 
@@ -14,7 +16,10 @@ use drystone::{CallError, Primitives, Runtime, workflow::SendError};
 use tokio::task::JoinSet;
 
 pub(super) use self::evidence::Evidence;
-use self::voyage::{Signal, Voyage};
+use self::{
+    convoy::{Boat, Convoy, Harbour},
+    voyage::{Signal, Voyage},
+};
 use super::{
     fate::{Deps, Fate},
     op::Op,
@@ -26,6 +31,8 @@ pub(super) const SHIPS: u64 = 1_000;
 const SIGNALS: [u32; 2] = [1, 4];
 /// The one that is given up.
 const GUILTY: &str = "guilty";
+/// One ship in so many leads a convoy.
+const LED: u64 = 10;
 /// Where each leg of each ship is booked. Nothing but the promise keeps a leg from being there twice.
 const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
 /// Callers at once.
@@ -34,10 +41,17 @@ const LANES: u64 = 8;
 #[derive(Primitives)]
 pub(super) struct App {
     voyage: Voyage,
+    convoy: Convoy,
+    boat: Boat,
+    harbour: Harbour,
 }
 
 fn beside(file: &Path) -> PathBuf {
     file.with_extension("fleet.db")
+}
+
+fn convoy(number: u64) -> String {
+    format!("convoy-{number}")
 }
 
 fn ship(number: u64) -> String {
@@ -51,6 +65,9 @@ pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
     each(&app, |app, number| async move {
         app.voyage(ship(number)).start_or_get(number).await?;
+        if number.is_multiple_of(LED) {
+            app.convoy(convoy(number)).start_or_get(number).await?;
+        }
         anyhow::Ok(())
     })
     .await?;
@@ -83,6 +100,10 @@ pub(super) async fn reach(app: Runtime<App>) -> Result<()> {
             send(&app, number, leg).await?;
         }
         app.voyage(ship(number)).result().await.with_context(|| format!("{} came to grief", ship(number)))?;
+        if number.is_multiple_of(LED) {
+            let convoy = convoy(number);
+            app.convoy(&convoy).result().await.with_context(|| format!("{convoy} came to grief"))?;
+        }
         Ok(())
     })
     .await?;

@@ -22,7 +22,7 @@ use super::{
         wal::Log,
     },
     CLOSE_MAX,
-    app::{App, Client, Go},
+    app::{App, AppClient as Client, Go},
     crowd,
     keys::Keys,
 };

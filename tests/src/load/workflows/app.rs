@@ -1,6 +1,6 @@
 //! The runs that are measured, as an author writes them.
 
-use drystone::{Event, Flow, Primitives, Timestamp, workflow};
+use drystone::{Client, Event, Flow, Primitives, Timestamp, join_all, workflow};
 use serde::{Deserialize, Serialize};
 
 /// So many steps, one after another, that do nothing.
@@ -60,11 +60,22 @@ impl Sleeper {
     }
 }
 
+/// So many children, waited for together.
+#[derive(Default, Serialize, Deserialize)]
+pub(in crate::load) struct Parent;
+
+#[workflow]
+impl Parent {
+    async fn run(flow: &Flow<Self>, count: u32, nops: &Client<Nops>) -> u32 {
+        let ended = join_all((0..count).map(|nth| flow.child(nops.get(nth.to_be_bytes()).execute(0)))).await;
+        ended.iter().filter(|ended| ended.is_ok()).count() as u32
+    }
+}
+
 #[derive(Primitives)]
 pub(in crate::load) struct App {
+    parent: Parent,
     nops: Nops,
     waiter: Waiter,
     sleeper: Sleeper,
 }
-
-pub(in crate::load) type Client = <App as Primitives>::Client;

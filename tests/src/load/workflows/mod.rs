@@ -1,4 +1,4 @@
-//! Workflows: steps, starts, events, sleeps and replays, against the bare writer.
+//! Workflows: steps, starts, events, children, sleeps and replays, against the bare writer.
 //!
 //! A run of `n` steps is `n + 1` commits: its start, and the end of each step, with which the next one is asked for. The bare
 //! writer beside it updates one row per call.
@@ -6,6 +6,7 @@
 mod alone;
 mod app;
 mod crowd;
+mod families;
 mod keys;
 mod replays;
 mod sleeping;
@@ -28,6 +29,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     steps::measure(plan, directory, report).await?;
     transactions::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;
+    families::measure(plan, directory, report).await?;
     sleeping::measure(plan, directory, report).await?;
     replays::measure(plan, directory, report).await?;
     waiting::measure(plan, directory, report)

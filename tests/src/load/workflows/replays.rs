@@ -17,7 +17,7 @@ use super::{
         report::{Line, Report},
     },
     CLOSE_MAX,
-    app::{App, Client, Go},
+    app::{App, AppClient as Client, Go},
 };
 
 /// Runs of each length.

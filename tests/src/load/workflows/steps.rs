@@ -18,7 +18,7 @@ use super::{
         subject::Subject,
     },
     CLOSE_MAX,
-    app::{App, Client},
+    app::{App, AppClient as Client},
     keys::Keys,
 };
 

@@ -1,0 +1,105 @@
+//! Runs of other workflows as children (L6).
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::{
+    RunError, Step,
+    ask::{Ask, Begun},
+    called::{Called, Reads},
+    core::Core,
+    step::Recall,
+};
+use crate::Call;
+
+/// A run from its start to its result: `client.checkout("order-9").execute(order)`.
+///
+/// Awaited outside of a body, it starts the run, or finds the one that was started with the same input, and waits until it has
+/// ended. In a body it is a child: [`Flow::child`](super::Flow::child).
+#[must_use = "nothing is started until it is awaited"]
+pub struct Execute<T, E>(Call<T, RunError<E>>);
+
+impl<T, E> Execute<T, E> {
+    /// What generated code makes of `execute(..)`.
+    pub fn new(call: Call<T, RunError<E>>) -> Self {
+        Self(call)
+    }
+}
+
+impl<T, E> IntoFuture for Execute<T, E> {
+    type Output = <Call<T, RunError<E>> as IntoFuture>::Output;
+    type IntoFuture = <Call<T, RunError<E>> as IntoFuture>::IntoFuture;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.0.into_future()
+    }
+}
+
+impl<T, E> fmt::Debug for Execute<T, E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, out)
+    }
+}
+
+/// A child: await it, and it is the child's result, or how it ended without one.
+///
+/// Its end reaches the parent exactly once, and its start is a part of the parent's own commit. If the parent ends before, or lets
+/// it go (it lost a `select!`), it is cancelled, unless [`abandon`](Self::abandon) says otherwise.
+#[must_use = "a child is not started until it is awaited"]
+pub struct Child<T, E> {
+    step: Step<Result<T, RunError<E>>>,
+}
+
+impl<T: 'static, E: 'static> Child<T, E> {
+    pub(super) fn new(core: &Core, Execute(call): Execute<T, E>) -> Self {
+        let asked = Called::of(call);
+        let ask = asked.as_ref().map(|(called, _)| Ask::Child(Begun::of(called.clone())));
+        let op = ask.map_err(|reason| format!("the input of a child cannot be written: {reason}"));
+        let recall = asked.as_ref().map_or_else(|_| never(), |(_, reads)| recall(*reads));
+        Self { step: Step::asking(core, op, None, recall) }
+    }
+
+    /// It goes on if the parent ends before it, or lets it go.
+    pub fn abandon(mut self) -> Self {
+        self.with(|begun| begun.is_abandoned = true);
+        self
+    }
+
+    /// It is started, and nobody waits for it: this is its key, by which it can be asked. It goes on when the parent ends.
+    pub fn detached(mut self) -> Step<String> {
+        self.with(|begun| (begun.is_abandoned, begun.is_detached) = (true, true));
+        self.step.recalled(Recall::plain(crate::stored::stored()))
+    }
+
+    fn with(&mut self, change: impl FnOnce(&mut Begun)) {
+        if let Some(Ask::Child(begun)) = self.step.ask_mut() {
+            change(begun);
+        }
+    }
+}
+
+fn recall<T: 'static, E: 'static>((read, thrown): Reads<T, RunError<E>>) -> Recall<Result<T, RunError<E>>> {
+    Recall::answered(read, thrown)
+}
+
+/// Of a child that was never asked for.
+fn never<T: 'static, E: 'static>() -> Recall<Result<T, RunError<E>>> {
+    Recall::answered(|_| Err(String::new()), |_| Err(String::new()))
+}
+
+impl<T, E> Future for Child<T, E> {
+    type Output = Result<T, RunError<E>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.step).poll(context)
+    }
+}
+
+impl<T, E> fmt::Debug for Child<T, E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.step, out)
+    }
+}

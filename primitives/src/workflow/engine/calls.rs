@@ -1,0 +1,101 @@
+//! Calls of other entities (M5): pieces of work like steps. Asked again after a crash, under the same idempotency key, a call is answered
+//! as it was the first time (E12).
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use drystone_runtime::{self as runtime, Cx, Entity, Error, Name, Outcome, Produced, Work};
+
+use super::{
+    super::{
+        Flows,
+        called::{StoredCall, recorded_answer},
+        permit::ACQUIRE,
+        record::{Record, is_permit},
+    },
+    Engine,
+    running::{UNREAD, UNREADABLE, given, row_of},
+};
+use crate::{Context, decode, kinds::semaphore::refusal, planted::Bug};
+
+/// Whoever is asked may take as long as it likes.
+const PATIENCE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// How long an answer is remembered that nobody has recorded yet: so long the process may be down between the two.
+const REMEMBERED_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// The longest idempotency key.
+const ONCE_MAX: usize = 256;
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn call(
+        &self,
+        entity: Option<&Entity>,
+        work: &Work,
+        cx: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let (once, row) = (
+            once(entity, work).filter(|_| !is_permit(work.id.as_str())),
+            entity.and_then(|entity| row_of(entity, work)),
+        );
+        let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared));
+        Box::pin(async move {
+            let input = match given(input, row, &context).await {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            match decode::<StoredCall>(&input) {
+                Ok(call) => {
+                    let is_permit = call.verb == ACQUIRE;
+                    answered(context.desk().call(asked(&call, once)).await, is_permit)
+                }
+                Err(reason) => Outcome::Refused(format!("{UNREADABLE}{reason}")),
+            }
+        })
+    }
+}
+
+/// One key for all attempts of one call, and no other's.
+fn once(entity: Option<&Entity>, work: &Work) -> Option<Bytes> {
+    let id = entity.map_or(0, |entity| entity.id.0);
+    let generation =
+        entity.and_then(|entity| decode::<Record>(&entity.head).ok()).map_or(0, |record| record.generation);
+    let op = work.id.as_str();
+    let text = format!("{id:x}/{generation}/{op}");
+    if text.len() <= ONCE_MAX {
+        return Some(text.into());
+    }
+    let halves = [&b"one"[..], b"two"].map(|half| runtime::stable_hash(&[half, op.as_bytes()]));
+    Some(format!("{id:x}/{generation}/{:016x}{:016x}", halves[0], halves[1]).into())
+}
+
+/// A permit is asked for without one: whether the run holds it, the semaphore knows.
+fn asked(call: &StoredCall, once: Option<Bytes>) -> runtime::Call {
+    let body = Bytes::copy_from_slice(call.body.get().as_bytes());
+    let (definition, verb) = (Name::from(call.definition.clone()), Name::from(call.verb.clone()));
+    let asked = runtime::Call::new(definition, call.key.bytes(), verb, body);
+    let asked = match once.filter(|_| !Bug::CallRepeated.planted()) {
+        Some(once) => asked.once(once),
+        None => asked,
+    };
+    asked.remembered_for(REMEMBERED_FOR).deadline(PATIENCE)
+}
+
+/// What whoever was asked said. What may be otherwise in a while is asked again.
+fn answered(answer: Result<Bytes, Error>, is_permit: bool) -> Outcome {
+    match answer {
+        Err(Error::Failed(error)) if is_permit => match refusal(&error) {
+            (reason, true) => Outcome::Refused(format!("{UNREAD}{reason}")),
+            (reason, false) => Outcome::Refused(reason),
+        },
+        Ok(value) => Outcome::Ok(Produced { value: recorded_answer(&value), ..Produced::default() }),
+        Err(Error::Failed(error)) => Outcome::Failed(error),
+        Err(error) if error.is_retryable() => Outcome::Refused(format!("{UNREAD}{error}")),
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}

@@ -1,0 +1,237 @@
+//! Children of a run (L6): begun by a message of its own commit, ended by a message of theirs. Each is taken exactly once (M1).
+
+use bytes::Bytes;
+use drystone_runtime::{Commit, Message, Name, Next, Range, stable_hash};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Fault, RunError, Workflow,
+        ask::Begun,
+        called::KeyText,
+        core::OpId,
+        fault::Cause,
+        journal::{self, End, Entry, What},
+        record::{Childing, Code, Parent, Pending, Waiting},
+    },
+    asking::inputs_lane,
+    ending::answer,
+    memory::Memory,
+    starting::Start,
+    turning::{BYTES_MAX, Halt, Seen, Turned, Turning, raw},
+};
+use crate::{decode, encode, planted::Bug};
+
+/// What a parent says to a child: its input, and who waits for it.
+pub(super) const BEGIN: &str = "child:begin";
+
+/// What a child says to its parent: where it belongs, and how it ended.
+pub(super) const ENDED: &str = "child:ended";
+
+/// What a parent says to a child that it does not want any more.
+const CANCEL: &str = "cancel";
+
+/// Messages to children in one turn, and their bytes: the others follow in another (K3).
+const SENT_PER_TURN: usize = 200;
+const SENT_BYTES_MAX: usize = 2 << 20;
+
+/// How a child ended: its result, or the error of whoever waits for it, as JSON.
+type Ending = Result<Box<RawValue>, Box<RawValue>>;
+
+/// What a child says at its end.
+type Said = (String, u32, u64, Ending);
+
+impl<W: Workflow> Turning<'_, W> {
+    /// A child that the body asks for.
+    pub(super) fn child_asked(&mut self, op: &OpId, begun: &Begun, hash: u64) -> Pending {
+        let input = self.input(&begun.called.body);
+        let childing = Childing {
+            definition: self.seen.names.of(&begun.called.of).to_string(),
+            key: self.child_key(&begun.called.key),
+            input: Some(input),
+            is_abandoned: begun.is_abandoned,
+            is_detached: begun.is_detached,
+        };
+        Pending { op: op.to_string(), hash, what: Waiting::Child(childing) }
+    }
+
+    /// The same in every replay, and no other's: nobody finds the hash by accident.
+    fn child_key(&self, name: &[u8]) -> KeyText {
+        let (seed, generation) = (self.record.seed.to_be_bytes(), self.record.generation.to_be_bytes());
+        let hash = stable_hash(&[&seed, &generation, name]);
+        let mut key = self.seen.key.key.to_vec();
+        key.push(b'/');
+        key.extend_from_slice(name);
+        key.extend_from_slice(format!("~{hash:016x}").as_bytes());
+        KeyText::of(&key)
+    }
+
+    /// Begins children that were asked for, as many as one commit may.
+    pub(super) fn begin_children(&mut self) -> Result<(), Halt> {
+        for index in 0..self.record.pending.len() {
+            let bytes: usize = self.commit.send.iter().map(|message| message.body.len()).sum();
+            if self.commit.send.len() >= SENT_PER_TURN || bytes >= SENT_BYTES_MAX {
+                self.is_more = true;
+                return Ok(());
+            }
+            self.begin_child(index)?;
+        }
+        Ok(())
+    }
+
+    fn begin_child(&mut self, index: usize) -> Result<(), Halt> {
+        let Pending { op, what: Waiting::Child(childing), .. } = &self.record.pending[index] else { return Ok(()) };
+        let Some(code) = &childing.input else { return Ok(()) };
+        let input = self.input_of(code)?;
+        let parent = Parent {
+            space: self.seen.key.space.to_string(),
+            key: KeyText::of(&self.seen.key.key),
+            definition: self.seen.definition.to_string(),
+            op: op.clone(),
+            generation: self.record.generation,
+            seed: self.record.seed,
+        };
+        let body = encode(&(raw(&input).map_err(Halt::Park)?, &parent)).map_err(Halt::Malformed)?;
+        let message = self.to_child(childing, BEGIN, body);
+        let pending = self.record.pending[index].clone();
+        if let Some(message) = message {
+            self.commit.send.push(message);
+        }
+        self.forget_input(&pending);
+        if let Waiting::Child(childing) = &mut self.record.pending[index].what {
+            childing.input = None;
+        }
+        Ok(())
+    }
+
+    /// An input that was not handed over yet: also if this very turn has put it aside.
+    fn input_of(&self, code: &Code) -> Result<Bytes, Halt> {
+        let number = match code {
+            Code::Input(input) => return Ok(Bytes::copy_from_slice(input.get().as_bytes())),
+            Code::Row(number) => *number,
+            Code::Body(_) => return Ok(Bytes::new()),
+        };
+        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
+        if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
+            return Ok(row.body.clone());
+        }
+        let rows = self.rows(&Range::at(lane, key.clone()))?;
+        let row = rows.iter().find(|row| row.key == key);
+        row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park("the input of a child is gone".to_owned()))
+    }
+
+    fn to_child(&self, childing: &Childing, verb: &'static str, body: Bytes) -> Option<Message> {
+        let definition = Name::from(childing.definition.clone());
+        // A name that is too long for a key has ended the run before.
+        let to = self.seen.names.key(&definition, childing.key.bytes()).ok()?;
+        Some(Message { to, definition, verb: Name::new(verb), body })
+    }
+
+    /// Whether the key of a child is longer than keys may be.
+    pub(super) fn has_child_without_key(&self) -> bool {
+        let is_too_long = |childing: &Childing| {
+            self.seen.names.key(&Name::from(childing.definition.clone()), childing.key.bytes()).is_err()
+        };
+        let children = self.record.pending.iter().filter_map(Pending::child);
+        children.filter(|childing| childing.input.is_some()).any(is_too_long)
+    }
+
+    /// Something is not waited for any more: a child is told so, unless it goes on without its parent.
+    pub(super) fn let_go(&mut self, pending: &Pending) {
+        self.forget_input(pending);
+        self.release_permit(&pending.op);
+        let Some(childing) = pending.child() else { return };
+        let was_begun = childing.input.is_none();
+        if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {
+            let message = self.to_child(childing, CANCEL, Bytes::from_static(b"null"));
+            self.commit.send.extend(message);
+        }
+    }
+
+    /// A child has ended: the parent learns it once, and only where it still waits for it.
+    fn child_ended(&mut self, (op, generation, seed, ending): Said) -> Result<(), Halt> {
+        self.record.late += u64::from(generation < self.record.generation);
+        let is_ours = generation == self.record.generation && seed == self.record.seed || Bug::ChildOfAnother.planted();
+        let Some(index) = self.record.position(&op).filter(|_| is_ours && self.record.end.is_none()) else {
+            return Ok(());
+        };
+        let pending = &self.record.pending[index];
+        if pending.child().is_none_or(|childing| childing.is_detached) {
+            return Ok(());
+        }
+        let what = match ending {
+            Ok(value) => What::Ok(value),
+            Err(error) => What::Failed(error),
+        };
+        let entry = Entry::new(&op, pending.hash, self.seen.now, what);
+        self.happened(&entry)?;
+        self.go_on()
+    }
+
+    /// Whoever began this run learns how it ended.
+    pub(super) fn tell_parent(&mut self, end: &End) -> Result<(), Halt> {
+        let Some(parent) = self.record.parent.clone() else { return Ok(()) };
+        if Bug::ChildEndForgotten.planted() && self.record.entries % 3 == 2 {
+            return Ok(());
+        }
+        let ending = match answer(end)? {
+            Ok(value) => Ok(raw(&value).map_err(Halt::Park)?),
+            Err(error) => Err(raw(&error).map_err(Halt::Park)?),
+        };
+        self.commit.send.extend(parent.told(ending));
+        Ok(())
+    }
+}
+
+impl Parent {
+    fn told(&self, ending: Ending) -> Option<Message> {
+        let said: Said = (self.op.clone(), self.generation, self.seed, ending);
+        let to = drystone_runtime::Key::new(Name::from(self.space.clone()), self.key.bytes()).ok()?;
+        let definition = Name::from(self.definition.clone());
+        Some(Message { to, definition, verb: Name::new(ENDED), body: encode(&said).ok()? })
+    }
+
+    fn refused(&self, error: &RunError<()>) -> Next {
+        let ending = encode(error).and_then(|error| raw(&error)).map(Err);
+        let send = ending.ok().and_then(|ending| self.told(ending)).into_iter().collect();
+        Next::Commit(Commit { send, ..Commit::default() })
+    }
+}
+
+/// A parent begins this run. Whatever is wrong with that, it is told.
+pub(super) fn begun<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
+    let (input, parent): (Box<RawValue>, Parent) = decode(body).map_err(Halt::Malformed)?;
+    if seen.entity.is_some() {
+        return found::<W>(memory, seen, &parent);
+    }
+    let start = Start { input: input.get().as_bytes(), event: None, parent: Some(&parent) };
+    match Turning::<W>::start(seen, &start) {
+        Ok((turning, _)) => turning.close(memory, None),
+        Err(Halt::Malformed(reason)) => {
+            let fault = Fault { step: "run".to_owned(), cause: Cause::Refused { reason } };
+            Ok(parent.refused(&RunError::Fault(fault)))
+        }
+        Err(halt) => Err(halt),
+    }
+}
+
+/// There is a run already; only if it is this parent's own is there nothing more to say.
+fn found<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, parent: &Parent) -> Turned {
+    let Some(turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+    let is_its_own = turning.record.parent.as_ref() == Some(parent);
+    let status = turning.record.phase().word().to_owned();
+    let turned = turning.close(memory, None)?;
+    Ok(if is_its_own { turned } else { parent.refused(&RunError::AlreadyExists { status }) })
+}
+
+/// A child of this run says how it ended.
+pub(super) fn ended<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
+    let said: Said = decode(body).map_err(Halt::Malformed)?;
+    super::queueing::ready(memory, seen)?;
+    let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+    turning.child_ended(said)?;
+    turning.close(memory, None)
+}
+
+/// The longest input of a child: beside it there is who waits for it.
+pub(super) const CHILD_INPUT_MAX: usize = BYTES_MAX - 4_096;

@@ -1,0 +1,158 @@
+//! Generations: the same run, begun anew with nothing of the one before but its unread events (L4, L5).
+
+use bytes::Bytes;
+use drystone_runtime::{DropLane, Name, stable_hash};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Workflow,
+        journal::{self, End, Entry},
+        live::Live,
+        record::Record,
+    },
+    asking::inputs_lane,
+    turning::{BYTES_MAX, Halt, Turning, beyond, raw},
+};
+use crate::planted::Bug;
+
+/// The name of a step's work: its operation, with the generation from the second on. Every generation has a `charge#1`: the
+/// kernel must not take one for another, and outside it must not pass for a repeat.
+pub(super) fn work_name(generation: u32, op: &str) -> String {
+    if generation == 1 || Bug::LateGenerationTaken.planted() {
+        return op.to_owned();
+    }
+    format!("@{generation}/{op}")
+}
+
+/// The generation and the operation in the name of a step's work. No operation begins with an `@`.
+pub(super) fn of_work(name: &str) -> (u32, &str) {
+    let numbered = name.strip_prefix('@').and_then(|rest| rest.split_once('/'));
+    numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name))
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// The body goes on as a new generation, in this commit (L5). A run that is cancelled ends all the same (L3).
+    pub(super) fn continue_as(&mut self, live: Live, input: &Bytes) {
+        let is_cleanup = live.is_cleanup;
+        self.live = Some(live);
+        let began = match raw(input) {
+            _ if is_cleanup => {
+                let reason = "it wanted to go on as a new generation while it was cancelled".to_owned();
+                self.end(End::Cancelled(Some(reason)))
+            }
+            Ok(_) if input.len() > BYTES_MAX => {
+                self.end(beyond("run", "bytes in the input of its next generation", BYTES_MAX))
+            }
+            // It is still the run that was started with what it was started with (L2).
+            Ok(input) => self.begin_generation(self.record.input, input, "workflow.continued"),
+            Err(reason) => Err(Halt::Malformed(reason)),
+        };
+        debug_assert!(began.is_ok(), "a generation begins with what a body has written");
+    }
+
+    /// Begins the next generation with this input: everything of this one is gone in this commit but for its unread events.
+    pub(super) fn begin_generation(
+        &mut self,
+        hash: u64,
+        input: Box<RawValue>,
+        told_as: &'static str,
+    ) -> Result<(), Halt> {
+        let (now, generation) = (self.seen.now, self.record.generation + 1);
+        let seed =
+            stable_hash(&[&self.record.seed.to_be_bytes(), &generation.to_be_bytes(), &now.0.to_be_bytes()]) >> 1;
+        self.leave_generation(false, Record { generation, ..Record::new(seed, hash, now) })?;
+        let start = Entry::start(generation, now, input);
+        self.append(&start)?;
+        self.tell_listeners(told_as, &[("generation", generation.to_string())]);
+        if self.has_continued {
+            // One that continues at once, again and again, must let others have their turn.
+            self.record.untold = 1;
+            (self.is_deferred, self.is_more) = (true, true);
+            return Ok(());
+        }
+        self.has_continued = true;
+        self.begin_anew(&start);
+        Ok(())
+    }
+
+    /// Lets go what belongs to this generation, for the record of the `next`. Lanes go as a whole (K6).
+    pub(super) fn leave_generation(&mut self, keeps_journal: bool, next: Record) -> Result<(), Halt> {
+        for pending in self.record.pending.clone() {
+            self.let_go(&pending);
+        }
+        self.release_permits();
+        let mut lanes = Vec::new();
+        if !keeps_journal {
+            lanes.push(journal::lane(self.record.journal()));
+        }
+        if self.record.inputs > 0 {
+            lanes.push(inputs_lane(self.record.generation));
+        }
+        lanes.into_iter().for_each(|lane| self.drop_lane(lane));
+        self.live = None;
+        let old = std::mem::replace(&mut self.record, next);
+        let record = &mut self.record;
+        (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
+        (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);
+        if let Some(paused) = &mut record.paused {
+            (paused.runs, paused.asked) = (Vec::new(), [].into());
+        }
+        if Bug::RestartKeepsWaits.planted() {
+            record.pending = old.pending;
+        }
+        if Bug::EventLostAtContinue.planted() {
+            self.drop_events();
+        }
+        // The state that it begins with: the body of the old one is gone, and so is what it has changed.
+        self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
+        Ok(())
+    }
+
+    /// A lane that goes, with what this very turn has put there.
+    fn drop_lane(&mut self, lane: Name) {
+        self.commit.put.retain(|row| row.lane != lane);
+        self.commit.remove.retain(|(of, _)| *of != lane);
+        if self.seen.entity.is_some() {
+            self.commit.drop.push(DropLane { lane, held: false });
+        }
+    }
+
+    /// Lets all events go that are queued.
+    pub(super) fn drop_events(&mut self) {
+        let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
+        let lanes: Vec<Name> = full.map(|event| super::queueing::lane(self.record.drops, event)).collect();
+        if lanes.is_empty() {
+            return;
+        }
+        lanes.into_iter().for_each(|lane| self.drop_lane(lane));
+        self.fronts.clear();
+        self.record.queues.values_mut().for_each(|queue| queue.count = 0);
+        self.record.queues.retain(|_, queue| queue.overwritten > 0 || queue.expired > 0);
+        self.record.drops += 1;
+    }
+
+    /// Puts an entry where one was kept, or is to follow.
+    pub(super) fn put_entry(&mut self, number: u64, entry: &Entry) -> Result<(), Halt> {
+        let body = entry.written().map_err(Halt::Malformed)?;
+        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(number));
+        self.commit.put.push(drystone_runtime::Row { lane, key, body });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L5
+    #[test]
+    fn work_of_another_generation_has_another_name() {
+        for (generation, name) in
+            [(1, "charge#1"), (2, "@2/charge#1"), (3, "@3/1.0/run:a/b#1"), (10_000, "@10000/!/x#2")]
+        {
+            let (of, op) = of_work(name);
+            assert_eq!((of, work_name(of, op).as_str()), (generation, name));
+        }
+    }
+}

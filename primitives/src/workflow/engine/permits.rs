@@ -1,0 +1,48 @@
+//! Permits that a run holds: asked for under a name of its own, given back by a message of the commit in which it lets them go (M5, S5).
+
+use bytes::Bytes;
+use drystone_runtime::{Message, Name};
+
+use super::{
+    super::{
+        Workflow,
+        called::{Called, KeyText},
+        permit::RELEASE,
+        record::{Code, Place},
+    },
+    turning::Turning,
+};
+use crate::{encode, planted::Bug};
+
+impl<W: Workflow> Turning<'_, W> {
+    /// A permit that the body asks for: from here on it is to be given back, whether or not it has come.
+    pub(super) fn permit_input(&mut self, op: &str, called: &Called) -> Code {
+        let definition = self.seen.names.of(&called.of).to_string();
+        self.record.permits.insert(op.to_owned(), Place { definition, key: KeyText::of(&called.key) });
+        let holder = self.holder(op);
+        let weight = crate::decode::<[u64; 1]>(&called.body).map_or(1, |[weight]| weight);
+        let body = encode(&(weight, holder)).expect("a number and a text can be written");
+        self.call_input(&Called { body, ..called.clone() })
+    }
+
+    /// The same in every replay, and no other run's.
+    fn holder(&self, op: &str) -> String {
+        format!("{:016x}/{}/{op}", self.record.seed, self.record.generation)
+    }
+
+    /// The body holds a permit no more. One that a replay drops again was given back before.
+    pub(super) fn release_permit(&mut self, op: &str) {
+        let Some(place) = self.record.permits.remove(op).filter(|_| !Bug::PermitKept.planted()) else { return };
+        let body = encode(&[self.holder(op)]).unwrap_or_else(|_| Bytes::from_static(b"[]"));
+        let definition = Name::from(place.definition);
+        if let Ok(to) = self.seen.names.key(&definition, place.key.bytes()) {
+            self.commit.send.push(Message { to, definition, verb: Name::new(RELEASE), body });
+        }
+    }
+
+    /// The run has ended, or begins anew: all of them come back.
+    pub(super) fn release_permits(&mut self) {
+        let held: Vec<String> = self.record.permits.keys().cloned().collect();
+        held.iter().for_each(|op| self.release_permit(op));
+    }
+}

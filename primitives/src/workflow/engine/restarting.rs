@@ -1,0 +1,193 @@
+//! A run that begins anew, or from one of its steps (L4).
+
+use drystone_runtime::{Millis, Next, Range};
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        Flows, RestartError, Restarted, Workflow,
+        ask::canonical_hash,
+        journal::{self, Entry, What},
+        live::Live,
+        record::{Record, is_call, is_code, is_permit, step_name},
+        restart::{Asked, Place},
+    },
+    Caller, Engine,
+    calling::{known, reply_of},
+    memory::Memory,
+    turning::{BYTES_MAX, Halt, Seen, Turned, Turning},
+};
+use crate::{Error, decode, encode};
+
+impl<W, D, A> Engine<W, D, A>
+where
+    W: Flows<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    pub(super) fn restarted(
+        memory: &mut Memory,
+        seen: Seen<'_>,
+        (body, drops_events): (&[u8], bool),
+        caller: Caller,
+    ) -> Turned {
+        let asked: Asked = decode(body).map_err(Halt::Malformed)?;
+        let journal = journal_for(&asked, known(memory, seen)?, seen)?;
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        let reply = match reply_of(turning.restart(asked, &journal, drops_events))? {
+            Ok(restarted) => Ok(encode(&restarted).map_err(Halt::Malformed)?),
+            Err(error) if caller.is_some() => Err(error),
+            Err(error) => return Err(Halt::Refuse(error)),
+        };
+        turning.close(memory, Some((caller, reply)))
+    }
+}
+
+/// What is needed of the journal: all of it for its steps, its start for the same input.
+fn journal_for((input, place, _): &Asked, record: &Record, seen: Seen<'_>) -> Result<Vec<Entry>, Halt> {
+    let until = match (input, place) {
+        (_, Some(_)) => record.entries,
+        (None, None) => 1,
+        (Some(_), None) => return Ok(Vec::new()),
+    };
+    let range: Range = journal::range(record.journal(), 0, until);
+    let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
+    rows.iter().map(Entry::read).collect::<Result<_, _>>().map_err(Halt::Park)
+}
+
+/// An error of ours for whoever wants a run to begin anew.
+pub(super) fn not_restarted(error: &RestartError) -> Halt {
+    encode(error).map_or_else(Halt::Malformed, Halt::Failed)
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// What is wrong is found before anything is changed.
+    fn restart(
+        &mut self,
+        (input, place, value): Asked,
+        journal: &[Entry],
+        drops_events: bool,
+    ) -> Result<Restarted, Halt> {
+        if let Some((value,)) = value.as_ref().filter(|(value,)| value.get().len() > BYTES_MAX) {
+            let reason = format!("the value has {} bytes, more than {BYTES_MAX}", value.get().len());
+            return Err(Halt::Refuse(Error::Malformed { verb: "restart_from".to_owned(), reason }));
+        }
+        match (place, input) {
+            (Some(place), _) => {
+                let from = self.find(&place, journal)?;
+                self.record.paused = None;
+                let value = value.map(|(value,)| value);
+                self.restart_from(&from, value, journal, drops_events)?;
+            }
+            (None, Some(input)) => {
+                Live::begin::<W>(&self.identity(), input.get().as_bytes(), self.seen.now).map_err(Halt::Malformed)?;
+                self.restart_anew(canonical_hash(input.get().as_bytes()), input, drops_events)?;
+            }
+            (None, None) => {
+                let input = journal.first().and_then(Entry::input);
+                let input = input.ok_or_else(|| Halt::Park("the journal does not begin with a start".to_owned()))?;
+                self.restart_anew(self.record.input, input.to_owned(), drops_events)?;
+            }
+        }
+        Ok(Restarted { generation: self.record.generation })
+    }
+
+    fn restart_anew(&mut self, hash: u64, input: Box<RawValue>, drops_events: bool) -> Result<(), Halt> {
+        self.record.paused = None;
+        if drops_events {
+            self.drop_events();
+        }
+        self.begin_generation(hash, input, "workflow.restarted")?;
+        self.go_on()
+    }
+
+    /// The place of a step: the `nth` that has ended, or that is waited for. What came when the run was on its way out is not
+    /// its body's.
+    fn find(&self, place: &Place, journal: &[Entry]) -> Result<From, Halt> {
+        let is_way_out =
+            |entry: &Entry| matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::Ended(_));
+        let until = journal.iter().position(is_way_out).unwrap_or(journal.len());
+        let is_it = |op: &str| step_name(op) == place.step && !is_code(op) && !is_call(op);
+        let is_end = |what: &What| matches!(what, What::Ok(_) | What::Failed(_) | What::Fault(_));
+        let ended = journal[..until].iter().enumerate().filter(|(_, entry)| is_end(&entry.what) && is_it(&entry.op));
+        let ended = ended.map(|(index, entry)| From { kept: index as u64, op: entry.op.clone(), hash: entry.hash });
+        let waits = self.record.pending.iter().filter(|pending| pending.step().is_some() && is_it(&pending.op));
+        let waits = waits.map(|pending| From { kept: until as u64, op: pending.op.clone(), hash: pending.hash });
+        let mut all: Vec<From> = if until < journal.len() { ended.collect() } else { ended.chain(waits).collect() };
+        let nth = usize::try_from(place.nth).unwrap_or(usize::MAX);
+        if nth == 0 || nth > all.len() {
+            let (step, found) = (place.step.clone(), u32::try_from(all.len()).unwrap_or(u32::MAX));
+            return Err(not_restarted(&RestartError::NoSuchStep { step, nth: place.nth, found }));
+        }
+        let from = all.swap_remove(nth - 1);
+        let kept = journal.iter().take(usize::try_from(from.kept).unwrap_or(usize::MAX));
+        match kept.into_iter().find(|entry| is_permit(&entry.op)) {
+            Some(entry) => Err(not_restarted(&RestartError::KeepsPermit { operation: entry.op.clone() })),
+            None => Ok(from),
+        }
+    }
+
+    /// What came before the step stays where it lies; entries behind it are not read any more, and written over. Chance and
+    /// versions of the code are those that it was recorded with.
+    fn restart_from(
+        &mut self,
+        from: &From,
+        value: Option<Box<RawValue>>,
+        journal: &[Entry],
+        drops_events: bool,
+    ) -> Result<(), Halt> {
+        let old = &self.record;
+        let next = Record {
+            generation: old.generation + 1,
+            seed: old.seed,
+            input: old.input,
+            started_at: self.seen.now.0,
+            entries: from.kept,
+            untold: from.kept,
+            kept: from.kept,
+            lane: old.journal(),
+            versions: old.versions.clone(),
+            ..Record::default()
+        };
+        let generation = next.generation;
+        self.leave_generation(true, next)?;
+        if drops_events {
+            self.drop_events();
+        }
+        let kept = usize::try_from(from.kept).unwrap_or(usize::MAX).min(journal.len());
+        let mut entries = journal[..kept].to_vec();
+        if let Some(first) = entries.first_mut()
+            && let Some(input) = first.input()
+        {
+            *first = Entry::start(generation, Millis(first.at), input.to_owned());
+            self.put_entry(0, first)?;
+        }
+        if let Some(value) = value {
+            let entry = Entry::new(&from.op, from.hash, self.seen.now, What::Ok(value));
+            self.put_entry(from.kept, &entry)?;
+            (self.record.entries, self.record.untold) = (self.record.entries + 1, self.record.untold + 1);
+            entries.push(entry);
+        }
+        self.tell_listeners("workflow.restarted", &[("generation", generation.to_string())]);
+        self.tell_all(&entries)?;
+        self.go_on()
+    }
+
+    /// What was kept did not fit: other code is told all of it again, whatever this one asked for on the way.
+    pub(super) fn keep_from_the_start(&mut self) {
+        self.record.untold = self.record.entries;
+        for pending in std::mem::take(&mut self.record.pending) {
+            self.forget_input(&pending);
+        }
+        // Nothing of it was asked yet.
+        self.record.permits.clear();
+        self.commit.state = W::codec().write(&W::initial()).ok();
+    }
+}
+
+/// A step to go on from: how much is kept, and what was asked for there.
+struct From {
+    kept: u64,
+    op: String,
+    hash: u64,
+}

@@ -1,0 +1,30 @@
+//! Under which name an app has the primitives that a body calls.
+
+use std::collections::BTreeMap;
+
+use drystone_runtime::{Error, Key, Name};
+
+use crate::call::space_of;
+
+/// The names of other primitives, by their type.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: BTreeMap<&'static str, &'static str>,
+    is_shared: bool,
+}
+
+impl Names {
+    pub(super) fn new(names: impl IntoIterator<Item = (&'static str, &'static str)>, is_shared: bool) -> Self {
+        Self { names: names.into_iter().collect(), is_shared }
+    }
+
+    /// The name of the primitive of this type. What a body can call is among its parameters, and so is known.
+    pub(super) fn of(&self, type_: &str) -> Name {
+        self.names.get(type_).map_or_else(|| Name::from(type_.to_owned()), |name| Name::new(name))
+    }
+
+    /// A key of this definition, with its space.
+    pub(super) fn key(&self, definition: &Name, key: bytes::Bytes) -> Result<Key, Error> {
+        Key::new(space_of(definition, self.is_shared), key)
+    }
+}

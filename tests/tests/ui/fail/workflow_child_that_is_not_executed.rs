@@ -1,0 +1,17 @@
+use drystone::{Client, Flow, workflow};
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct Child;
+#[workflow]
+impl Child {
+    async fn run(_flow: &Flow<Self>, _number: u32) {}
+}
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct W;
+#[workflow]
+impl W {
+    async fn run(flow: &Flow<Self>, children: &Client<Child>) {
+        let _ = flow.child(children.get("a").start(1)).await;
+    }
+}
+fn main() {}

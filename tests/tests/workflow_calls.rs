@@ -1,0 +1,196 @@
+//! Calls of other entities from a body: done once, whatever happens to the process meanwhile (M5).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    Client, Failure, Fault, Flow, Primitives, primitive,
+    testing::{self, Moment, Setup, World},
+    workflow,
+    workflow::Cause,
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+
+/// What there is of something.
+#[derive(Default, Serialize, Deserialize)]
+struct Stock {
+    left: u32,
+    taken: u32,
+}
+
+#[primitive(object)]
+impl Stock {
+    async fn put(&mut self, count: u32) -> u32 {
+        self.left += count;
+        self.left
+    }
+
+    async fn take(&mut self, count: u32) -> Result<u32, String> {
+        self.left = self.left.checked_sub(count).ok_or_else(|| format!("only {} are left", self.left))?;
+        self.taken += 1;
+        Ok(self.left)
+    }
+
+    async fn break_down(&mut self) -> u32 {
+        panic!("it breaks")
+    }
+}
+
+/// Takes of two stocks, and puts back what it does not need.
+#[derive(Default, Serialize, Deserialize)]
+struct Order;
+
+#[workflow]
+impl Order {
+    async fn run(flow: &Flow<Self>, wants: u32, stocks: &Client<Stock>) -> Result<Vec<u32>, Failure> {
+        let first = flow.try_call(stocks.get("a").take(wants)).await?;
+        let (second, third) = join!(flow.try_call(stocks.get("b").take(wants)), Self::give_back(flow, stocks, wants));
+        Ok(vec![first, second?, third])
+    }
+
+    async fn give_back(flow: &Flow<Self>, stocks: &Client<Stock>, count: u32) -> u32 {
+        flow.call(stocks.get("c").put(count)).await
+    }
+}
+
+/// Asks what cannot be answered.
+#[derive(Default, Serialize, Deserialize)]
+struct Curious;
+
+#[workflow]
+impl Curious {
+    async fn run(flow: &Flow<Self>, stocks: &Client<Stock>) -> Vec<Result<u32, Fault>> {
+        let broken = flow.call(stocks.get("a").break_down()).catch().await;
+        vec![broken, flow.call(stocks.get("").put(1)).catch().await]
+    }
+}
+
+/// Reads with a call whose answer may be nothing at all.
+#[derive(Default, Serialize, Deserialize)]
+struct Looker;
+
+#[workflow]
+impl Looker {
+    async fn run(flow: &Flow<Self>, key: String, stocks: &Client<Stock>) -> Option<u32> {
+        flow.call(stocks.get(key).state()).await.map(|stock| stock.left)
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    stock: Stock,
+    order: Order,
+    curious: Curious,
+    looker: Looker,
+}
+
+async fn stocked(setup: Setup<()>) -> World<App> {
+    let world = setup.start::<App>().await;
+    for key in ["a", "b", "c"] {
+        world.client().stock(key).put(10).await.unwrap();
+    }
+    world
+}
+
+/// M5
+#[test]
+fn a_body_calls_entities_and_has_their_answers() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let order = world.client().order("o");
+            assert_eq!(order.execute(3).await.unwrap(), [7, 7, 13]);
+            assert_eq!(world.client().stock("a").state().await.unwrap().unwrap().taken, 1);
+        });
+    }
+}
+
+/// M5
+#[test]
+fn an_error_of_the_action_is_its_answer() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let order = world.client().order("o");
+            let error = order.execute(11).await.unwrap_err();
+            assert!(error.to_string().contains("only 10 are left"), "{error}");
+            assert_eq!(world.client().stock("a").state().await.unwrap().unwrap().left, 10);
+        });
+    }
+}
+
+/// M5: at every commit the process dies, before it and after it; each call is done once.
+#[test]
+fn a_call_is_done_once_wherever_the_process_dies() {
+    for setup in [World::memory, World::sqlite] {
+        testing::block_on(async {
+            for (commit, moment) in (1..12).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+                let world = stocked(setup()).await;
+                let order = world.client().order("o");
+                world.crash_at_commit(commit, moment);
+                let _ = order.start_or_get(3).await;
+                world.settle().await;
+                if world.is_dead() {
+                    world.restart().await;
+                    order.start_or_get(3).await.unwrap();
+                }
+                assert_eq!(order.result().await.unwrap(), [7, 7, 13], "{commit} {moment:?}");
+                for key in ["a", "b"] {
+                    let stock = world.client().stock(key).state().await.unwrap().unwrap();
+                    assert_eq!((stock.left, stock.taken), (7, 1), "{key}, {commit} {moment:?}");
+                }
+            }
+        });
+    }
+}
+
+/// M5: what can never be answered is a fault, and not asked for ever.
+#[test]
+fn what_cannot_be_answered_is_a_fault() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let faults = world.client().curious("cat").execute().await.unwrap();
+            let causes = faults.into_iter().map(|answer| answer.unwrap_err());
+            let reasons: Vec<_> = causes
+                .map(|fault| match fault.cause {
+                    Cause::Refused { reason } => reason,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert!(reasons[0].contains("it breaks") && reasons[1].contains("bytes of a key"), "{reasons:?}");
+        });
+    }
+}
+
+/// M5: an answer without a text is one, too, also in a replay.
+#[test]
+fn nothing_is_an_answer() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let client = world.client();
+            assert_eq!(client.looker("x").execute("a".into()).await.unwrap(), Some(10));
+            assert_eq!(client.looker("y").execute("nobody".into()).await.unwrap(), None);
+            let history = client.looker("y").history().await.unwrap();
+            testing::replay::<Looker>(&history).unwrap();
+        });
+    }
+}
+
+/// L2: what starts and waits finds the run that is there, if it is the same.
+#[test]
+fn to_execute_again_is_to_wait_for_the_same_run() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let order = world.client().order("o");
+            order.start(3).await.unwrap();
+            assert_eq!(order.execute(3).await.unwrap(), [7, 7, 13]);
+            assert_eq!(order.execute(3).await.unwrap(), [7, 7, 13]);
+            assert_eq!(world.client().stock("a").state().await.unwrap().unwrap().taken, 1);
+            let other = order.execute(4).await.unwrap_err().to_string();
+            assert!(other.contains("with another input"), "{other}");
+        });
+    }
+}

@@ -1,0 +1,295 @@
+//! Runs that begin others and wait for them (L6).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    Client, Event, Flow, Primitives, RunError, Services, d,
+    testing::{self, Log, Moment, World},
+    workflow,
+    workflow::{RunPhase, join_all},
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Go;
+
+/// A child: it takes as long as it is told.
+#[derive(Default, Serialize, Deserialize)]
+struct Parcel;
+
+#[workflow(events(Go))]
+impl Parcel {
+    async fn run(flow: &Flow<Self>, what: String) -> Result<String, String> {
+        match what.as_str() {
+            "broken" => return Err("it fell".into()),
+            "slow" => flow.sleep("1h").await,
+            "never" => drop(flow.wait_for::<Go>().await),
+            _ => {}
+        }
+        Ok(flow.ship(what).await)
+    }
+
+    #[cancelled]
+    async fn returned(flow: &Flow<Self>) {
+        flow.ship("back".into()).await;
+    }
+
+    #[step]
+    async fn ship(what: String, log: &Log) -> String {
+        log.say(what.clone());
+        format!("shipped {what}")
+    }
+}
+
+/// A parent, in one of several ways.
+#[derive(Default, Serialize, Deserialize)]
+struct Order;
+
+#[workflow(events(Go))]
+impl Order {
+    async fn run(flow: &Flow<Self>, way: Way, parcels: &Client<Parcel>) -> Vec<String> {
+        let told = |ended: Result<String, RunError<String>>| ended.unwrap_or_else(|error| format!("not: {error}"));
+        match way {
+            Way::One(what) => vec![told(flow.child(parcels.get("one").execute(what)).await)],
+            Way::Many(count) => {
+                let parcel = |number: u32| flow.child(parcels.get(number.to_string()).execute(format!("p{number}")));
+                join_all((0..count).map(parcel)).await.into_iter().map(told).collect()
+            }
+            Way::Race(what) => {
+                let first = select! {
+                    ended = flow.child(parcels.get("one").execute(what)) => told(ended),
+                    _ = flow.sleep("1m") => "too late".to_owned(),
+                };
+                flow.wait_for::<Go>().await;
+                vec![first]
+            }
+            Way::Abandon(what) => {
+                let child = flow.child(parcels.get("one").execute(what)).abandon();
+                vec![child.within("1m").await.map_or_else(|late| late.to_string(), told)]
+            }
+            Way::Detach(what) => {
+                let key = flow.child(parcels.get("one").execute(what)).detached().await;
+                vec![key]
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Way {
+    One(String),
+    Many(u32),
+    Race(String),
+    Abandon(String),
+    Detach(String),
+}
+
+#[derive(Primitives)]
+struct App {
+    parcel: Parcel,
+    order: Order,
+}
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+}
+
+async fn children(world: &World<App>) -> Vec<(String, String)> {
+    let page = world.entities().of::<Parcel>().limit(1_000).await.unwrap();
+    page.entities.iter().map(|view| (view.key.clone(), view.meta.status.clone())).collect()
+}
+
+/// L6
+#[test]
+fn a_parent_has_the_result_of_its_child_or_its_error() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<App>().await;
+            let client = world.client();
+            assert_eq!(client.order("a").execute(Way::One("tea".into())).await.unwrap(), ["shipped tea"]);
+            assert_eq!(client.order("b").execute(Way::One("broken".into())).await.unwrap(), ["not: it fell"]);
+            let children = children(&world).await;
+            assert!(children[0].0.starts_with("a/one~") && children[1].0.starts_with("b/one~"), "{children:?}");
+        });
+    }
+}
+
+/// L6
+#[test]
+fn hundreds_of_children_are_waited_for_together() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<App>().await;
+            let ended = world.client().order("a").execute(Way::Many(450)).await.unwrap();
+            let expected: Vec<_> = (0..450).map(|number| format!("shipped p{number}")).collect();
+            assert_eq!(ended, expected);
+            assert_eq!(children(&world).await.len(), 450);
+        });
+    }
+}
+
+/// L6: at every commit the process dies; the child's end reaches its parent once, and no child is begun twice.
+#[test]
+fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {
+    for setup in [World::memory, World::sqlite] {
+        testing::block_on(async {
+            for (commit, moment) in (1..14).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+                let world = setup().services(Fakes::default()).start::<App>().await;
+                let order = world.client().order("a");
+                world.crash_at_commit(commit, moment);
+                let _ = order.start_or_get(Way::Many(3)).await;
+                world.settle().await;
+                if world.is_dead() {
+                    world.restart().await;
+                    order.start_or_get(Way::Many(3)).await.unwrap();
+                }
+                let ended = order.result().await.unwrap();
+                assert_eq!(ended, ["shipped p0", "shipped p1", "shipped p2"], "{commit} {moment:?}");
+                let entries = order.status().await.unwrap().unwrap().entries;
+                assert_eq!((entries, children(&world).await.len()), (5, 3), "{commit} {moment:?}");
+            }
+        });
+    }
+}
+
+/// L6: a parent that is not in memory, and one whose process is down, learns it when it is back.
+#[test]
+fn a_parent_that_sleeps_is_woken_by_its_child() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<App>().await;
+            let order = world.client().order("a");
+            order.start(Way::One("slow".into())).await.unwrap();
+            world.advance(d!("30m")).await;
+            assert_eq!(order.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+            world.restart().await;
+            world.advance(d!("31m")).await;
+            assert_eq!(order.result().await.unwrap(), ["shipped slow"]);
+        });
+    }
+}
+
+/// L6: a parent that ends, or lets its child go, cancels it; its cleanup runs.
+#[test]
+fn a_child_is_cancelled_with_its_parent() {
+    for setup in both() {
+        testing::block_on(async {
+            let fakes = Fakes::default();
+            let world = setup.services(fakes.clone()).start::<App>().await;
+            let client = world.client();
+            for (key, ends) in [("cancelled", true), ("terminated", true), ("lost", false)] {
+                let way = if ends { Way::One("never".into()) } else { Way::Race("never".into()) };
+                client.order(key).start(way).await.unwrap();
+                match key {
+                    "cancelled" => assert!(client.order(key).cancel().await.unwrap()),
+                    "terminated" => assert!(client.order(key).terminate().await.unwrap()),
+                    _ => world.advance(d!("2m")).await,
+                }
+                world.settle().await;
+                assert_eq!(fakes.log.take(), ["back"], "{key}");
+            }
+            let statuses: Vec<_> = children(&world).await.into_iter().map(|(_, status)| status).collect();
+            assert_eq!(statuses, ["cancelled", "cancelled", "cancelled"]);
+            assert_eq!(client.order("lost").status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+        });
+    }
+}
+
+/// L6
+#[test]
+fn an_abandoned_and_a_detached_child_go_on_without_their_parent() {
+    for setup in both() {
+        testing::block_on(async {
+            let fakes = Fakes::default();
+            let world = setup.services(fakes.clone()).start::<App>().await;
+            let client = world.client();
+            client.order("a").start(Way::Abandon("slow".into())).await.unwrap();
+            world.advance(d!("2m")).await;
+            assert_eq!(client.order("a").result().await.unwrap(), ["it did not end within 60s"]);
+            let key = client.order("d").execute(Way::Detach("slow".into())).await.unwrap().pop().unwrap();
+            assert_eq!(client.parcel(&key).status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+            world.advance(d!("2h")).await;
+            assert_eq!(fakes.log.take(), ["slow", "slow"]);
+            assert_eq!(client.parcel(&key).result().await.unwrap(), "shipped slow");
+        });
+    }
+}
+
+/// L6: a child that somebody ends otherwise has an end all the same.
+#[test]
+fn a_child_that_is_destroyed_has_ended() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<App>().await;
+            let client = world.client();
+            client.order("a").start(Way::One("never".into())).await.unwrap();
+            world.settle().await;
+            let (key, _) = children(&world).await.pop().unwrap();
+            assert!(client.parcel(&key).destroy().await.unwrap());
+            assert_eq!(client.order("a").result().await.unwrap(), ["not: the run was terminated"]);
+        });
+    }
+}
+
+/// L6: the second of two runs of the same key has children of its own.
+#[test]
+fn another_run_of_the_same_key_has_other_children() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<App>().await;
+            let order = world.client().order("a");
+            order.start(Way::One("slow".into())).await.unwrap();
+            world.settle().await;
+            order.destroy().await.unwrap();
+            world.advance(d!("1m")).await;
+            assert_eq!(order.execute(Way::One("tea".into())).await.unwrap(), ["shipped tea"]);
+            assert_eq!(children(&world).await.len(), 2);
+        });
+    }
+}
+
+static IS_MENDED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// A parent whose code is broken while its child ends.
+#[derive(Default, Serialize, Deserialize)]
+struct Broken;
+
+#[workflow]
+impl Broken {
+    async fn run(flow: &Flow<Self>, parcels: &Client<Parcel>) -> String {
+        let (ended, ()) = join!(flow.child(parcels.get("one").execute("slow".into())), Self::breaks(flow));
+        ended.unwrap()
+    }
+
+    async fn breaks(flow: &Flow<Self>) {
+        flow.sleep("1m").await;
+        assert!(IS_MENDED.load(std::sync::atomic::Ordering::Relaxed), "not yet");
+    }
+}
+
+#[derive(Primitives)]
+struct BrokenApp {
+    parcel: Parcel,
+    broken: Broken,
+}
+
+/// L6: a parent that is stopped when its child ends finds it when it goes on.
+#[test]
+fn a_parent_that_is_stopped_does_not_miss_its_child() {
+    for setup in both() {
+        IS_MENDED.store(false, std::sync::atomic::Ordering::Relaxed);
+        testing::block_on(async {
+            let world = setup.services(Fakes::default()).start::<BrokenApp>().await;
+            let run = world.client().broken("b");
+            run.start().await.unwrap();
+            world.advance(d!("2h")).await;
+            assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+            world.restart().await;
+            IS_MENDED.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(run.resume().await.unwrap());
+            assert_eq!(run.result().await.unwrap(), "shipped slow");
+        });
+    }
+}

@@ -1,0 +1,184 @@
+//! Permits that runs hold, over crashes and for as long as they like (M5, S5).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    Client, Event, Fault, Flow, Primitives, d, primitive,
+    testing::{self, Moment, World},
+    workflow,
+    workflow::RunPhase,
+};
+use drystone_tests::typed::both;
+use serde::{Deserialize, Serialize};
+
+#[primitive(semaphore, permits = 2, lease = "30s")]
+struct Line;
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Go;
+
+/// Holds a permit until it is told to go on, then does without.
+#[derive(Default, Serialize, Deserialize)]
+struct Holder {
+    holds: bool,
+}
+
+#[workflow(events(Go))]
+impl Holder {
+    async fn run(flow: &Flow<Self>, weight: u64, lines: &Client<Line>) -> u64 {
+        let permit = flow.permit(lines.get("line").acquire().weight(weight)).await;
+        flow.update(|holder| holder.holds = true);
+        flow.wait_for::<Go>().await;
+        drop(permit);
+        flow.update(|holder| holder.holds = false);
+        flow.wait_for::<Go>().await;
+        weight
+    }
+
+    async fn holds(&self) -> bool {
+        self.holds
+    }
+}
+
+/// Does not wait for ever.
+#[derive(Default, Serialize, Deserialize)]
+struct Hasty;
+
+#[workflow]
+impl Hasty {
+    async fn run(flow: &Flow<Self>, lines: &Client<Line>) -> bool {
+        let got = flow.permit(lines.get("line").acquire()).within("1m").await.is_ok();
+        flow.sleep("1h").await;
+        got
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    line: Line,
+    holder: Holder,
+    hasty: Hasty,
+}
+
+async fn used(world: &World<App>) -> (u64, u64) {
+    let stats = world.client().line("line").stats().await.unwrap();
+    (stats.used, stats.waiting)
+}
+
+/// M5, S5
+#[test]
+fn a_run_holds_its_permit_over_restarts_and_lets_it_go_when_it_drops_it() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let client = world.client();
+            for key in ["a", "b", "c"] {
+                client.holder(key).start(1).await.unwrap();
+                world.settle().await;
+            }
+            assert_eq!(used(&world).await, (2, 1));
+            assert!(!client.holder("c").holds().await.unwrap());
+            world.restart().await;
+            world.advance(d!("3d")).await;
+            assert_eq!(used(&world).await, (2, 1), "no lease ends");
+            client.holder("a").send(Go).await.unwrap();
+            world.settle().await;
+            assert!(client.holder("c").holds().await.unwrap());
+            assert_eq!(used(&world).await, (2, 0));
+        });
+    }
+}
+
+/// M5, S5: whatever ends a run, its permits come back.
+#[test]
+fn permits_come_back_with_the_end_of_their_run() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let client = world.client();
+            for (key, ending) in [("a", "cancel"), ("b", "terminate"), ("c", "destroy")] {
+                let run = client.holder(key);
+                run.start(2).await.unwrap();
+                world.settle().await;
+                assert_eq!(used(&world).await, (2, 0), "{ending}");
+                match ending {
+                    "cancel" => assert!(run.cancel().await.unwrap()),
+                    "terminate" => assert!(run.terminate().await.unwrap()),
+                    _ => assert!(run.destroy().await.unwrap()),
+                }
+                world.settle().await;
+                assert_eq!(used(&world).await, (0, 0), "{ending}");
+            }
+        });
+    }
+}
+
+/// M5: who does not wait any longer stands in no line.
+#[test]
+fn a_run_that_waits_no_longer_leaves_the_line() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let client = world.client();
+            client.holder("a").start(2).await.unwrap();
+            world.settle().await;
+            client.hasty("h").start().await.unwrap();
+            world.settle().await;
+            assert_eq!(used(&world).await, (2, 1));
+            world.advance(d!("2m")).await;
+            assert_eq!(used(&world).await, (2, 0));
+            client.holder("a").send(Go).await.unwrap();
+            world.settle().await;
+            assert_eq!(used(&world).await, (0, 0));
+            world.advance(d!("1h")).await;
+            assert!(!client.hasty("h").result().await.unwrap());
+        });
+    }
+}
+
+/// M5, S5: wherever the process dies, no more is out than there is, and in the end nothing is.
+#[test]
+fn no_permit_is_lost_or_doubled_wherever_the_process_dies() {
+    for setup in [World::memory, World::sqlite] {
+        testing::block_on(async {
+            for (commit, moment) in (1..14).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+                let world = setup().start::<App>().await;
+                let client = world.client();
+                world.crash_at_commit(commit, moment);
+                for round in 0..2 {
+                    for key in ["a", "b"] {
+                        let run = client.holder(key);
+                        let _ = run.start_or_get(2).await;
+                        let _ = run.send(Go).idempotency_key("one").await;
+                        let _ = run.send(Go).idempotency_key("two").await;
+                    }
+                    world.settle().await;
+                    if round == 0 && world.is_dead() {
+                        world.restart().await;
+                    }
+                }
+                for key in ["a", "b"] {
+                    let phase = client.holder(key).status().await.unwrap().unwrap().phase;
+                    assert_eq!(phase, RunPhase::Succeeded, "{key}, {commit} {moment:?}");
+                }
+                assert_eq!(used(&world).await, (0, 0), "{commit} {moment:?}");
+            }
+        });
+    }
+}
+
+/// S1: more than there is, ever, is a fault of the run, and not waited for.
+#[test]
+fn a_permit_that_is_too_heavy_is_a_fault() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let error = world.client().holder("a").execute(3).await.unwrap_err();
+            let fault = match error.failed().unwrap() {
+                drystone::RunError::Fault(Fault { cause, .. }) => cause.to_string(),
+                other => panic!("{other:?}"),
+            };
+            assert!(fault.contains("more than all 2 permits"), "{fault}");
+        });
+    }
+}
