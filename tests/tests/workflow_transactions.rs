@@ -644,7 +644,7 @@ async fn bugs_that_are_planted_in_transactions_are_found() {
     }
 }
 
-/// The fault of a step, as a run that does not catch it ends with.
+/// W6, W3
 #[tokio::test]
 async fn a_fault_in_a_transaction_fails_the_run() {
     let world = World::sqlite().schema(SCHEMA).start::<Faulty>().await;
