@@ -94,7 +94,6 @@ fn row(generation: u32, op: &str) -> (Name, Bytes) {
 /// Runs a transactional step: its code, unless it was run before.
 pub(super) async fn transacted<W: Workflow>(
     code: &'static StepCode,
-    op: &str,
     input: Bytes,
     (generation, op, is_claimed): (u32, String, bool),
     cx: Cx,
