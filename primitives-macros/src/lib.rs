@@ -98,7 +98,9 @@ pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// All other functions stay plain Rust.
 ///
-/// Options of the workflow: `events(..)`, the events that it accepts; `retention = "7d"`, how long a run is kept after it has ended. Options
+/// Options of the workflow: `events(..)`, the events that it accepts; `retention = "7d"`, how long a run is kept after it has ended; with the
+/// feature `cron`, `cron = "0 9 * * MON"` with `zone = "UTC"`, `missed = "once"` (or `"skip"`, `"backfill"`), `overlap = "skip"` (or `"queue"`, `"parallel"`), and
+/// a body that takes a `Tick`. Options
 /// of a step, with their defaults: `max_attempts = 3`, `backoff = "1s..1m"`, `timeout = "30s"` (none, per attempt), `give_up_after = "1h"`
 /// (none, in all), `retry_if = PayError::is_temporary` (always): which errors are worth another attempt. A constant is written by its path, as
 /// in `#[primitive]`.

@@ -38,6 +38,16 @@ pub(crate) trait Passage: Send + Sync {
 
     /// Runs a task where that kernel runs. It ends when the task has ended, or never will.
     fn carry(&self, task: Task) -> Task;
+
+    /// The call as it is to be made.
+    fn prepare(&self, call: runtime::Call) -> runtime::Call;
+
+    /// A number that grows when the process dies without the test's doing, and when it is back. Who was not answered asks
+    /// again.
+    fn lives(&self) -> u64;
+
+    /// Whether every call that was answered is made again.
+    fn repeats(&self) -> bool;
 }
 
 impl Desk {
@@ -74,7 +84,15 @@ impl Desk {
         match self.line {
             Line::Outside(kernel) => kernel.call(call).await,
             Line::Inside(cx) => cx.call(call).await,
-            Line::Through(passage) => carried(&*passage, |kernel| async move { kernel.call(call).await }).await,
+            Line::Through(passage) => {
+                let call = passage.prepare(call);
+                let ask = |kernel: Kernel| {
+                    let call = call.clone();
+                    async move { kernel.call(call).await }
+                };
+                let answer = carried(&*passage, ask).await;
+                if answer.is_ok() && passage.repeats() { carried(&*passage, ask).await } else { answer }
+            }
             Line::Body => Err(in_a_body()),
         }
     }
@@ -90,14 +108,23 @@ impl Desk {
             Line::Inside(cx) => then(cx.call(call).await?, cx.outpost()),
             Line::Outside(kernel) => then(kernel.call(call).await?, kernel.outpost()),
             Line::Through(passage) => {
-                carried(&*passage, |kernel| async move { then(kernel.call(call).await?, kernel.outpost()) }).await
+                let then = Arc::new(Mutex::new(Some(then)));
+                let ask = |kernel: Kernel| {
+                    let (call, then) = (call.clone(), then.clone());
+                    async move {
+                        let answer = kernel.call(call).await?;
+                        let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
+                        then.map_or(Err(Error::Closing), |then| then(answer, kernel.outpost()))
+                    }
+                };
+                carried(&*passage, ask).await
             }
             Line::Body => Err(in_a_body()),
         }
     }
 
     /// Asks the kernel something that is no call; not in an entity's code.
-    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
+    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
@@ -118,12 +145,25 @@ fn in_a_body() -> Error {
     Error::Malformed { verb: "call".to_owned(), reason }
 }
 
-/// What comes of asking the kernel at the other end of a passage.
-async fn carried<T: Send + 'static, F>(passage: &dyn Passage, ask: impl FnOnce(Kernel) -> F) -> Result<T, Error>
+/// What comes of asking the kernel at the other end of a passage; asked again if it died of something else than the caller.
+async fn carried<T: Send + 'static, F>(passage: &dyn Passage, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
-    let asked = ask(passage.kernel()?);
+    loop {
+        let lives = passage.lives();
+        let answer = carried_once(passage, ask(passage.kernel()?)).await;
+        let was_lost = matches!(answer, Err(Error::Closing | Error::Unknown { .. } | Error::NotOwner { .. }));
+        if !was_lost || lives == passage.lives() {
+            return answer;
+        }
+    }
+}
+
+async fn carried_once<T: Send + 'static, F>(passage: &dyn Passage, asked: F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>> + Send + 'static,
+{
     let answer = Arc::new(Mutex::new(None));
     let into = answer.clone();
     let carrying = passage.carry(Box::pin(async move {

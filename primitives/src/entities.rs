@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData, pin::Pin, str::FromStr};
 
-use drystone_runtime::{Entity, Millis, Name, Phase, Version, store::Query};
+use drystone_runtime::{Entity, Kernel, Millis, Name, Phase, Version, store::Query};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -145,7 +145,12 @@ impl<A> Entities<A> {
     }
 
     async fn ask(&self, query: Query) -> Result<drystone_runtime::store::Page, Error> {
-        self.desk.ask(|kernel| async move { kernel.list(query).await }).await
+        self.desk
+            .ask(|kernel| {
+                let query = query.clone();
+                async move { kernel.list(query).await }
+            })
+            .await
     }
 
     async fn shown(&self, entities: Vec<Entity>) -> Result<Vec<View>, Error> {
@@ -156,7 +161,11 @@ impl<A> Entities<A> {
                 // It has not run since its options changed: the old ones are in the store.
                 None => {
                     let key = entity.key.clone();
-                    let stored = self.desk.ask(|kernel| async move { kernel.view(&key).await }).await?;
+                    let asked = |kernel: Kernel| {
+                        let key = key.clone();
+                        async move { kernel.view(&key).await }
+                    };
+                    let stored = self.desk.ask(asked).await?;
                     let stored = stored.filter(|view| view.entity.config == entity.config);
                     View::of(&entity, stored.and_then(|view| view.config).as_deref())
                 }

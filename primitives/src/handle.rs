@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use crate::{
     Address, Args, Call, CallError, Error, Never, OfKind, Primitive, Stored, decode,
     kind::{Kind, Started},
-    runtime::kernel::Explain,
+    runtime::{Kernel, kernel::Explain},
     view::View,
 };
 
@@ -60,13 +60,21 @@ impl<T: Primitive> Handle<T> {
     /// What it waits for.
     pub async fn explain(&self) -> Result<Explain, Error> {
         let key = self.address.full_key()?;
-        self.address.desk().ask(|kernel| async move { kernel.explain(&key).await }).await
+        let asked = |kernel: Kernel| {
+            let key = key.clone();
+            async move { kernel.explain(&key).await }
+        };
+        self.address.desk().ask(asked).await
     }
 
     /// Everything stored of it: `primitive:type`, `name`, `state`, `config` and `meta`; `None` if the key is unbound.
     pub async fn view(&self) -> Result<Option<View>, Error> {
         let key = self.address.full_key()?;
-        let view = self.address.desk().ask(|kernel| async move { kernel.view(&key).await }).await?;
+        let asked = |kernel: Kernel| {
+            let key = key.clone();
+            async move { kernel.view(&key).await }
+        };
+        let view = self.address.desk().ask(asked).await?;
         Ok(view.map(View::from))
     }
 

@@ -167,6 +167,8 @@ pub use sql::{SqlError, Transaction};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
 pub use view::{Meta, View};
+#[cfg(feature = "cron")]
+pub use workflow::Tick;
 pub use workflow::{Event, EventTimeout, Fault, Flow, Heartbeat, RunError, Workflow, assume_durable, join_all};
 
 pub(crate) use args::{Args, Params};

@@ -19,7 +19,16 @@ use crate::{
 };
 
 /// The options of a workflow.
-pub(super) const OPTIONS: &[(&str, Value)] = &[("retention", Value::Duration)];
+pub(super) const OPTIONS: &[(&str, Value)] = &[
+    ("retention", Value::Duration),
+    ("cron", Value::Cron),
+    ("zone", Value::Zone),
+    ("missed", Value::Word(&["skip", "once", "backfill"])),
+    ("overlap", Value::Word(&["skip", "queue", "parallel"])),
+];
+
+/// Those that say nothing without `cron`.
+const BESIDE_CRON: &[&str] = &["zone", "missed", "overlap"];
 
 const EVENTS_FORM: &str = "`events(Approved, Rejected)`";
 
@@ -87,5 +96,13 @@ impl Attribute {
         let is_option = |setting: &&Setting| setting.name != "events";
         let options: Vec<&Setting> = self.options.iter().filter(is_option).collect();
         options::check_all("a workflow", &options, OPTIONS, mistakes);
+        if !options.iter().any(|setting| setting.name == "cron") {
+            for name in
+                options.iter().map(|setting| &setting.name).filter(|name| BESIDE_CRON.iter().any(|it| name == it))
+            {
+                let example = options::example(Value::Cron);
+                mistakes.at(name, format!("`{name}` is an option of `cron`: write it beside `cron = {example}`"));
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
         let message = "the body is missing: write `async fn run(flow: &Flow<Self>, ..) -> Result<T, E>`";
         mistakes.at(&model.struct_, message);
     }
+    check_tick(model, mistakes);
     for step in &model.steps {
         let name = types::plain(&step.function.name);
         if let Some(owner) = hides_step(&name) {
@@ -30,6 +31,16 @@ pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
     }
     for again in model.cancelled.iter().skip(1) {
         mistakes.at(&again.word, "there is a `#[cancelled]` already; a workflow has one");
+    }
+}
+
+/// A run by cron is given its tick, and nothing else.
+fn check_tick(model: &Model, mistakes: &mut Mistakes) {
+    let (Some(run), true) = (model.run.first(), model.has_cron()) else { return };
+    if run.function.inputs().count() != 1 {
+        let form = "`async fn run(flow: &Flow<Self>, tick: Tick)`";
+        mistakes
+            .at(&run.function.name, format!("with `cron` the body takes the time that it stands for: write {form}"));
     }
 }
 

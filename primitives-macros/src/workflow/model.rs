@@ -93,6 +93,11 @@ impl Model {
         })
     }
 
+    /// Whether its runs are started by the clock on the wall.
+    pub(super) fn has_cron(&self) -> bool {
+        self.options.iter().any(|setting| setting.name == "cron")
+    }
+
     /// Reads a block, and takes our attributes off it; the roles of its functions, in order.
     pub(super) fn read(
         attribute: Attribute,

@@ -2,14 +2,15 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use drystone_runtime::{
     Kernel, Options, Registry,
     kernel::{Event, Report},
-    store::{Counting, Store, StoreCounts},
+    store::{Counting, StoreCounts},
 };
 
 use super::{
@@ -17,10 +18,15 @@ use super::{
     place::Place,
     relay::Relay,
     store::Gate,
+    trial::Trial,
 };
 use crate::Error;
 
-pub(super) struct Machine {
+/// The machine; dropped with it, everything on it ends.
+pub(super) struct Machine(Arc<Hardware>);
+
+/// What the machine is made of, as its tasks see it.
+pub(super) struct Hardware {
     pub(super) executor: Executor,
     pub(super) relay: Relay,
     store: Arc<Counting<Gate>>,
@@ -28,6 +34,9 @@ pub(super) struct Machine {
     schema: Option<String>,
     events: Arc<Mutex<Vec<Event>>>,
     life: Mutex<Option<Life>>,
+    /// What runs on it, and is started again.
+    registry: Mutex<Registry>,
+    trial: Option<Arc<Trial>>,
     /// The last: files are closed before the folder goes.
     place: Place,
 }
@@ -47,14 +56,43 @@ impl Machine {
         options: Options,
         patience: Duration,
         schema: Option<String>,
+        trial: Option<Arc<Trial>>,
     ) -> Self {
-        let relay = Relay::new(executor.clone(), patience);
-        let store = Arc::new(Counting::new(Gate::new(executor.clone())));
-        Self { executor, relay, store, options, schema, events: Arc::default(), life: Mutex::default(), place }
+        let relay = Relay::new(executor.clone(), patience, trial.clone());
+        let store = Arc::new(Counting::new(Gate::new(executor.clone(), trial.clone())));
+        let (events, life, registry) = (Arc::default(), Mutex::default(), Mutex::default());
+        let hardware =
+            Arc::new(Hardware { executor, relay, store, options, schema, events, life, registry, trial, place });
+        if let Some(trial) = &hardware.trial {
+            hardware.relay.attend(revive(trial.clone(), Arc::downgrade(&hardware)));
+        }
+        Self(hardware)
     }
 
     /// Starts a process; the one before is dead.
     pub(super) async fn start(&self, registry: Registry) -> Result<(), Error> {
+        *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = registry;
+        let hardware = self.0.clone();
+        self.relay.ask(async move { hardware.open().await }).await.unwrap_or(Err(Error::Closing))?;
+        // It looks ten seconds after every opening for entities whose definition has changed; here it is not woken
+        // every ten seconds.
+        self.executor.rouse("janitor");
+        self.relay.settle().await;
+        Ok(())
+    }
+}
+
+impl Deref for Machine {
+    type Target = Hardware;
+
+    fn deref(&self) -> &Hardware {
+        &self.0
+    }
+}
+
+impl Hardware {
+    /// Opens the store with a new process; the one before is dead. For a task of the machine.
+    async fn open(&self) -> Result<(), Error> {
         self.kill();
         let opened = self.place.open(&self.executor)?;
         if let Some(schema) = &self.schema {
@@ -63,22 +101,11 @@ impl Machine {
         self.gate().open(opened);
         let process = self.executor.process();
         let driver = Arc::new(self.executor.driver(process));
-        let (store, options): (Arc<dyn Store>, _) = (self.store.clone(), self.options.clone());
-        let opening = self.relay.ask({
-            let (executor, events) = (self.executor.clone(), self.events.clone());
-            async move {
-                let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
-                attend(&executor, process, kernel.clone(), events);
-                Ok::<Life, Error>(Life { process, kernel, report })
-            }
-        });
-        let life = opening.await.unwrap_or(Err(Error::Closing))?;
-        self.relay.set_kernel(Some(life.kernel.clone()));
-        *self.life() = Some(life);
-        // It looks ten seconds after every opening for entities whose definition has changed; here it is not woken
-        // every ten seconds.
-        self.executor.rouse("janitor");
-        self.relay.settle().await;
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (kernel, report) = Kernel::open(self.store.clone(), registry, driver, self.options.clone()).await?;
+        attend(&self.executor, process, kernel.clone(), self.events.clone(), self.trial.clone());
+        self.relay.set_kernel(Some((process, kernel.clone())));
+        *self.life() = Some(Life { process, kernel, report });
         Ok(())
     }
 
@@ -132,11 +159,34 @@ impl fmt::Debug for Machine {
     }
 }
 
+/// Starts a process again that has died of a trial, as whoever watches over it would.
+async fn revive(trial: Arc<Trial>, hardware: Weak<Hardware>) {
+    loop {
+        trial.death().await;
+        let Some(hardware) = hardware.upgrade() else { return };
+        let opened = hardware.open().await;
+        trial.returns(match opened {
+            Ok(()) => "the process is started again".to_owned(),
+            Err(error) => format!("the process cannot be started again: {error}"),
+        });
+        hardware.executor.rouse("janitor");
+    }
+}
+
 /// Two tasks that live as long as the process: one writes down its events, the other tells its kernel of its death.
-fn attend(executor: &Executor, process: Process, kernel: Kernel, events: Arc<Mutex<Vec<Event>>>) {
+fn attend(
+    executor: &Executor,
+    process: Process,
+    kernel: Kernel,
+    events: Arc<Mutex<Vec<Event>>>,
+    trial: Option<Arc<Trial>>,
+) {
     let mut listener = kernel.listen();
     let listening = async move {
         while let Some(event) = listener.next().await {
+            if let Some(trial) = &trial {
+                trial.told(&event);
+            }
             events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
     };

@@ -66,9 +66,16 @@
 //! - The kernel is the real one. Only chores that nobody sees are done once a day: renewing leases that nobody contends
 //!   for, sweeping, looking for code that blocks.
 //!
+//! # A crash at every commit
+//! [`crash_everywhere`] takes the body of such a test and runs it with a crash before and after each of its commits, with everything
+//! forgotten before every turn, and with every call made twice. It says where the test first comes to something else, and what had
+//! happened until then.
+//!
 //! Code that blocks its thread, `std::thread::sleep`, blocks the test.
 
 mod clock;
+mod crash_everywhere;
+mod difference;
 mod driver;
 mod executor;
 mod latch;
@@ -81,6 +88,8 @@ mod running;
 mod setup;
 mod sleep;
 mod store;
+mod trace;
+mod trial;
 mod world;
 
 use drystone_runtime::Registry;
@@ -88,6 +97,8 @@ use drystone_runtime::Registry;
 use crate::{App, Error, Transaction};
 
 pub use clock::Clock;
+pub use crash_everywhere::{Survived, crash_everywhere};
+pub use difference::{CrashError, Difference};
 pub use driver::WorldDriver;
 pub use drystone_runtime::driver::block_on;
 pub use executor::{Executor, Process};
@@ -95,9 +106,10 @@ pub use latch::Latch;
 pub use log::Log;
 pub use setup::{Begin, Setup};
 pub use store::{Fault, Moment};
+pub use trial::Disturbance;
 pub use world::World;
 
-pub use crate::workflow::{ReplayError, replay};
+pub use crate::workflow::{Misfit, ReplayAllError, ReplayError, replay, replay_all};
 
 /// Runs code in a transaction on an empty database in memory, and forgets what it wrote: for a transactional step that is
 /// tested as the function that it is.

@@ -15,12 +15,13 @@ use std::{
     time::Duration,
 };
 
-use drystone_runtime::{Kernel, driver::Task};
+use drystone_runtime::{Call, Kernel, driver::Task};
 
 use super::{
     executor::{Executor, Process},
     patience::Patience,
     running::Running,
+    trial::Trial,
 };
 use crate::{Error, call::Passage};
 
@@ -32,17 +33,27 @@ pub(crate) struct Relay {
     outside: Process,
     patience: Duration,
     /// The kernel of the process that runs now, or ran last: who asks need not know which that is.
-    kernel: Arc<Mutex<Option<Kernel>>>,
+    kernel: Arc<Mutex<Option<(Process, Kernel)>>>,
+    trial: Option<Arc<Trial>>,
 }
 
 impl Relay {
-    pub(super) fn new(executor: Executor, patience: Duration) -> Self {
+    pub(super) fn new(executor: Executor, patience: Duration, trial: Option<Arc<Trial>>) -> Self {
         let outside = executor.process();
-        Self { executor, outside, patience, kernel: Arc::default() }
+        Self { executor, outside, patience, kernel: Arc::default(), trial }
     }
 
-    pub(super) fn set_kernel(&self, kernel: Option<Kernel>) {
+    pub(super) fn set_kernel(&self, kernel: Option<(Process, Kernel)>) {
         *self.kernel.lock().unwrap_or_else(PoisonError::into_inner) = kernel;
+    }
+
+    /// Runs a task for as long as the world is there.
+    pub(super) fn attend(&self, task: impl Future<Output = ()> + Send + 'static) {
+        std::mem::forget(self.executor.spawn_named(self.outside, "attendant", Box::pin(task)));
+    }
+
+    fn current(&self) -> Option<(Process, Kernel)> {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What comes of `future`, polled in the world; `None` if the world is gone.
@@ -126,7 +137,19 @@ impl Relay {
 impl Passage for Relay {
     /// That of the process that runs now; an error if it is dead.
     fn kernel(&self) -> Result<Kernel, Error> {
-        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Error::Closing)
+        self.current().map(|(_, kernel)| kernel).ok_or(Error::Closing)
+    }
+
+    fn prepare(&self, call: Call) -> Call {
+        self.trial.as_ref().map_or_else(|| call.clone(), |trial| trial.prepare(call.clone()))
+    }
+
+    fn lives(&self) -> u64 {
+        self.trial.as_ref().map_or(0, |trial| trial.lives())
+    }
+
+    fn repeats(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| trial.repeats())
     }
 
     fn carry(&self, task: Task) -> Task {

@@ -1,6 +1,6 @@
 //! A world that is not started yet.
 
-use std::{fmt, path::PathBuf, pin::Pin, time::Duration};
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use drystone_runtime::{Options, store::StoreError};
 
@@ -9,6 +9,7 @@ use super::{
     executor::Executor,
     machine::Machine,
     place::{Folder, Place},
+    trial::Trial,
     world::World,
 };
 use crate::{App, Error, Timestamp, app::registry};
@@ -26,6 +27,7 @@ pub struct Setup<D> {
     is_shared: bool,
     patience: Duration,
     schema: Option<String>,
+    trial: Option<Arc<Trial>>,
 }
 
 impl Setup<()> {
@@ -45,7 +47,23 @@ impl Setup<()> {
         let executor = Executor::default();
         let place = place(&executor);
         let patience = Duration::from_secs(30);
-        Self { executor, place, services: (), options: unhurried(), is_shared: true, patience, schema: None }
+        Self {
+            executor,
+            place,
+            services: (),
+            options: unhurried(),
+            is_shared: true,
+            patience,
+            schema: None,
+            trial: None,
+        }
+    }
+
+    /// A world that is tried.
+    pub(super) fn on_trial(trial: Arc<Trial>) -> Self {
+        let mut setup = Self::memory();
+        trial.adjust(&mut setup.options, &mut setup.patience);
+        Self { trial: Some(trial), ..setup }
     }
 }
 
@@ -65,8 +83,8 @@ fn unhurried() -> Options {
 impl<D: Send + Sync + 'static> Setup<D> {
     /// With these services: fakes, usually. They stay when the process dies, as what they stand for would.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Setup<S> {
-        let Self { executor, place, options, is_shared, patience, schema, .. } = self;
-        Setup { executor, place, services, options, is_shared, patience, schema }
+        let Self { executor, place, options, is_shared, patience, schema, trial, .. } = self;
+        Setup { executor, place, services, options, is_shared, patience, schema, trial }
     }
 
     /// With other bounds than the defaults. Paces of the kernel's own chores are a day here, so that years pass fast.
@@ -133,11 +151,12 @@ impl<D: Send + Sync + 'static> Setup<D> {
     }
 
     fn starting<A: App<D>>(self) -> impl Future<Output = Result<World<A>, Error>> + Send + use<A, D> {
-        let registry = registry::<D, A>(self.services, self.is_shared);
-        let (executor, place, options, patience, is_shared) =
-            (self.executor, self.place, self.options, self.patience, self.is_shared);
-        let schema = self.schema;
-        async move { World::start(Machine::new(executor, place?, options, patience, schema), registry?, is_shared).await }
+        let Self { executor, place, services, options, is_shared, patience, schema, trial } = self;
+        let registry = registry::<D, A>(services, is_shared);
+        async move {
+            let machine = Machine::new(executor, place?, options, patience, schema, trial);
+            World::start(machine, registry?, is_shared).await
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use drystone_runtime::{
     },
 };
 
-use super::executor::Executor;
+use super::{executor::Executor, trial::Trial};
 
 /// What is wrong with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub(super) struct Gate {
     executor: Executor,
     store: Mutex<Option<Arc<dyn Store>>>,
     switches: Mutex<Switches>,
+    trial: Option<Arc<Trial>>,
 }
 
 #[derive(Default)]
@@ -57,8 +58,8 @@ struct Switches {
 }
 
 impl Gate {
-    pub(super) fn new(executor: Executor) -> Self {
-        Self { executor, store: Mutex::default(), switches: Mutex::default() }
+    pub(super) fn new(executor: Executor, trial: Option<Arc<Trial>>) -> Self {
+        Self { executor, store: Mutex::default(), switches: Mutex::default(), trial }
     }
 
     /// The store of a new process.
@@ -120,8 +121,11 @@ impl Gate {
         (left == 1).then_some(moment)
     }
 
-    async fn die<T>(&self) -> T {
+    async fn die<T>(&self, tried: Option<Moment>) -> T {
         self.executor.kill_current();
+        if let (Some(trial), Some(_)) = (&self.trial, tried) {
+            trial.dies();
+        }
         pending().await
     }
 
@@ -132,8 +136,14 @@ impl Gate {
 
     async fn committed(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
         let store = self.store(true).await?;
+        let tried = self.trial.as_ref().and_then(|trial| trial.commit(batch));
         // What an opening keeps is nobody's commit.
-        self.written(!batch.writes.is_empty(), async { store.commit(batch).await }).await
+        let write = async { store.commit(batch).await };
+        let verdicts = self.written(!batch.writes.is_empty(), tried, write).await?;
+        if let Some(trial) = &self.trial {
+            trial.hint(batch, &verdicts);
+        }
+        Ok(verdicts)
     }
 
     async fn transacted(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
@@ -141,13 +151,14 @@ impl Gate {
         let Some(sql) = store.sql() else {
             return Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL"));
         };
-        self.written(true, async { sql.transact(scripts).await }).await
+        self.written(true, None, async { sql.transact(scripts).await }).await
     }
 
     /// A write, unless a switch says otherwise.
     async fn written<T>(
         &self,
         is_anybodys: bool,
+        tried: Option<Moment>,
         write: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let unknown = || StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown();
@@ -156,11 +167,11 @@ impl Gate {
             Some(_) => return write.await.and(Err(unknown())),
             None => {}
         }
-        match self.count_down(is_anybodys) {
-            Some(Moment::Before) => self.die().await,
+        match self.count_down(is_anybodys).or(tried) {
+            Some(Moment::Before) => self.die(tried).await,
             Some(Moment::After) => {
                 write.await?;
-                self.die().await
+                self.die(tried).await
             }
             None => write.await,
         }
@@ -206,6 +217,9 @@ impl Store for Gate {
     }
 
     fn hints(&self) -> Hints {
+        if let Some(hints) = self.trial.as_ref().and_then(|trial| trial.hints()) {
+            return hints;
+        }
         self.behind().as_ref().map_or_else(|| drystone_runtime::store::HintSender::default().subscribe(), |s| s.hints())
     }
 

@@ -170,20 +170,32 @@ impl<A: Primitives> World<A> {
 
     /// What a key waits for. With separate keys, ask a handle.
     pub async fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
-        let (kernel, key) = (self.kernel(), shared_key(key)?);
-        self.ask(async move { kernel.explain(&key).await }).await
+        let key = shared_key(key)?;
+        let asked = |kernel: Kernel| {
+            let key = key.clone();
+            async move { kernel.explain(&key).await }
+        };
+        self.desk().ask(asked).await
     }
 
     /// Everything stored under a key. With separate keys, ask a handle.
     pub async fn view(&self, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
-        let (kernel, key) = (self.kernel(), shared_key(key)?);
-        Ok(self.ask(async move { kernel.view(&key).await }).await?.map(View::from))
+        let key = shared_key(key)?;
+        let asked = |kernel: Kernel| {
+            let key = key.clone();
+            async move { kernel.view(&key).await }
+        };
+        Ok(self.desk().ask(asked).await?.map(View::from))
     }
 
     /// Lets a parked entity go on. `false` if it was not parked.
     pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let (kernel, key) = (self.kernel(), shared_key(key)?);
-        self.ask(async move { kernel.unpark(&key).await }).await
+        let key = shared_key(key)?;
+        let asked = |kernel: Kernel| {
+            let key = key.clone();
+            async move { kernel.unpark(&key).await }
+        };
+        self.desk().ask(asked).await
     }
 
     /// Lists entities, a page at a time.
@@ -229,13 +241,6 @@ impl<A: Primitives> World<A> {
 
     fn life(&self) -> Life {
         self.machine.alive().expect("a world is made with a process that started")
-    }
-
-    async fn ask<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = Result<T, Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.machine.relay.ask(future).await.unwrap_or(Err(Error::Closing))
     }
 }
 

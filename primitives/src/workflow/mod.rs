@@ -139,14 +139,43 @@
 //! due is undone; then the `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled. [`terminate`](Verbs::terminate) is at once and
 //! runs nothing. Both work on a run that is not in memory, or stopped.
 //!
+//! # By the clock on the wall
+//!
+//! With the feature `cron` a workflow may have a schedule: `#[workflow(cron = "0 9 * * MON", zone = "Europe/Berlin", overlap = "skip")]`, and a body that takes
+//! a `Tick`: `async fn run(flow: &Flow<Self>, tick: Tick)`. `client.report("eu").schedule()` schedules a key, for as long as nobody calls `unschedule()`. At each time
+//! a run is started, once, under a key that follows from it: `eu@2026-11-16T08:00:00Z`. It is a run like any other; `tick.scheduled_for` is the time that it stands
+//! for, whenever it begins, and `tick.schedule` is `eu`. The schedule itself is an entity, and no run.
+//!
+//! - A time that comes while the run before still goes: `overlap = "skip"` (unless said) leaves it out and counts it; `"queue"` starts it when that has
+//!   ended, in whatever way, and at most 100 wait; `"parallel"` starts it all the same. A run that is stopped (`diverged`) or parked still goes.
+//! - Times that passed while nothing ran: `missed = "once"` (unless said) makes up for all with one run, which stands for the last; `"skip"` and `"backfill"`
+//!   do what they do for [`continuous`](crate::kinds::continuous).
+//! - `schedule_status()` says when the next is, how many were started and skipped, which one goes and which wait.
+//! - With another expression, times are counted from when it is there. Runs that go are not touched.
+//!
 //! # Changing the code
 //!
 //! Runs outlive deployments. What comes after the point that a run has reached may be changed freely; so may options, the bodies of steps, and how
 //! long a sleep takes. Where the journal and the code part, the run stops as `diverged` with a [`Divergence`]: the place, what was expected,
 //! what was found, the likely edit. Nothing is executed, events are still taken in, and with code that fits it goes on by itself.
 //!
-//! To know before: [`history`](Verbs::history) of runs that matter, [saved](History::save) beside the tests, and
-//! [`testing::replay`](crate::testing::replay) there. It executes nothing, and says where today's code would part from them.
+//! To know before: [`history`](Verbs::history) of runs that matter, [saved](History::save) in a folder beside the tests, and there one line,
+//! [`testing::replay_all`](crate::testing::replay_all). It executes nothing, and says of each file where today's code would part from it:
+//!
+//! ```no_run
+//! # use drystone::{Flow, workflow};
+//! # #[derive(Default, serde::Serialize, serde::Deserialize)] struct Checkout;
+//! # #[workflow] impl Checkout { async fn run(flow: &Flow<Self>) {} }
+//! // #[test]
+//! // fn running_checkouts_go_on_with_this_code() {
+//! drystone::testing::replay_all::<Checkout>("tests/histories/checkout").unwrap();
+//! // }
+//! ```
+//!
+//! # Testing it
+//!
+//! [`testing::World`](crate::testing::World) runs the app with a clock that moves by hand. [`testing::crash_everywhere`](crate::testing::crash_everywhere) runs a
+//! test again with a crash before and after each of its commits, and finds the step that charges twice and the body that does not do the same again.
 //!
 //! # Defaults and limits
 //!
@@ -160,6 +189,7 @@
 //! | events queued of one type for one run | 10,000, for 7 days; then `Full`, and expired | `#[event(max_queued, expires, keep)]` |
 //! | unread events when the run ends | dead letters | `#[event(on_terminated = "discard")]` |
 //! | a wait without a timeout | for ever | `.timeout("24h")` |
+//! | times of a schedule that wait for a run to end | 100; then skipped | |
 //! | entries of a journal | 50,000; `workflow.long` at 40,000 | |
 //! | operations outstanding at once | 4,096 | |
 //! | an input, a result, the state | 1 MiB each, less 4 KiB | |
@@ -192,14 +222,19 @@ mod names;
 mod op;
 mod options;
 mod permit;
+#[cfg(feature = "cron")]
+mod plan;
 mod policy;
 mod record;
 mod replay;
+mod replay_all;
 mod replaying;
 mod restart;
 mod script;
 mod status;
 mod step;
+#[cfg(feature = "cron")]
+mod tick;
 mod time;
 mod undo;
 mod until;
@@ -207,9 +242,13 @@ mod update;
 mod verbs;
 mod version;
 mod wait;
+#[cfg(feature = "cron")]
+mod wall;
 pub mod what_happens_when;
 
 pub(crate) use self::heartbeat::Heart;
+#[cfg(feature = "cron")]
+pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub use self::{
     child::{Child, Execute},
     combine::{All, Both, Either, Race, join, join_all, race},
@@ -227,6 +266,7 @@ pub use self::{
     options::Options,
     permit::{HeldPermit, PermitWait},
     policy::Policy,
+    replay_all::{Misfit, ReplayAllError, replay_all},
     replaying::{ReplayError, replay},
     restart::{At, RestartError, Restarted, Restarting},
     script::{Body, Flows, Script, StepCode, Workflow},

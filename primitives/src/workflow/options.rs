@@ -10,11 +10,18 @@ use crate::literal;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Options {
     retention_ms: u64,
+    #[cfg(feature = "cron")]
+    #[serde(flatten)]
+    pub(super) wall: super::wall::Wall,
 }
 
 impl Options {
     /// The defaults: a run that has ended is kept for 7 days.
-    pub const NEW: Self = Self { retention_ms: 7 * 24 * 60 * 60 * 1_000 };
+    pub const NEW: Self = Self {
+        retention_ms: 7 * 24 * 60 * 60 * 1_000,
+        #[cfg(feature = "cron")]
+        wall: super::wall::Wall::NEW,
+    };
 
     /// How long a run is kept after it has ended, with its history and its result: `"30d"`. Then it is gone, and its key may be used
     /// again (L9).

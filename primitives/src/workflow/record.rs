@@ -74,6 +74,18 @@ pub(super) struct Record {
     /// What is due to be undone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) undos: Undos,
+    /// The schedule that waits for its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) notify: Option<Notify>,
+}
+
+/// A schedule that waits for the end of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Notify {
+    /// Its key.
+    pub(super) schedule: Vec<u8>,
+    /// The time that the run stands for.
+    pub(super) time: i64,
 }
 
 /// An entity of another primitive.

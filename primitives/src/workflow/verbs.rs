@@ -119,6 +119,25 @@ impl Starting {
         Ok(key)
     }
 
+    /// Schedules a key: from now on a run is started at each time of the clock on the wall. `false` if it is scheduled already;
+    /// refused if there is a run of this key.
+    #[cfg(feature = "cron")]
+    pub fn schedule<W: Workflow>(handle: &Handle<W>) -> Call<bool, StartError> {
+        handle.address().call("schedule", Args::new())
+    }
+
+    /// Starts no more runs; those that go go on. `false` if the key is not scheduled.
+    #[cfg(feature = "cron")]
+    pub fn unschedule<W: Workflow>(handle: &Handle<W>) -> Call<bool> {
+        handle.address().call("unschedule", Args::new())
+    }
+
+    /// Where the schedule stands; `None` if the key is not scheduled.
+    #[cfg(feature = "cron")]
+    pub fn schedule_status<W: Workflow>(handle: &Handle<W>) -> Call<Option<super::ScheduleStatus>> {
+        handle.address().call("schedule_status", Args::new())
+    }
+
     /// Starts a run with an event that it finds queued, in one commit (V11).
     #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
     pub fn start_with<W: Workflow, V: EventOf<W>>(handle: &Handle<W>, input: Args, event: V) -> Call<Sent, StartError> {

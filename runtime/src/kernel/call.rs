@@ -1,6 +1,6 @@
 //! A call from outside: what is asked of which entity, and how long its caller waits.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
@@ -66,9 +66,21 @@ impl Call {
         self
     }
 
+    /// Whether it has an idempotency key.
+    pub fn is_once(&self) -> bool {
+        self.once.is_some()
+    }
+
     pub(crate) fn within(mut self, chain: Arc<[Key]>) -> Self {
         self.chain = chain;
         self
+    }
+}
+
+impl fmt::Display for Call {
+    /// `cart(ada) put`: of whom what is asked.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}({}) {}", self.definition, self.key.escape_ascii(), self.verb)
     }
 }
 

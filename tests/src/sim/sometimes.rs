@@ -91,7 +91,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a run was updated",
 ];
 
-const PATH_COUNT: usize = 84;
+const PATH_COUNT: usize = 87;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,18 @@
 //! What callers hold: the verbs of a run, those whose types are the body's own, and the author's queries.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 
 use super::{
     super::model::{Model, Run},
     restart,
 };
-use crate::primitive::{
-    expand::{calls, handle},
-    lenient,
+use crate::{
+    primitive::{
+        expand::{calls, handle},
+        lenient,
+    },
+    types,
 };
 
 /// `CheckoutHandle`.
@@ -24,6 +27,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     let run = model.run.first();
     let (starting, with_event, results) =
         (run.map(|run| starting(model, run)), run.map(|run| with_event(model, run)), run.map(results));
+    let scheduling = run.filter(|_| model.has_cron()).map(|run| scheduling(model, run));
     let restarts = restart::methods(model);
     let queries = model.queries.iter().map(|query| handle::method(&query.function, calls::outcome(&query.returns)));
     let updates = model.updates.iter().map(|update| handle::method(&update.function, calls::outcome(&update.returns)));
@@ -35,6 +39,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
             #starting
             #with_event
             #results
+            #scheduling
             #restarts
             #(#queries)*
             #(#updates)*
@@ -155,6 +160,33 @@ fn results(run: &Run) -> TokenStream {
                 |__bytes| ::drystone::workflow::read_option(__bytes, #read),
                 #thrown,
             )
+        }
+    }
+}
+
+/// `schedule` and its relatives.
+fn scheduling(model: &Model, run: &Run) -> TokenStream {
+    let (struct_, starting) = (&model.struct_, quote!(::drystone::workflow::Starting));
+    let takes_tick = run
+        .function
+        .inputs()
+        .map(|(_, ty)| quote_spanned!(types::end_of(ty)=> const _: () = ::drystone::workflow::takes_tick::<#ty>();));
+    quote! {
+        /// Schedules this key: from now on a run is started at each time of the clock on the wall, under this key, `@` and the time.
+        /// `false` if it is scheduled already; refused if there is a run of this key.
+        pub fn schedule(&self) -> ::drystone::Call<bool, ::drystone::workflow::StartError> {
+            #(#takes_tick)*
+            #starting::schedule::<#struct_>(&self.0)
+        }
+
+        /// Starts no more runs; those that go go on. `false` if this key is not scheduled.
+        pub fn unschedule(&self) -> ::drystone::Call<bool> {
+            #starting::unschedule::<#struct_>(&self.0)
+        }
+
+        /// Where the schedule stands; `None` if this key is not scheduled.
+        pub fn schedule_status(&self) -> ::drystone::Call<::core::option::Option<::drystone::workflow::ScheduleStatus>> {
+            #starting::schedule_status::<#struct_>(&self.0)
         }
     }
 }

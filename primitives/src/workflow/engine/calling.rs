@@ -166,7 +166,7 @@ where
         }
     }
 
-    fn called_unbound(
+    pub(super) fn called_unbound(
         &self,
         memory: &mut Memory,
         seen: Seen<'_>,
@@ -243,6 +243,8 @@ where
             pending.iter().for_each(|pending| turning.let_go(pending));
             turning.release_permits();
             turning.tell_parent(&End::Terminated)?;
+            #[cfg(feature = "cron")]
+            turning.tell_schedule();
         }
         let send = std::mem::take(&mut turning.commit.send);
         Ok(Commit { destroy: true, send, ..Commit::default() })
@@ -362,7 +364,7 @@ where
         only(caller, encode(&page).map_err(Halt::Malformed)?)
     }
 
-    fn unknown(&self, verb: &str) -> Error {
+    pub(super) fn unknown(&self, verb: &str) -> Error {
         let queries = W::SCRIPT.queries.iter().map(|query| query.name).chain(W::SCRIPT.updates.iter().copied());
         let verbs = VERBS.iter().map(|(verb, _)| *verb).filter(|verb| !verb.contains(':'));
         let known = verbs.chain(queries).map(str::to_owned).collect();

@@ -104,6 +104,7 @@ impl<W: Workflow> Turning<'_, W> {
         let record = &mut self.record;
         (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
         (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);
+        record.notify = old.notify;
         if let Some(paused) = &mut record.paused {
             (paused.runs, paused.asked) = (Vec::new(), [].into());
         }

@@ -220,6 +220,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.paused = None;
         self.record.untold = 0;
         self.record.end = Some(Ended { phase, at: self.seen.now.0, cleanup_error });
+        #[cfg(feature = "cron")]
+        self.tell_schedule();
         let event = match phase {
             RunPhase::Succeeded => "workflow.succeeded",
             RunPhase::Failed => "workflow.failed",

@@ -20,6 +20,8 @@ mod queueing;
 mod restarting;
 mod reviving;
 mod running;
+#[cfg(feature = "cron")]
+mod scheduling;
 mod starting;
 mod stopping;
 mod transacting;
@@ -137,6 +139,10 @@ where
     A: 'static,
 {
     fn take(&self, memory: &mut Memory, seen: Seen<'_>, input: &Input) -> Next {
+        #[cfg(feature = "cron")]
+        if let Some(turned) = self.scheduled(memory, seen, input) {
+            return turned.unwrap_or_else(|halt| halt.into_next(&input.name()));
+        }
         let (verb, turned) = match input {
             Input::Call { verb, body, ticket } => {
                 (verb.as_str(), self.called(memory, seen, (verb, body), Some(*ticket)))

@@ -45,6 +45,10 @@ where
     A: 'static,
 {
     pub(super) fn listed(&self, memory: &mut Memory, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {
+        #[cfg(feature = "cron")]
+        if super::super::plan::is_plan(&entity.head) {
+            return Needed::Ready(Vec::new());
+        }
         let record = match memory.take_record(&entity.head) {
             Ok(record) => record,
             // The kernel parks the entity with this; it is not lost quietly (E10).

@@ -144,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
         let connection = opening.first().unwrap();
-        let writer = Writer::new(opening.clone(), connection, 1 << 20);
+        let writer = Writer::new(opening.clone(), connection, 1 << 20).unwrap();
         let beside = opening.writing().unwrap();
         let write = || writer.transaction(|connection| connection.execute("UPDATE meta SET value = value + 1", []));
         write().unwrap();

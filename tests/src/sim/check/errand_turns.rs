@@ -20,7 +20,7 @@ pub fn is_code(work: &str) -> bool {
 }
 
 /// Whether it undoes another.
-pub fn is_undo(work: &str) -> bool {
+pub(super) fn is_undo(work: &str) -> bool {
     work.starts_with("undo/")
 }
 

@@ -1,0 +1,81 @@
+//! A test that dies at every commit: what it finds in a step that charges twice, and a step that comes through.
+//!
+//! A scenario is the body of a test. What it returns must be the same with a crash before and after each of its commits.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use drystone::{
+    Context, Flow, Primitives, Services,
+    testing::{CrashError, Survived, block_on, crash_everywhere},
+    workflow,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Checkout;
+
+#[workflow]
+impl Checkout {
+    async fn run(flow: &Flow<Self>, cents: u64, is_careful: bool) -> u64 {
+        flow.quote(cents).await;
+        flow.charge(cents, is_careful).await
+    }
+
+    #[step]
+    async fn quote(cents: u64) -> u64 {
+        cents
+    }
+
+    #[step]
+    async fn charge(cents: u64, is_careful: bool, bank: &Bank, cx: &Context) -> u64 {
+        // A work id is the same in every attempt, also after a crash: the bank knows it again.
+        bank.charge(is_careful.then(|| cx.work_id()), cents)
+    }
+}
+
+/// A fake of the bank: it charges once for an id, as the real one does, and every time without.
+#[derive(Clone, Default)]
+struct Bank(Arc<Mutex<Vec<Charge>>>);
+type Charge = (Option<String>, u64);
+
+impl Bank {
+    fn charge(&self, id: Option<String>, cents: u64) -> u64 {
+        let mut charges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if id.is_none() || !charges.iter().any(|(known, _)| *known == id) {
+            charges.push((id, cents));
+        }
+        cents
+    }
+
+    fn charged(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(_, cents)| cents).sum()
+    }
+}
+
+#[derive(Services)]
+struct Fakes {
+    bank: Bank,
+}
+
+#[derive(Primitives)]
+struct App {
+    checkout: Checkout,
+}
+
+fn tried(is_careful: bool) -> Result<Survived, CrashError> {
+    block_on(crash_everywhere(async |setup| {
+        let bank = Bank::default();
+        let world = setup.services(Fakes { bank: bank.clone() }).start::<App>().await;
+        let order = world.client().checkout("order-9");
+        order.start(1_200, is_careful).await.expect("nothing is there yet");
+        let price = order.result().await.expect("no step fails");
+        format!("{price} cents to pay, {} charged", bank.charged())
+    }))
+}
+
+fn main() -> anyhow::Result<()> {
+    let found = tried(false).expect_err("without an id it charges twice");
+    println!("without an id {found}");
+    println!("with the work id it comes through: {:?}", tried(true)?);
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What is stored of a schedule, and how it moves: pure, told the time.
+
+use std::{collections::VecDeque, time::Duration};
+
+use drystone_runtime::Millis;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ScheduleStatus,
+    wall::{Missed, Overlap, Wall},
+};
+use crate::{Timestamp, stored::is_default};
+
+/// The most times that are made up for; older ones are skipped.
+const BACKFILL_MAX: u64 = 1_000;
+
+/// Runs started by one turn: what is left is started by the next, so that a commit stays within its limits (K3).
+const STARTS_PER_TURN: u64 = 100;
+
+/// How late a run may begin that is otherwise skipped.
+const LATE_MAX: Duration = Duration::from_secs(60);
+
+/// Times that wait for the end of a run; one more is skipped.
+const QUEUED_MAX: usize = 100;
+
+/// What the record of a schedule begins with, and that of a run does not.
+const MARK: &[u8] = b"{\"schedule\":";
+
+/// The record of a schedule, as it is stored in place of a run's.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Planned {
+    pub(super) schedule: Plan,
+}
+
+/// A schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    since: Timestamp,
+    /// Everything up to here is decided.
+    base: Timestamp,
+    #[serde(default, skip_serializing_if = "is_default")]
+    started: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    skipped: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    going: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    queued: VecDeque<Timestamp>,
+}
+
+/// Whether what is stored of an entity is a schedule.
+pub(super) fn is_plan(head: &[u8]) -> bool {
+    head.starts_with(MARK)
+}
+
+impl Plan {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { since: now, base: now, started: 0, skipped: 0, going: None, queued: VecDeque::new() }
+    }
+
+    /// When it is to be looked at next.
+    pub(super) fn next(&self, wall: &Wall) -> Option<Timestamp> {
+        wall.cron.as_ref()?.next(self.base)
+    }
+
+    /// Time has come: the times for which a run is started.
+    pub(super) fn due(&mut self, wall: &Wall, now: Timestamp) -> Vec<Timestamp> {
+        let (Some(cron), Some(first)) = (&wall.cron, self.next(wall)) else { return Vec::new() };
+        let points = cron.count(self.base, now);
+        let is_late = points > 1 || now.since(first) > LATE_MAX;
+        let kept = match wall.missed() {
+            Missed::Skip if is_late => 0,
+            Missed::Backfill => points.min(BACKFILL_MAX),
+            Missed::Skip | Missed::Once => points.min(1),
+        };
+        self.skipped += points - kept;
+        let mut time = if kept == points { self.base } else { cron.last(self.base, now, kept) };
+        let mut starts = Vec::new();
+        for _ in 0..kept.min(STARTS_PER_TURN) {
+            time = cron.next(time).unwrap_or(now);
+            starts.extend(self.admit(time, wall.overlap()));
+        }
+        self.base = if kept > STARTS_PER_TURN { time } else { self.base.max(now) };
+        starts
+    }
+
+    /// A time has come: it is started, waits, or is skipped.
+    fn admit(&mut self, time: Timestamp, overlap: Overlap) -> Option<Timestamp> {
+        match overlap {
+            Overlap::Parallel => {}
+            _ if self.going.is_none() => self.going = Some(time),
+            Overlap::Queue if self.queued.len() < QUEUED_MAX => {
+                self.queued.push_back(time);
+                return None;
+            }
+            Overlap::Queue | Overlap::Skip => {
+                self.skipped += 1;
+                return None;
+            }
+        }
+        self.started += 1;
+        Some(time)
+    }
+
+    /// A run has ended: the one that waited for it.
+    pub(super) fn ended(&mut self, time: Timestamp, wall: &Wall) -> Option<Timestamp> {
+        if self.going != Some(time) {
+            return None;
+        }
+        self.going = None;
+        let next = self.queued.pop_front()?;
+        self.admit(next, wall.overlap())
+    }
+
+    /// Its options are others: times of this schedule that passed before it was there were not missed. What waited and need not
+    /// any more is started.
+    pub(super) fn changed(&mut self, wall: &Wall, now: Timestamp) -> Vec<Timestamp> {
+        if self.next(wall).is_none_or(|next| next > now) {
+            self.base = self.base.max(now);
+        }
+        if wall.overlap() != Overlap::Parallel {
+            return Vec::new();
+        }
+        self.going = None;
+        std::mem::take(&mut self.queued).into_iter().filter_map(|time| self.admit(time, Overlap::Parallel)).collect()
+    }
+
+    /// Whether it is to be told of the end of its runs.
+    pub(super) fn is_told(wall: &Wall) -> bool {
+        wall.overlap() != Overlap::Parallel
+    }
+
+    pub(super) fn shown(&self, wall: &Wall) -> ScheduleStatus {
+        let Self { since, started, skipped, going, .. } = *self;
+        let queued = self.queued.iter().copied().collect();
+        ScheduleStatus { since, next: self.next(wall), started, skipped, going, queued }
+    }
+}
+
+impl From<Plan> for Planned {
+    fn from(schedule: Plan) -> Self {
+        Self { schedule }
+    }
+}
+
+/// When an alarm is to ring.
+pub(super) fn alarm(plan: &Plan, wall: &Wall) -> Option<Millis> {
+    plan.next(wall).map(Millis::from)
+}

@@ -1,0 +1,16 @@
+use drystone::{Flow, Primitives, Tick, workflow};
+use serde::{Deserialize, Serialize};
+
+#[derive(Default, Serialize, Deserialize)]
+struct Report;
+#[workflow(cron = "0 9 * * MOO")]
+impl Report {
+    async fn run(flow: &Flow<Self>, tick: Tick) {}
+}
+#[derive(Primitives)]
+struct App {
+    report: Report,
+}
+fn main() {
+    let _: Option<Tick> = None;
+}
