@@ -106,13 +106,13 @@ impl Trip {
                 Do::Hold(what) => done.push(flow.hold(what).await),
                 Do::Call => done.push(flow.call(tallies.get("t").add()).await.to_string()),
                 Do::Permit => held.push(flow.permit(seats.get("s").acquire()).await),
-                Do::Child(span_s) => done.push(told(flow.child(legs.get("leg").execute(span_s)).await)),
+                Do::Child(span_s) => done.push(told(flow.child(legs.get("awaited").execute(span_s)).await)),
                 Do::Abandon(span_s) => {
-                    let leg = flow.child(legs.get("leg").execute(span_s)).abandon().within("1h").await;
+                    let leg = flow.child(legs.get("abandoned").execute(span_s)).abandon().within("1h").await;
                     done.push(leg.map_or_else(|late| late.to_string(), told));
                 }
                 Do::Detach(span_s) => {
-                    flow.child(legs.get("leg").execute(span_s)).detached().await;
+                    flow.child(legs.get("detached").execute(span_s)).detached().await;
                 }
                 Do::Later(span_s) => {
                     let mut leg = flow.child(legs.get("leg").execute(span_s));
