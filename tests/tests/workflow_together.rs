@@ -523,3 +523,44 @@ async fn a_permit_comes_back_with_its_generation() {
         assert!(!names(&world.events()).contains(&"workflow.panicked"));
     }
 }
+
+/// What happened, in commits, writes of entities, rows and read calls.
+async fn cost(world: &World<App>, what: impl Future) -> (u64, u64, u64, u64) {
+    let before = world.counts();
+    what.await;
+    world.settle().await;
+    let after = world.counts().since(before);
+    (after.commits, after.entities, after.rows, after.read_calls)
+}
+
+/// L5, L6, L8, H2, W9, M5
+#[tokio::test]
+async fn what_the_parts_of_a_run_cost() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let client = world.client();
+        let start = |key: &'static str, plan: Vec<Do>| {
+            let run = client.trip(key);
+            async move { run.start(plan).await.unwrap() }
+        };
+        client.tally("t").add().await.unwrap();
+        assert_eq!(cost(&world, start("a", vec![Do::Await])).await, (1, 1, 1, 1));
+        let run = client.trip("a");
+        assert_eq!(cost(&world, run.vote().into_future()).await, (1, 1, 1, 0), "an update is an entry");
+        assert_eq!(cost(&world, run.pause().into_future()).await, (1, 1, 0, 0));
+        assert_eq!(cost(&world, run.resume().into_future()).await, (1, 1, 0, 0));
+        assert_eq!(cost(&world, run.restart().into_future()).await, (1, 1, 1, 1), "its input is read");
+        assert_eq!(cost(&world, start("b", vec![book("x")])).await, (2, 2, 3, 1), "a success undoes nothing");
+        // A generation ends and begins in the commit that the step ends in.
+        assert_eq!(cost(&world, start("c", vec![book("x"), Do::Continue(vec![])])).await, (2, 2, 3, 1));
+        // An undo is one commit, like the step.
+        assert_eq!(cost(&world, start("d", vec![book("x"), Do::Fail])).await, (3, 3, 7, 2));
+        assert_eq!(cost(&world, start("e", vec![book("x"), book("y"), Do::Fail])).await, (5, 5, 11, 4));
+        // Its start; what is called; its end.
+        assert_eq!(cost(&world, start("f", vec![Do::Call])).await, (3, 3, 3, 2));
+        // The same, and that the permit comes back.
+        assert_eq!(cost(&world, start("g", vec![Do::Permit])).await, (4, 4, 9, 4));
+        // A run of one step, and two commits of its parent: it is begun by the first, and its end taken by the second.
+        assert_eq!(cost(&world, start("h", vec![Do::Child(0)])).await, (4, 4, 7, 2));
+    }
+}
