@@ -6,7 +6,7 @@ use drystone::{
     Client, Error, Event, Failure, Flow, Primitives, RunError, Services, d, primitive,
     testing::{Latch, Log, Setup, World, replay},
     workflow,
-    workflow::RunPhase,
+    workflow::{RestartError, RunPhase},
 };
 use drystone_tests::typed::{both, fault, names};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,8 @@ enum Do {
     /// Continues so often, without waiting for anything.
     Spin(u32),
     Fail,
+    /// The body panics.
+    Stumble,
 }
 
 /// A trip.
@@ -131,6 +133,7 @@ impl Trip {
                 Do::Spin(0) => {}
                 Do::Spin(left) => return flow.continue_as(vec![Do::Spin(left - 1), Do::Votes(1)]).await,
                 Do::Fail => return Err("no trip".into()),
+                Do::Stumble => panic!("over its own plan"),
             }
         }
         Ok(done)
@@ -401,6 +404,40 @@ async fn a_run_that_ended_in_any_way_can_be_restarted() {
             run.send(Next(7)).await.unwrap();
             assert_eq!(run.result().await.unwrap(), ["7"], "{key}");
         }
+    }
+}
+
+/// L4, L1
+#[tokio::test]
+async fn a_run_that_is_stopped_can_be_restarted() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![Do::Await, Do::Stumble]).await.unwrap();
+        run.send(Next(1)).await.unwrap();
+        run.send(Next(2)).await.unwrap();
+        assert_eq!(phase(&run).await, RunPhase::Panicked);
+        run.restart_with(vec![Do::Await]).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), ["2"], "what it had not read");
+    }
+}
+
+/// L4, M5: a permit was given back, and may be another's.
+#[tokio::test]
+async fn a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![book("bus"), Do::Permit, book("train"), Do::Await]).await.unwrap();
+        world.settle().await;
+        let refused = run.restart_from(|at| at.book(2)).await.unwrap_err().failed().unwrap();
+        assert!(matches!(&refused, RestartError::KeepsPermit { operation } if operation.contains("permit:")), "{refused}");
+        assert_eq!(world.client().seat("s").stats().await.unwrap().used, 1);
+        run.restart_from(|at| at.book(1)).await.unwrap();
+        run.send(Next(1)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), ["bus", "train", "1"]);
+        assert_eq!(fakes.log.take(), ["book bus", "book train", "book bus", "book train"]);
+        assert_eq!(world.client().seat("s").stats().await.unwrap().used, 0);
     }
 }
 
