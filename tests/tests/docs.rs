@@ -30,7 +30,9 @@ fn is_test(file: &str, function: &str) -> bool {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file).with_extension("rs");
     let text = fs::read_to_string(path).unwrap_or_default();
     let before = ["async fn", "fn"].iter().find_map(|word| text.split_once(&format!("\n{word} {function}() {{")));
-    before.is_some_and(|(before, _)| before.lines().last().is_some_and(|line| line.contains("test]") || line.contains("test(")))
+    before.is_some_and(|(before, _)| {
+        before.lines().last().is_some_and(|line| line.contains("test]") || line.contains("test("))
+    })
 }
 
 #[test]

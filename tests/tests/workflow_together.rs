@@ -431,7 +431,10 @@ async fn a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing() {
         run.start(vec![book("bus"), Do::Permit, book("train"), Do::Await]).await.unwrap();
         world.settle().await;
         let refused = run.restart_from(|at| at.book(2)).await.unwrap_err().failed().unwrap();
-        assert!(matches!(&refused, RestartError::KeepsPermit { operation } if operation.contains("permit:")), "{refused}");
+        assert!(
+            matches!(&refused, RestartError::KeepsPermit { operation } if operation.contains("permit:")),
+            "{refused}"
+        );
         assert_eq!(world.client().seat("s").stats().await.unwrap().used, 1);
         run.restart_from(|at| at.book(1)).await.unwrap();
         run.send(Next(1)).await.unwrap();
