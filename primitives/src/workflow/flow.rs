@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Child, EventOf, Execute, PermitWait, Step, Workflow,
+    Child, EventOf, Execute, PermitWait, Step, TopicEvent, Workflow,
     ask::{Ask, Until},
     called::Called,
     core::Core,
@@ -17,7 +17,11 @@ use super::{
     until::WaitUntil,
     wait::Wait,
 };
-use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp, kinds::semaphore::Acquire};
+use crate::{
+    Call, Client, Desk, Never, Primitive, Stored, StoredError, Timestamp,
+    kinds::semaphore::Acquire,
+    topics::{self, PublishError, Published},
+};
 
 /// The run, as its body sees it: `flow.charge(..)` for each `#[step]`, and what is here.
 pub struct Flow<W: Workflow> {
@@ -91,8 +95,13 @@ impl<W: Workflow> Flow<W> {
     }
 
     /// Waits for an event: the oldest of its type that is queued, or the next one.
-    pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E> {
+    pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E, E::Asks> {
         Wait::new(&self.core)
+    }
+
+    /// Publishes an event: to all who wait for it, or to one (T1). Once, whatever happens to the process meanwhile.
+    pub fn publish<E: TopicEvent>(&self, event: E) -> Step<Result<Published, PublishError>> {
+        self.try_call(topics::publish(&Desk::body(), event))
     }
 
     /// Waits until the state is so: changed by an update from outside, or by another branch of the body. Over at once if it is so
@@ -206,6 +215,7 @@ pub const FLOW_METHODS: &[&str] = &[
     "sleep_until",
     "wait_for",
     "wait_until",
+    "publish",
     "update",
     "look",
     "now",

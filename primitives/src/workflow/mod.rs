@@ -264,7 +264,6 @@ mod wait;
 mod wall;
 pub mod what_happens_when;
 
-pub(crate) use self::heartbeat::Heart;
 #[cfg(feature = "cron")]
 pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub use self::{
@@ -275,7 +274,7 @@ pub use self::{
     divergence::Divergence,
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
     engine::define,
-    event::{Event, EventCode, EventOf, EventOptions},
+    event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
     generated::{Initial, RUN_VERBS, at_once, event_of, execute, read_option, read_run_error, result, try_result},
@@ -294,5 +293,6 @@ pub use self::{
     undo::{FailedUndo, UndoCode, UndoTakes},
     until::WaitUntil,
     verbs::{QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
-    wait::{EventTimeout, TimedWait, Wait, WaitMany},
+    wait::{EventTimeout, IsSaid, Said, TimedWait, Unsaid, Wait, WaitMany},
 };
+pub(crate) use self::{heartbeat::Heart, record::Parent as Waiter};

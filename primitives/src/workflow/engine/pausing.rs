@@ -60,5 +60,6 @@ impl<W: Workflow> Turning<'_, W> {
                 Waiting::Child(_) | Waiting::Until => {}
             }
         }
+        self.move_deadlines_of_waits();
     }
 }
