@@ -267,7 +267,8 @@ pub mod what_happens_when;
 #[cfg(feature = "cron")]
 pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub use self::{
-    child::{Child, Execute},
+    called::CannotFail,
+    child::{Child, Execute, Executes},
     combine::{All, Both, Either, Race, join, join_all, race},
     continue_as::ContinueAs,
     core::Core,

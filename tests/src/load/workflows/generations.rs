@@ -40,13 +40,16 @@ const SWEPT: Duration = d!("12s");
 /// Starts this program again, with [`child`] as its task: what it is measured by must have done nothing else.
 pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let mut child = Command::new(env::current_exe()?);
-    let output = child.arg("--go-on").arg(directory.join("generations.db")).arg(plan.generations.to_string()).output()?;
+    let output =
+        child.arg("--go-on").arg(directory.join("generations.db")).arg(plan.generations.to_string()).output()?;
     ensure!(output.status.success(), "going on failed: {}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout)?;
     let mut numbers = said.split_whitespace().map(str::parse::<f64>);
     let mut next = || anyhow::Ok(numbers.next().context("the child said too little")??);
     let [rate, early, late, file, left] = [next()?, next()?, next()?, next()?, next()?];
-    let note = format!("resident {early:.1} MB at a fifth, {late:.1} at the end; {left:.2} of {file:.2} MB of the file in use");
+    let note = format!(
+        "resident {early:.1} MB at a fifth, {late:.1} at the end; {left:.2} of {file:.2} MB of the file in use"
+    );
     let what = format!("{} generations of one run", plan.generations);
     report.line(Line { what, per_second: Some(rate), note, ..Line::default() });
     let goal = |name, limit, value| Goal { name, bound: Bound::Below(limit), value };
