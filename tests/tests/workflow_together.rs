@@ -511,6 +511,22 @@ async fn a_child_that_has_ended_is_there_at_once_when_it_is_awaited_again() {
     }
 }
 
+/// L6: the key of a child follows from its name; within a generation a name is one child's.
+#[tokio::test]
+async fn a_second_child_of_the_same_name_is_refused_and_the_first_is_not_touched() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![Do::Child(60), Do::Child(60), Do::Continue(vec![Do::Child(30)])]).await.unwrap();
+        world.advance(d!("1m")).await;
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!((status.generation, status.waits_for.len()), (2, 1), "what it was told of the second is a value");
+        world.advance(d!("1m")).await;
+        assert_eq!(run.result().await.unwrap(), ["30"], "in the next generation it is another");
+        assert_eq!(fakes.log.take(), ["leg of 60 s", "leg of 30 s"]);
+    }
+}
+
 /// L6, L9: whoever outlives its parent has nobody to tell, and leaves no letter.
 #[tokio::test]
 async fn a_child_that_outlives_the_record_of_its_parent_ends_in_silence() {
