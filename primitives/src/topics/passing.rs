@@ -78,6 +78,7 @@ impl Turn<'_> {
     }
 
     /// The first event from a number on, also one that this very turn has put.
+    #[expect(clippy::needless_pass_by_value, reason = "a lane is a constant")]
     pub(super) fn first_of(&self, lane: drystone_runtime::Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
         let key = number_key(from);
         if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
