@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-const COLUMN: f64 = 330.0;
-const ROW: f64 = 62.0;
-const WIDTH: f64 = 232.0;
+const COLUMN: f64 = 440.0;
+const ROW: f64 = 58.0;
+const WIDTH: f64 = 262.0;
 const HEIGHT: f64 = 52.0;
 const MARGIN: f64 = 24.0;
 
@@ -53,7 +53,7 @@ impl<'a> Arrow<'a> {
         Some(Self { from: named(from)?, to: named(to)?, side, label: label.trim() })
     }
 
-    /// From side to side, from below to above, back below, or around on the left.
+    /// From side to side, downwards, or around on the left.
     fn draw(&self, out: &mut String) {
         let Self { from, to, .. } = self;
         let middle = HEIGHT / 2.0;
@@ -64,13 +64,9 @@ impl<'a> Arrow<'a> {
             }
             "l" => {
                 let (x, top, bottom) = (from.x, from.y + middle, to.y + middle);
-                let (left, label) = (x - 40.0, f64::midpoint(top, bottom) + ROW * 1.5);
+                let left = x - 48.0;
                 let path = format!("M {x} {top} C {left} {top} {left} {bottom} {x} {bottom}");
-                (path, x - 38.0, label, "end")
-            }
-            "b" => {
-                let (x, y, to_x, to_y) = (from.x + WIDTH * 0.75, from.y + HEIGHT, to.x + WIDTH, to.y + HEIGHT * 0.8);
-                (format!("M {x} {y} C {x} {to_y} {x} {to_y} {to_x} {to_y}"), x - 8.0, to_y + 16.0, "end")
+                (path, x - 30.0, bottom - 18.0, "end")
             }
             _ => {
                 let (x, y, to_x, to_y) = (from.x + WIDTH, from.y + middle, to.x, to.y + middle);
@@ -85,7 +81,7 @@ impl<'a> Arrow<'a> {
         };
         let _ = writeln!(out, r#"<path d="{path}" marker-end="url(#tip)"/>"#);
         let label = escaped(self.label);
-        let _ = writeln!(out, r#"<text class="label" x="{x}" y="{y}" text-anchor="{anchor}">{label}</text>"#);
+        let _ = writeln!(out, r#"<text class="label" x="{x}" y="{y}" style="text-anchor:{anchor}">{label}</text>"#);
     }
 }
 
@@ -110,7 +106,7 @@ pub fn drawn(text: &str) -> String {
     let right = shapes.iter().map(|shape| shape.x + WIDTH).fold(0.0, f64::max) + MARGIN;
     let bottom = shapes.iter().map(|shape| shape.y + HEIGHT).fold(0.0, f64::max) + MARGIN;
     let mut out = format!(
-        "<svg class=\"picture\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {right} {bottom}\" role=\"img\">\n{STYLE}\n<defs>{TIP}</defs>\n"
+        "<svg class=\"picture\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{right}\" viewBox=\"0 0 {right} {bottom}\" style=\"max-width:100%\" role=\"img\">\n{STYLE}\n<defs>{TIP}</defs>\n"
     );
     arrows.iter().for_each(|arrow| arrow.draw(&mut out));
     shapes.iter().for_each(|shape| shape.draw(&mut out));
