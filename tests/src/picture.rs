@@ -89,7 +89,7 @@ const STYLE: &str = "<style>\
     .picture rect{stroke:#5b6472;stroke-width:1.2}.picture .code{fill:#eaf2ff}.picture .store{fill:#f3efe4}\
     .picture .end{fill:#f2f2f2;stroke-dasharray:4 3}.picture path{fill:none;stroke:#5b6472;stroke-width:1.3}\
     .picture text{font:12.5px ui-monospace,monospace;fill:#1d2430;text-anchor:middle}\
-    .picture .more{font-size:11px;fill:#5b6472}.picture .label{font:11px sans-serif;fill:#3a4250}</style>";
+    .picture .more{font-size:11px;fill:#5b6472}.picture .label{font:11px sans-serif;fill:#3a4250;stroke:#fff;stroke-width:4px;paint-order:stroke}</style>";
 
 const TIP: &str = r#"<marker id="tip" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z" style="fill:#5b6472;stroke:none"/></marker>"#;
 
