@@ -140,6 +140,10 @@ pub enum Bug {
     PausedTimerFires,
     /// A run that begins anew goes on waiting for what it waited for.
     RestartKeepsWaits,
+    /// A child ends in one commit, and its parent is told by the next.
+    ChildEndLater,
+    /// The row of a transactional step outlives it.
+    ClaimKept,
 }
 
 #[cfg(feature = "planted")]
@@ -154,7 +158,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 66] = [
+        pub const ALL: [Self; 68] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -221,6 +225,8 @@ mod switch {
             Self::LateGenerationTaken,
             Self::PausedTimerFires,
             Self::RestartKeepsWaits,
+            Self::ChildEndLater,
+            Self::ClaimKept,
         ];
 
         pub(crate) fn planted(self) -> bool {

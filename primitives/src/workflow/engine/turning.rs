@@ -211,7 +211,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     /// Entries that are recorded and that the body has not been told, for it was stopped.
-    fn tell_untold(&mut self) -> Result<(), Halt> {
+    pub(super) fn tell_untold(&mut self) -> Result<(), Halt> {
         if self.record.untold == 0 || !self.record.goes_on() || self.record.winds_down() {
             return Ok(());
         }

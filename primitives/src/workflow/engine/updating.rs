@@ -27,6 +27,8 @@ where
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         turning.takes_updates(name)?;
         turning.wake()?;
+        // A generation may wait for a turn of its own to begin: this is one.
+        turning.tell_untold()?;
         // It may be that today's code cannot go on with it: then it is stopped now, and that is kept.
         if let Err(refused) = turning.takes_updates(name) {
             return match (caller, refused) {
@@ -46,7 +48,7 @@ where
 impl<W: Workflow> Turning<'_, W> {
     /// Whether there is a body that would see it.
     fn takes_updates(&self, verb: &str) -> Result<(), Halt> {
-        if self.record.goes_on() && !self.record.winds_down() {
+        if self.record.goes_on() && !self.record.winds_down() && !self.is_deferred {
             return Ok(());
         }
         let status = self.record.phase().word().to_owned();
