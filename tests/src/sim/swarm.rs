@@ -114,6 +114,10 @@ pub struct Traffic {
     pub gates: usize,
     /// Workflows.
     pub errands: usize,
+    /// Runs are restarted now and then.
+    pub restarts: bool,
+    /// Runs are paused now and then.
+    pub pauses: bool,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -276,6 +280,8 @@ impl Traffic {
             doom: chance.permille(100),
             gates: few(chance),
             errands: if chance.permille(350) { chance.between(1, 5) as usize } else { 0 },
+            restarts: chance.coin(),
+            pauses: chance.permille(300),
         }
     }
 }

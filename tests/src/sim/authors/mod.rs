@@ -20,6 +20,7 @@ mod recorder;
 mod steps;
 mod strict;
 mod tally;
+mod till;
 mod watched;
 
 use std::sync::Arc;
@@ -31,11 +32,12 @@ use serde::{Deserialize, Serialize};
 
 pub use acted::Acted;
 pub use bell::Bell;
-pub use errand::Errand;
+pub use errand::{BOOK, Errand};
 pub use gate::PERMITS;
 pub use heap::Sum;
 pub use queued::{Enqueued, Queued};
 pub use recorder::{Execution, Recorder};
+pub use till::Till;
 
 use self::watched::Watched;
 use super::{
@@ -65,6 +67,7 @@ struct Authored {
     steps: steps::Steps,
     tally: tally::Tally,
     errand: Errand,
+    till: Till,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.

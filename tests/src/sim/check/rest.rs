@@ -12,6 +12,7 @@ use crate::sim::{
     chronicle::Class,
     errands,
     toys::{Alarms, Job, Queue, codec::Record},
+    witness::Durable,
     world::World,
 };
 
@@ -24,7 +25,7 @@ pub fn unfinished(world: &World) -> Vec<String> {
         .map(|key| format!("a message waits for {key}"))
         .collect();
     for (number, member) in world.cast.iter() {
-        why.extend(durable.story(number).entity.as_ref().and_then(|entity| still_to_do(member, entity)));
+        why.extend(durable.story(number).entity.as_ref().and_then(|entity| still_to_do(&member, entity)));
     }
     why
 }
@@ -36,6 +37,9 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     }
     if member.role.is_queue() && queue(entity).depth() > 0 {
         return Some(format!("{} has items", member.key));
+    }
+    if member.role == Role::Errand && errand(entity).paused.is_some() {
+        return Some(format!("{} is held", member.key));
     }
     // The dead letters expire some day, and so do the keys that a queue remembers.
     let lingers = member.role == Role::Box || member.role.is_queue() || is_kept(member, entity);
@@ -51,9 +55,8 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
 /// Whether it is a run that has ended, and is only kept; its unread events go first. One that was stopped is tried again, and
 /// stops again.
 fn is_kept(member: &Member, entity: &Entity) -> bool {
-    let read = || serde_json::from_slice::<errands::Record>(&entity.head).unwrap_or_default();
     member.role == Role::Errand && {
-        let record = read();
+        let record = errand(entity);
         let has_ended = record.end.is_some() && record.queues.values().all(|queue| queue.count == 0);
         has_ended || record.stopped.is_some()
     }
@@ -69,7 +72,7 @@ pub(super) fn finish(world: &World) {
         let left = match member.role {
             Role::Alarmist => {
                 let alarms = Alarms::decode(&entity.state).unwrap_or_default();
-                on_time(world, member, &alarms);
+                on_time(world, &member, &alarms);
                 let ends = (alarms.rung.len() + alarms.replaced.len()) as u64;
                 (ends != alarms.armed).then(|| format!("armed {} times, ended {ends}", alarms.armed))
             }
@@ -87,7 +90,10 @@ pub(super) fn finish(world: &World) {
                 left.then(|| "items are left".to_owned())
             }
             Role::Gate => {
-                let record = heads::record::<Gating>(&entity.head).filter(|gate| (gate.used, gate.waiting) != (0, 0));
+                // Runs that wait for what nobody sent keep what they hold.
+                let held = permits(world, &durable);
+                let is_left = |gate: &Gating| gate.used > held || gate.waiting > 0 && held == 0;
+                let record = heads::record::<Gating>(&entity.head).filter(is_left);
                 record.map(|record| format!("not everything has come back: {record:?}"))
             }
             role if role.is_queue() => {
@@ -106,8 +112,18 @@ pub(super) fn finish(world: &World) {
     }
 }
 
+fn errand(entity: &Entity) -> errands::Record {
+    serde_json::from_slice(&entity.head).unwrap_or_default()
+}
+
 fn queue(entity: &Entity) -> Queueing {
     heads::record(&entity.head).unwrap_or_default()
+}
+
+/// Permits that runs hold, or wait for.
+fn permits(world: &World, durable: &Durable) -> u64 {
+    let runs = world.cast.with(Role::Errand).into_iter().filter_map(|member| durable.story(member).entity.as_ref());
+    runs.map(|entity| errand(entity).permits.len() as u64).sum()
 }
 
 /// A2: within 100 ms of due, when nothing goes wrong.

@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::{Errands, Lanes, Queues};
+use super::{Errands, Lanes, Queues, Table};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -29,6 +29,10 @@ pub struct Durable {
     lanes: Lanes,
     queues: Queues,
     errands: Errands,
+    /// Of a child that was never bound.
+    nobody: Story,
+    /// What authors have booked.
+    pub(super) table: Table,
 }
 
 /// The life of one key.
@@ -55,12 +59,13 @@ impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
         let (inbox, remembered, lanes, queues, errands) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands }
+        let (nobody, table) = Default::default();
+        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands, nobody, table }
     }
 
     /// The life of a member.
     pub fn story(&self, number: Number) -> &Story {
-        &self.stories[usize::from(number)]
+        self.stories.get(usize::from(number)).unwrap_or(&self.nobody)
     }
 
     /// The rows of all members.
@@ -71,6 +76,11 @@ impl Durable {
     /// The items of all queues.
     pub fn queues(&self) -> &Queues {
         &self.queues
+    }
+
+    /// What authors have booked.
+    pub fn table(&self) -> &Table {
+        &self.table
     }
 
     /// All runs.
@@ -96,6 +106,8 @@ impl Durable {
             self.chronicle.violation(Class::Broken, "V10", message);
             return false;
         };
+        let members = self.stories.len().max(usize::from(number) + 1);
+        self.stories.resize_with(members, Story::default);
         let crashes = self.crashes(number);
         self.check_guard(number, write);
         self.check_time(number, now);
