@@ -31,7 +31,7 @@ const MEMORY_GROWTH_MAX_MB: f64 = 4.0;
 /// What all of them have left in the file when it is swept.
 const LEFT_MAX_MB: f64 = 0.5;
 /// The file itself: what is not swept yet of ten seconds, and room.
-const FILE_MAX_MB: f64 = 32.0;
+const FILE_MAX_MB: f64 = 8.0;
 /// How often one looks how far it is.
 const LOOK: Duration = d!("2ms");
 /// What has gone is swept every ten seconds.
