@@ -36,7 +36,8 @@ impl Mails {
     #[process]
     async fn send(&mut self, mail: Item<String>, relay: &Relay) -> Result<(), Failure> {
         if relay.is_up.load(Ordering::Relaxed) {
-            Ok(println!("  sent: {}", mail.value))
+            println!("  sent: {}", mail.value);
+            Ok(())
         } else {
             Err("the relay is down".into())
         }

@@ -72,9 +72,9 @@ fn main() -> anyhow::Result<()> {
     two_lives(async |file| {
         let runtime = Runtime::sqlite(file).start::<App>().await?;
         if is_first_life() {
-            wait(&runtime.client()).await?
+            wait(&runtime.client()).await?;
         } else {
-            pay(&runtime.client()).await?
+            pay(&runtime.client()).await?;
         }
         Ok(runtime.shutdown(d!("5s")).await?)
     })
