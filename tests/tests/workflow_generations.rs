@@ -39,7 +39,7 @@ impl Ledger {
         };
         flow.update(|ledger| ledger.seen += amount);
         flow.book(amount).await?;
-        return flow.continue_as(month + 1, total + amount).await;
+        flow.continue_as(month + 1, total + amount).await
     }
 
     #[step]
