@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
-    authors::{Bell, Till, Flushes, Ticked, heads, heads::Ticking},
+    authors::{Bell, Flushes, Ticked, Till, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
@@ -34,6 +34,7 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Bell => inspection.bell(),
         Role::Till => inspection.till(),
         Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}
+        Role::Listener | Role::News | Role::Notice | Role::Job => {}
     }
 }
 

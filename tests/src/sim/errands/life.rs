@@ -116,7 +116,9 @@ impl Life {
         }
         self.last_at = entry.at;
         match &entry.what {
-            What::Started(_) | What::StartedAs { .. } => Err(Wrong(Class::Doubled, "L2", format!("starts again: {entry:?}"))),
+            What::Started(_) | What::StartedAs { .. } => {
+                Err(Wrong(Class::Doubled, "L2", format!("starts again: {entry:?}")))
+            }
             What::CancelAsked => self.cancel().map(|()| None),
             What::CancelBegan(state) => self.clean(state, entry.at).map(|()| None),
             What::Ended(end) => self.end(end, entry.at).map(|()| None),
