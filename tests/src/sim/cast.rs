@@ -63,6 +63,14 @@ pub enum Role {
     Gate,
     /// A workflow.
     Errand,
+    /// A workflow that waits for what is published.
+    Listener,
+    /// A topic: to all, from when they wait.
+    News,
+    /// A topic: to all, from the start.
+    Notice,
+    /// A topic: to one.
+    Job,
     /// An object that workflows call.
     Till,
 }
@@ -92,6 +100,8 @@ impl Role {
             Self::Box => "drystone:dead_letters",
             Self::Gate => "gate",
             Self::Errand => "errand",
+            Self::Listener => "listener",
+            Self::News | Self::Notice | Self::Job => "drystone:topics",
             Self::Till => "till",
         })
     }
@@ -104,6 +114,11 @@ impl Role {
     /// Whether it is a buffer.
     pub fn is_buffer(self) -> bool {
         matches!(self, Self::Basket | Self::Strict | Self::Heap)
+    }
+
+    /// Whether it is a topic.
+    pub fn is_topic(self) -> bool {
+        matches!(self, Self::News | Self::Notice | Self::Job)
     }
 
     /// Whether it is a queue.
@@ -163,6 +178,10 @@ impl Cast {
             (Role::Tally, traffic.tallies),
             (Role::Errand, traffic.errands),
             (Role::Till, usize::from(traffic.errands > 0)),
+            (Role::Listener, traffic.listeners),
+            (Role::News, usize::from(traffic.listeners > 0)),
+            (Role::Notice, usize::from(traffic.listeners > 0)),
+            (Role::Job, usize::from(traffic.listeners > 0)),
             (Role::Box, usize::from(traffic.has_letters())),
         ] {
             members.extend((0..count).map(|index| Arc::new(Member::drawn(role, index))));
@@ -221,7 +240,11 @@ impl Cast {
 impl Member {
     fn drawn(role: Role, index: usize) -> Self {
         let text = || format!("{role:?}-{index}").to_lowercase();
-        let key = if role == Role::Box { LETTERS } else { Key { space: SPACE, key: Bytes::from(text()) } };
+        let key = match role {
+            Role::Box => LETTERS,
+            role if role.is_topic() => Key { space: role.definition(), key: Bytes::from(format!("{role:?}")) },
+            _ => Key { space: SPACE, key: Bytes::from(text()) },
+        };
         Self::new(role, key)
     }
 

@@ -7,6 +7,7 @@ mod deeds;
 mod errands;
 mod primitives;
 mod queues;
+mod topics;
 
 use std::{sync::Arc, time::Duration};
 

@@ -215,7 +215,8 @@ async fn resume_queues(world: &Arc<World>) {
 
 /// Nor does a run that is held.
 async fn resume_errands(world: &Arc<World>) {
-    for (number, member) in world.cast.iter().filter(|(_, member)| member.role == Role::Errand) {
+    let is_run = |role| matches!(role, Role::Errand | Role::Listener);
+    for (number, member) in world.cast.iter().filter(|(_, member)| is_run(member.role)) {
         let record = world.witness.entity(number).and_then(|entity| serde_json::from_slice(&entity.head).ok());
         if record.is_none_or(|record: errands::Record| record.paused.is_none()) {
             continue;

@@ -102,9 +102,11 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a parent was told that a child failed",
     "a parent was told that a child was cancelled or terminated",
     "a booking was made, or found again",
+    "an event that nobody took became a dead letter",
+    "a wait left its topic at its deadline",
 ];
 
-const PATH_COUNT: usize = 100;
+const PATH_COUNT: usize = 102;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

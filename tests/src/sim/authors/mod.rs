@@ -12,6 +12,7 @@ mod errand;
 mod gate;
 pub mod heads;
 mod heap;
+mod listener;
 mod mail;
 mod pulse;
 mod queued;
@@ -35,6 +36,7 @@ pub use bell::Bell;
 pub use errand::{BOOK, Errand};
 pub use gate::PERMITS;
 pub use heap::Sum;
+pub use listener::Hark;
 pub use queued::{Enqueued, Queued};
 pub use recorder::{Execution, Recorder};
 pub use till::Till;
@@ -67,6 +69,7 @@ struct Authored {
     steps: steps::Steps,
     tally: tally::Tally,
     errand: Errand,
+    listener: listener::Listener,
     till: Till,
 }
 

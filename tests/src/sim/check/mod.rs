@@ -23,6 +23,7 @@ mod queues;
 mod rest;
 mod takes;
 mod ticks;
+mod topics;
 mod turned;
 
 pub use buffers::inspect_buffer;
@@ -52,5 +53,6 @@ pub fn finish(world: &World) {
     queued::finish(world);
     errand_ends::finish(world);
     ticks::finish(world);
+    topics::finish(world);
     rest::finish(world);
 }

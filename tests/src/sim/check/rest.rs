@@ -38,11 +38,12 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if member.role.is_queue() && queue(entity).depth() > 0 {
         return Some(format!("{} has items", member.key));
     }
-    if member.role == Role::Errand && errand(entity).paused.is_some() {
+    if matches!(member.role, Role::Errand | Role::Listener) && errand(entity).paused.is_some() {
         return Some(format!("{} is held", member.key));
     }
     // The dead letters expire some day, and so do the keys that a queue remembers.
-    let lingers = member.role == Role::Box || member.role.is_queue() || is_kept(member, entity);
+    let lingers =
+        member.role == Role::Box || member.role.is_queue() || is_kept(member, entity) || is_idle_topic(member, entity);
     if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
@@ -55,11 +56,18 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
 /// Whether it is a run that has ended, and is only kept; its unread events go first. One that was stopped is tried again, and
 /// stops again.
 fn is_kept(member: &Member, entity: &Entity) -> bool {
-    member.role == Role::Errand && {
+    matches!(member.role, Role::Errand | Role::Listener) && {
         let record = errand(entity);
         let has_ended = record.end.is_some() && record.queues.values().all(|queue| queue.count == 0);
         has_ended || record.stopped.is_some()
     }
+}
+
+/// Whether it is a topic that nobody is to be told of: what it keeps expires some day; but what it keeps for one soon does.
+fn is_idle_topic(member: &Member, entity: &Entity) -> bool {
+    let record: serde_json::Value = serde_json::from_slice(&entity.head).unwrap_or_default();
+    let is_pending = member.role == Role::Job && record.get("pending").is_some();
+    member.role.is_topic() && record.get("pass").is_none() && !is_pending
 }
 
 /// What must hold of each member at rest.

@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::{Errands, Lanes, Queues, Table};
+use super::{Errands, Lanes, Queues, Table, Topics};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -29,6 +29,7 @@ pub struct Durable {
     lanes: Lanes,
     queues: Queues,
     errands: Errands,
+    topics: Topics,
     /// Of a child that was never bound.
     nobody: Story,
     /// What authors have booked.
@@ -58,9 +59,9 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, remembered, lanes, queues, errands) = Default::default();
+        let (inbox, remembered, lanes, queues, errands, topics) = Default::default();
         let (nobody, table) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands, nobody, table }
+        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands, topics, nobody, table }
     }
 
     /// The life of a member.
@@ -81,6 +82,11 @@ impl Durable {
     /// What authors have booked.
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// All that was published.
+    pub fn topics(&self) -> &Topics {
+        &self.topics
     }
 
     /// All runs.
@@ -115,6 +121,10 @@ impl Durable {
         self.remember(write);
         if write.drop.iter().any(|gone| gone.held) {
             self.chronicle.sometimes("a batch became a dead letter");
+        }
+        let role = self.cast.member(number).role;
+        if role.is_topic() || role == Role::Listener {
+            self.topics.applied(&self.chronicle, (number, role), write, &self.lanes);
         }
         self.lanes.applied(number, self.cast.member(number).role, write);
         self.become_it(number, write, excused);

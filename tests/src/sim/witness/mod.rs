@@ -8,6 +8,7 @@ mod lanes;
 mod leases;
 mod queues;
 mod table;
+mod topics;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -29,6 +30,7 @@ pub use lanes::{Lanes, Place};
 pub use leases::Leases;
 pub use queues::{Change, Fate, Item, Items, Queue, Queues};
 pub use table::Table;
+pub use topics::{Kept, Publication, Topics, Watcher, rows};
 
 use super::{
     cast::{Cast, Number},
