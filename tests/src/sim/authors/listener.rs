@@ -82,6 +82,7 @@ macro_rules! numbered {
 numbered!(News Notice Job);
 
 #[durable]
+#[expect(clippy::needless_pass_by_value, reason = "the plan of a wait is handed over")]
 async fn listen<E: EventOf<Listener> + Event<Asks = Said> + Numbered>(flow: &Flow<Listener>, hark: Hark) -> Vec<u64> {
     if let Some(race_ms) = hark.race_ms {
         return drystone::select! {

@@ -161,7 +161,7 @@ fn who_waited_has_it(world: &World, durable: &Durable, runs: &[Run]) {
                 continue;
             }
             let is_over = run.took.iter().any(|(took, _)| took == op);
-            let was_let_go = !is_over && !run.pending.contains(op) || run.has_ended && !is_over;
+            let was_let_go = !is_over && (!run.pending.contains(op) || run.has_ended);
             world.chronicle.check(was_let_go, Class::Lost, "T4 T5", || {
                 format!("{value:x}, number {}, has not come to {op} of {}", publication.number, key.escape_ascii())
             });
