@@ -6,7 +6,7 @@ use drystone::{
     CallError, Failure, Flow, Primitives, RunError, Services, d,
     testing::{Latch, Log, Moment, Setup, World, replay},
     workflow,
-    workflow::RunPhase,
+    workflow::{RestartError, RunPhase},
 };
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,25 @@ async fn a_run_that_fails_undoes_its_steps_the_last_first_and_then_fails_with_it
         let undone: Vec<_> = history.operations().skip(3).collect();
         assert_eq!(undone, ["undo/book#2/unbook#1", "undo/pay#1/refund#1", "undo/book#1/unbook#1"]);
         replay::<Trip>(&history).unwrap();
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_restart_from_a_step_does_not_begin_among_its_undos() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![book("train"), Do::Fail]).await.unwrap();
+        world.settle().await;
+        let refused = run.restart_from(|at| at.unbook(1)).await.unwrap_err().failed().unwrap();
+        assert_eq!(refused, RestartError::NoSuchStep { step: "unbook".into(), nth: 1, found: 0 });
+        assert_eq!(run.status().await.unwrap().unwrap().generation, 1);
+        fakes.log.take();
+        run.restart_from(|at| at.book(1)).await.unwrap();
+        world.settle().await;
+        assert_eq!(fakes.log.take(), ["book train", "unbook train-ticket"]);
+        assert_eq!(failed(run.result().await), RunError::Failed("no trip".into()));
     }
 }
 
