@@ -43,9 +43,7 @@ impl Answered {
         };
         let holds = match self.verb {
             "start" | "start_or_get" => run.root.is_none_or(|root| root == self.number),
-            "start_with" => {
-                run.root.is_none_or(|root| root + 1 == self.number) && sent(world, run, self.number, bytes)
-            }
+            "start_with" => run.root.is_none_or(|root| root + 1 == self.number) && sent(world, run, self.number, bytes),
             "send" | "send_or_start" => sent(world, run, self.number, bytes),
             "mark" => life.ground.marks.contains(&self.number) || run.record.generation > 1,
             "cancel" => read(bytes) != Some(true) || life.is_cancelled,

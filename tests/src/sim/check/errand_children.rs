@@ -84,7 +84,9 @@ impl Ending<'_> {
         }
         let said = self.said(ENDED);
         let is_child = change.record.parent.is_some();
-        self.check(!is_child || !ends || said > 0, Class::Lost, || "has ended, and does not tell its parent".to_owned());
+        self.check(!is_child || !ends || said > 0, Class::Lost, || {
+            "has ended, and does not tell its parent".to_owned()
+        });
         self.check(ends || !same || said == 0, Class::Doubled, || "tells its parent of an end twice".to_owned());
         if is_child && ends {
             self.chronicle.sometimes("a child ended");
@@ -115,7 +117,9 @@ impl Ending<'_> {
         let ends = family.ends(childing.key.as_bytes());
         // Of a child that ended and was restarted in one write the end is not seen.
         let is_true = ends.iter().any(|end| is_it(end, &ended)) || family.was_restarted(childing.key.as_bytes());
-        self.check(is_true, Class::Broken, || format!("records {entry:?}, and {} has ended with {ends:?}", childing.key));
+        self.check(is_true, Class::Broken, || {
+            format!("records {entry:?}, and {} has ended with {ends:?}", childing.key)
+        });
     }
 
     /// Whoever is not waited for any more, and does not go on alone, is told.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drystone::{testing::replay, workflow::History};
 use bytes::Bytes;
+use drystone::{testing::replay, workflow::History};
 use drystone_runtime::{Entity, Key, Name};
 
 use super::{Span, errand_answers::may_be_lost};
@@ -75,7 +75,8 @@ fn family(world: &World) {
         let story = member.map(|member| durable.story(member));
         let has_lived = story.is_some_and(|story| story.version.is_some());
         world.chronicle.check(has_lived, Class::Lost, "L6", || format!("{key} was begun, and never lived"));
-        let Some(life) = member.and_then(|member| durable.errands().of(member)).and_then(|run| run.life.as_ref()) else {
+        let Some(life) = member.and_then(|member| durable.errands().of(member)).and_then(|run| run.life.as_ref())
+        else {
             continue;
         };
         let is_parked = story.is_some_and(Story::is_parked);
@@ -172,7 +173,9 @@ impl Resting<'_> {
         let rung = rung(self.world, self.durable);
         for (task, count) in &self.life.rung {
             let found = usize::try_from(*count).ok().and_then(|count| rung.get(count.checked_sub(1)?));
-            self.check(found == Some(task), Class::Lost, "M5", || format!("was told {count} for {task:x} of {rung:x?}"));
+            self.check(found == Some(task), Class::Lost, "M5", || {
+                format!("was told {count} for {task:x} of {rung:x?}")
+            });
         }
     }
 
@@ -181,9 +184,12 @@ impl Resting<'_> {
         for (task, value) in &self.life.values {
             let rows: Vec<u64> = self.durable.table().of(*value).collect();
             let is_booking = self.durable.table().count(*task) > 0;
-            self.check(!is_booking || rows == [*task] || self.world.recorder.acted.was_given(*value), Class::Lost, "W6", || {
-                format!("has booked {value} of {task:x}, and there is {rows:x?}")
-            });
+            self.check(
+                !is_booking || rows == [*task] || self.world.recorder.acted.was_given(*value),
+                Class::Lost,
+                "W6",
+                || format!("has booked {value} of {task:x}, and there is {rows:x?}"),
+            );
         }
     }
 

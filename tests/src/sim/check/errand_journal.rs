@@ -87,6 +87,7 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
             _ => entry(writing, run, body)?,
         }
     }
+    life_of(run)?.ground.told_again = None;
     Ok(())
 }
 

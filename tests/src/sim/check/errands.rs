@@ -90,7 +90,8 @@ impl Writing<'_> {
         let waited: Vec<_> = record.pending.iter().filter(is_claimed).map(|pending| pending.op.as_bytes()).collect();
         let rows: Vec<_> = run.claims.iter().filter(|(of, _)| *of == record.generation).collect();
         let is_known = |(_, op): &&(u32, drystone_runtime::RowKey)| waited.contains(&&op[..]);
-        let fits = rows.len() == run.claims.len() && rows.len() == waited.len() && run.claims.iter().all(|row| is_known(&row));
+        let fits =
+            rows.len() == run.claims.len() && rows.len() == waited.len() && run.claims.iter().all(|row| is_known(&row));
         self.check(fits, Class::Broken, "W6", || format!("has the claims {:?} and waits for {waited:?}", run.claims));
         let books = |op: &&Op| matches!(op.asked, Asked::Book { .. });
         let is_body = matches!(life.phase, Phase::Body | Phase::Cleanup);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
-    authors::{Bell, Till, Flushes, Ticked, heads, heads::Ticking},
+    authors::{Bell, Flushes, Ticked, Till, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},

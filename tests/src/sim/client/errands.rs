@@ -102,7 +102,8 @@ impl Client {
             _ => {
                 let step = self.chance.pick(&["work", "work", "once", "book", "unwork"]);
                 let place = json!({ "step": step, "nth": self.chance.between(1, 2) });
-                let value = (step != "unwork" && self.chance.permille(200)).then(|| [self.world.recorder.acted.gives()]);
+                let value =
+                    (step != "unwork" && self.chance.permille(200)).then(|| [self.world.recorder.acted.gives()]);
                 json!([null, place, value])
             }
         };

@@ -104,7 +104,8 @@ impl Node {
                 Self::Never
             }
             Plan::Child { trip, way } => {
-                let (name, asked) = (format!("child:{:x}", trip.number), Asked::Child { number: trip.number, way: *way });
+                let (name, asked) =
+                    (format!("child:{:x}", trip.number), Asked::Child { number: trip.number, way: *way });
                 Self::Waits { id: ground.ask(branch, &name, asked, None), caught: false }
             }
             Plan::Ring { task, fails } => {

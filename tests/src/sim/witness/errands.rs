@@ -120,7 +120,11 @@ impl Run {
                 Some(("inputs", of)) => drop(self.inputs.remove(&(of.to_owned(), key.clone()))),
                 Some(("transactions", of)) => {
                     let claim = (of.parse().unwrap_or(0), key.clone());
-                    if body.is_some() { self.claims.insert(claim) } else { self.claims.remove(&claim) };
+                    if body.is_some() {
+                        self.claims.insert(claim)
+                    } else {
+                        self.claims.remove(&claim)
+                    };
                 }
                 _ => self.event(lane, number, body.as_ref(), epoch),
             }
