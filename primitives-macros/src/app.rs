@@ -6,6 +6,9 @@ use syn::{Attribute, Data, DataStruct, DeriveInput, Fields, Type};
 
 use crate::{mistakes::Mistakes, primitive::lenient, types};
 
+/// The methods that every client has beside its primitives'.
+const RESERVED: &[&str] = &["publish", "topic", "topic_of"];
+
 /// One field: a primitive by its name.
 struct Part {
     name: Ident,
@@ -42,6 +45,12 @@ fn parts(input: &DeriveInput, mistakes: &mut Mistakes) -> Vec<Part> {
     if fields.named.is_empty() {
         mistakes.at(name, format!("this app has no primitive; add one: `struct {name} {{ cart: Cart }}`"));
     }
+    for name in fields.named.iter().filter_map(|field| field.ident.as_ref()) {
+        let text = types::plain(name);
+        if RESERVED.contains(&text.as_str()) {
+            mistakes.at(name, format!("`{text}` is a method of every client: give this primitive another name"));
+        }
+    }
     let parts = fields.named.iter().filter_map(|field| {
         let docs = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         Some(Part { name: field.ident.clone()?, ty: field.ty.clone(), docs })
@@ -66,6 +75,30 @@ fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
         #lenient
         impl #client {
             #(#methods)*
+
+            /// Publishes an event: to all who wait for it, or to the one who waits longest. It is durable when this answers.
+            #vis fn publish<__E: ::drystone::workflow::TopicEvent>(
+                &self,
+                event: __E,
+            ) -> ::drystone::Call<::drystone::Published, ::drystone::PublishError> {
+                ::drystone::author::publish(&self.__desk, event)
+            }
+
+            /// The topic of an event: who waits, what was published, who got it.
+            #vis fn topic<__E>(&self) -> ::drystone::Topic<__E>
+            where
+                __E: ::drystone::workflow::TopicEvent + ::drystone::workflow::AnyKey,
+            {
+                ::drystone::author::topic(&self.__desk)
+            }
+
+            /// The topic of the events with this key.
+            #vis fn topic_of<__E: ::drystone::workflow::KeyedTopic>(
+                &self,
+                key: impl ::core::fmt::Display,
+            ) -> ::drystone::Topic<__E> {
+                ::drystone::author::topic_of(&self.__desk, key)
+            }
         }
 
         #[automatically_derived]

@@ -138,7 +138,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
 pub(crate) fn registry<D: Send + Sync + 'static, A: App<D>>(services: D, is_shared: bool) -> Result<Registry, Error> {
     let mut registrar = Registrar::new(services, is_shared);
     A::register(&mut registrar);
-    Ok(crate::dead_letters::registered(registrar.finish()?))
+    Ok(crate::dead_letters::registered(crate::topics::registered(registrar.finish()?)))
 }
 
 fn real_driver() -> Result<Arc<dyn Driver>, Error> {

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::Outpost};
 
-use crate::{Args, CallError, Error, Never, Stored, decode};
+use crate::{Args, CallError, Error, Never, Stored, decode, definitions::is_ours};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -188,7 +188,7 @@ impl fmt::Debug for Desk {
 
 /// The space of a definition's keys.
 pub(crate) fn space_of(definition: &Name, is_shared: bool) -> Name {
-    if is_shared { Name::new(SHARED_SPACE) } else { definition.clone() }
+    if is_shared && !is_ours(definition) { Name::new(SHARED_SPACE) } else { definition.clone() }
 }
 
 /// The space that all primitives of an app share.
@@ -277,6 +277,15 @@ impl<T, E> Call<T, E> {
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
+    }
+
+    /// A call whose parameters cannot be written: whoever makes it learns why.
+    pub(crate) fn unwritable(address: &Address, verb: &'static str, reason: String) -> Self
+    where
+        T: Stored,
+        E: Stored,
+    {
+        Self { body: Err(reason), ..address.call(verb, Args::new()) }
     }
 
     /// What is asked, and how its answer is read: for whoever asks otherwise than by awaiting.

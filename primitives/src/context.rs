@@ -11,7 +11,12 @@ use bytes::Bytes;
 use drystone_runtime::{Change, Cx, Entity, Lifecycle, Message, Millis, Name};
 use serde::Serialize;
 
-use crate::{Call, Desk, Error, Timestamp, encode, handler::is_asked_for, workflow::Heart};
+use crate::{
+    Call, Desk, Error, Timestamp, encode,
+    handler::is_asked_for,
+    topics,
+    workflow::{Heart, TopicEvent},
+};
 
 /// The circumstances of the code that runs: take it as a parameter, `cx: &Context`.
 ///
@@ -144,6 +149,12 @@ impl Context {
             Ok(fields) => self.outbox.said().emit.push(Lifecycle { name: name.into(), fields }),
             Err(reason) => self.outbox.refuse(reason),
         }
+    }
+
+    /// Publishes an event, with the commit of the code's success (T1). What comes of it is told to nobody: one that is refused
+    /// because its topic is full is tried again, and in the end a dead letter.
+    pub fn publish<E: TopicEvent>(&self, event: E) {
+        self.outbox.send(topics::publish(&self.desk(), event));
     }
 
     pub(crate) fn heart(&self) -> Option<&Heart> {

@@ -117,6 +117,7 @@ mod error;
 mod events;
 mod failure;
 mod generated;
+mod halt;
 mod handle;
 mod handler;
 pub mod kind;
@@ -133,6 +134,7 @@ pub mod sql;
 mod stored;
 pub mod testing;
 mod timestamp;
+pub mod topics;
 mod view;
 pub mod workflow;
 
@@ -166,6 +168,7 @@ pub use services::{BoxFuture, Provide};
 pub use sql::{SqlError, Transaction};
 pub use stored::{Stored, StoredError};
 pub use timestamp::Timestamp;
+pub use topics::{PublishError, Published, Topic};
 pub use view::{Meta, View};
 #[cfg(feature = "cron")]
 pub use workflow::Tick;
@@ -200,5 +203,6 @@ pub mod author {
         registrar::Registrar,
         services::Same,
         stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
+        topics::{publish, topic, topic_of},
     };
 }

@@ -140,6 +140,28 @@ pub enum Bug {
     PausedTimerFires,
     /// A run that begins anew goes on waiting for what it waited for.
     RestartKeepsWaits,
+    /// Who got an event of a topic keeps its place, and gets the next.
+    WatcherStays,
+    /// An event for one stays pending when it is given, and goes to the next, too.
+    GivenTwice,
+    /// Who begins to wait is told of the event before.
+    WatchedFromStart,
+    /// A wait whose time is up is told so, although an event was published before.
+    DeadlineFirst,
+    /// An event for one that comes back is gone.
+    DeclinedLost,
+    /// An event for one that nobody took in time is gone, and nobody keeps it.
+    ExpiredForgotten,
+    /// A wait that is over does not leave its topic.
+    WatcherForgotten,
+    /// Two waits of a run are told of the same event.
+    SeenTwice,
+    /// A pass through those who wait ends with its first slice.
+    PassForgotten,
+    /// Of events for one the newest is given first.
+    NewestPublishedFirst,
+    /// An event goes to waits whose time was up when it was published.
+    LateForWait,
     /// A child ends in one commit, and its parent is told by the next.
     ChildEndLater,
     /// The row of a transactional step outlives it.
@@ -158,7 +180,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 68] = [
+        pub const ALL: [Self; 79] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -225,6 +247,17 @@ mod switch {
             Self::LateGenerationTaken,
             Self::PausedTimerFires,
             Self::RestartKeepsWaits,
+            Self::WatcherStays,
+            Self::GivenTwice,
+            Self::WatchedFromStart,
+            Self::DeadlineFirst,
+            Self::DeclinedLost,
+            Self::ExpiredForgotten,
+            Self::WatcherForgotten,
+            Self::SeenTwice,
+            Self::PassForgotten,
+            Self::NewestPublishedFirst,
+            Self::LateForWait,
             Self::ChildEndLater,
             Self::ClaimKept,
         ];

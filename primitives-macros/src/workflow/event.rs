@@ -23,8 +23,16 @@ const OPTIONS: &[(&str, Value)] = &[
     ("keep", Value::Word(&["all", "latest", "first"])),
     ("max_queued", Value::Count),
     ("expires", Value::Duration),
-    ("on_terminated", Value::Word(&["dead_letter", "discard"])),
+    ("on_terminated", Value::Word(&["dead_letter", "discard", "publish"])),
+    ("topic", Value::Flag),
+    ("deliver", Value::Word(&["all", "one"])),
+    ("from", Value::Word(&["wait", "created", "start"])),
+    ("keep_for", Value::Duration),
+    ("max_pending", Value::Count),
 ];
+
+/// Those that say nothing without `topic`.
+const BESIDE_TOPIC: &[&str] = &["deliver", "from", "keep_for", "max_pending"];
 
 pub(crate) fn event(input: TokenStream) -> TokenStream {
     let input: DeriveInput = match syn::parse2(input) {
@@ -49,7 +57,8 @@ pub(crate) fn event(input: TokenStream) -> TokenStream {
     }
     options::check_all("an event", &said.queue.iter().collect::<Vec<_>>(), &all_options(), &mut mistakes);
     refuse_constants(&said.queue, &mut mistakes);
-    let made = made(&input, if mistakes.is_empty() { said } else { Said::default() });
+    said.check_topic(&mut mistakes);
+    let made = made(&input, if mistakes.is_empty() { said } else { said.shape() });
     quote!(#made #mistakes)
 }
 
@@ -62,6 +71,40 @@ struct Said {
 }
 
 impl Said {
+    fn is_topic(&self) -> bool {
+        self.queue.iter().any(|setting| setting.name == "topic")
+    }
+
+    /// What is left of it if something is wrong: what others may do with the event, so that one mistake is one error.
+    fn shape(self) -> Self {
+        let queue = self.queue.into_iter().filter(|setting| setting.name == "topic").collect();
+        Self { name: None, key: self.key, queue }
+    }
+
+    fn check_topic(&self, mistakes: &mut Mistakes) {
+        if self.is_topic() {
+            if let Some(Lit::Str(name)) =
+                self.name.as_ref().filter(|name| matches!(name, Lit::Str(text) if text.value().contains('/')))
+            {
+                mistakes.at(name, "the name of an event with a topic has no `/`: behind it is the key of the topic");
+            }
+            return;
+        }
+        for setting in &self.queue {
+            let is_published =
+                matches!(&setting.value, Some(Given::Literal(Lit::Str(word))) if word.value() == "publish");
+            if setting.name == "on_terminated" && is_published {
+                mistakes.at(&setting.value, "only an event with a topic can be published: write `topic` beside it");
+            }
+            if let Some(name) = BESIDE_TOPIC.iter().find(|name| setting.name == *name) {
+                mistakes.at(
+                    &setting.name,
+                    format!("`{name}` is an option of `topic`: write `#[event(topic, {name} = ..)]`"),
+                );
+            }
+        }
+    }
+
     fn read(&mut self, input: &DeriveInput, attribute: &syn::Attribute, mistakes: &mut Mistakes) {
         let Ok(list) = attribute.meta.require_list() else {
             mistakes.at(&attribute.meta, "the options of an event are listed: write `#[event(keep = \"latest\")]`");
@@ -137,9 +180,10 @@ fn all_options() -> Vec<(&'static str, Value)> {
 }
 
 fn refuse_constants(queue: &[Setting], mistakes: &mut Mistakes) {
-    for setting in queue.iter().filter(|setting| setting.name == "expires") {
+    for setting in queue.iter().filter(|setting| setting.name == "expires" || setting.name == "keep_for") {
         if let Some(path @ Given::Constant(_)) = &setting.value {
-            mistakes.at(path, "`expires` of an event is a literal: write `expires = \"7d\"`");
+            let name = &setting.name;
+            mistakes.at(path, format!("`{name}` of an event is a literal: write `{name} = \"7d\"`"));
         }
     }
 }
@@ -147,8 +191,10 @@ fn refuse_constants(queue: &[Setting], mistakes: &mut Mistakes) {
 fn made(input: &DeriveInput, said: Said) -> TokenStream {
     let (ident, lenient) = (&input.ident, lenient());
     let default = types::plain(ident);
-    let name = said.name.map_or_else(|| quote!(#default), |name| name.to_token_stream());
+    let name = said.name.as_ref().map_or_else(|| quote!(#default), ToTokens::to_token_stream);
     let of = quote!(::drystone::workflow::EventOptions);
+    let can = can(ident, said.is_topic(), said.key.is_some());
+    let asks = if said.is_topic() && said.key.is_some() { quote!(Unsaid) } else { quote!(Said) };
     let (options, key) = (definition::all_set(&of, &said.queue, OPTIONS), said.key.as_ref().map(key_of));
     let codec = quote_spanned!(ident.span()=> ::drystone::author::stored::<#ident>());
     // A constant of its own is looked at by the compiler even if nobody asks for it.
@@ -156,6 +202,8 @@ fn made(input: &DeriveInput, said: Said) -> TokenStream {
         #[automatically_derived]
         #lenient
         impl ::drystone::Event for #ident {
+            type Asks = ::drystone::workflow::#asks;
+
             const NAME: &'static str = #name;
 
             const OPTIONS: #of = {
@@ -169,7 +217,19 @@ fn made(input: &DeriveInput, said: Said) -> TokenStream {
 
             #key
         }
+
+        #can
     }
+}
+
+/// What can be done with it.
+fn can(ident: &syn::Ident, is_topic: bool, is_keyed: bool) -> TokenStream {
+    let mut traits = Vec::new();
+    if is_topic {
+        traits.push(quote!(TopicEvent));
+    }
+    traits.push(if is_topic && is_keyed { quote!(KeyedTopic) } else { quote!(AnyKey) });
+    quote!(#(#[automatically_derived] impl ::drystone::workflow::#traits for #ident {})*)
 }
 
 fn key_of(field: &Member) -> TokenStream {

@@ -10,6 +10,7 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "sleep_until",
     "wait_for",
     "wait_until",
+    "publish",
     "update",
     "look",
     "now",

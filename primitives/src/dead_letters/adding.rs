@@ -6,18 +6,13 @@ use bytes::Bytes;
 use drystone_runtime::{self as runtime, Key, Name};
 use serde_json::json;
 
-use super::{
-    BATCH, ITEM, STATE,
-    kept::Kept,
-    removing::SLICE,
-    turn::{Halt, Turn, malformed},
-};
-use crate::decode;
+use super::{BATCH, EVENT, ITEM, STATE, kept::Kept, removing::SLICE, turn::Turn};
+use crate::{decode, halt::Halt};
 
 impl Turn<'_> {
     /// A message that the kernel gave up (M4).
     pub(super) fn add_message(&mut self, body: &Bytes, kinds: &BTreeMap<Name, Name>) -> Result<(), Halt> {
-        let unreadable = || Halt::Refuse(malformed("letter", "this is no dead letter".to_owned()));
+        let unreadable = || Halt::malformed("letter", "this is no dead letter".to_owned());
         let dead = runtime::DeadLetter::decode(body).ok_or_else(unreadable)?;
         let (kept, body) = Kept::message(&dead, kinds.get(&dead.definition), self.now.into());
         self.add(&kept, body)
@@ -25,20 +20,27 @@ impl Turn<'_> {
 
     /// A batch that its buffer gave up.
     pub(super) fn add_batch(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
-        let [batch] = decode(body).map_err(|reason| Halt::Refuse(malformed(BATCH, reason)))?;
+        let [batch] = decode(body).map_err(|reason| Halt::malformed(BATCH, reason))?;
         self.add(&Kept::batch(batch, from, self.now.into()), None)
     }
 
     /// An item that its queue gave up.
     pub(super) fn add_item(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
-        let [item] = decode(body).map_err(|reason| Halt::Refuse(malformed(ITEM, reason)))?;
+        let [item] = decode(body).map_err(|reason| Halt::malformed(ITEM, reason))?;
         let (kept, body) = Kept::item(item, from, self.now.into());
+        self.add(&kept, Some(body))
+    }
+
+    /// An event that nobody took.
+    pub(super) fn add_event(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
+        let [event] = decode(body).map_err(|reason| Halt::malformed(EVENT, reason))?;
+        let (kept, body) = Kept::event(event, from, self.now.into());
         self.add(&kept, Some(body))
     }
 
     /// The last state of an entity that gave up.
     pub(super) fn add_state(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
-        let [state] = decode(body).map_err(|reason| Halt::Refuse(malformed(STATE, reason)))?;
+        let [state] = decode(body).map_err(|reason| Halt::malformed(STATE, reason))?;
         let (kept, body) = Kept::state(state, from, self.now.into());
         self.add(&kept, Some(body))
     }

@@ -5,11 +5,13 @@ use serde::de::DeserializeOwned;
 
 use super::{
     DEFINITION, KEY,
-    letter::{DeadLetter, Filter, ItemCursor, Items, LetterError, Opened, Page, Payload, What},
+    letter::{
+        Counts, DeadLetter, EventLetter, EventPage, Filter, ItemCursor, Items, LetterError, Opened, Page, Payload, What,
+    },
     removing::Slice,
     turn::Elsewhere,
 };
-use crate::{Args, CallError, Desk, Error, Timestamp, decode, definitions::Definitions, view::json};
+use crate::{Args, CallError, Desk, Error, Event, Timestamp, decode, definitions::Definitions, view::json};
 
 /// The dead letters of an app: [`Runtime::dead_letters`](crate::Runtime::dead_letters).
 ///
@@ -42,6 +44,23 @@ impl DeadLetters {
         }
     }
 
+    /// A page of events of this type that nobody took, the oldest first: of those that `filter` asks for. One that is replayed or
+    /// removed meanwhile is left out.
+    pub async fn events<E: Event>(&self, filter: Filter) -> Result<EventPage<E>, Error> {
+        let filter = Filter { what: Some(What::Event), event: Some(E::NAME.to_owned()), ..filter };
+        let Page { letters, next } = self.list(filter).await?;
+        let mut events = Vec::with_capacity(letters.len());
+        for letter in letters {
+            match self.send("body", Args::new().put(&letter.id)).await {
+                Ok(body) => events.push(EventLetter { event: E::codec().read(&body), letter }),
+                Err(CallError::Failed(LetterError::Unknown { .. })) => {}
+                Err(CallError::Failed(error)) => return Err(unreadable("body", error.to_string())),
+                Err(CallError::Fault(error)) => return Err(error),
+            }
+        }
+        Ok(EventPage { events, next })
+    }
+
     /// A letter with what is in it; of a batch the first items.
     pub async fn get(&self, id: u64) -> Result<Opened, CallError<LetterError>> {
         let letter: DeadLetter = self.ask_of("get", Args::new().put(&id)).await?;
@@ -49,6 +68,7 @@ impl DeadLetters {
             What::Batch => Payload::Batch(self.items(id, None).await?),
             What::Message => Payload::Message(json(&self.send("body", Args::new().put(&id)).await?)),
             What::Item => Payload::Item(json(&self.send("body", Args::new().put(&id)).await?)),
+            What::Event => Payload::Event(json(&self.send("body", Args::new().put(&id)).await?)),
             What::State => Payload::State(json(&self.send("body", Args::new().put(&id)).await?)),
         };
         Ok(Opened { letter, payload })
@@ -78,6 +98,11 @@ impl DeadLetters {
         self.ask_of("replay_to", Args::new().put(&id).put(&to)).await
     }
 
+    /// Publishes an event on its topic instead, and takes its letter away: both or neither, once. Whoever waits for it there gets it.
+    pub async fn replay_to_topic(&self, id: u64) -> Result<(), CallError<LetterError>> {
+        self.ask_of("replay_to_topic", Args::new().put(&id)).await
+    }
+
     /// Removes a letter for good, and what was in it.
     pub async fn remove(&self, id: u64) -> Result<(), CallError<LetterError>> {
         self.ask_of("remove", Args::new().put(&id)).await
@@ -100,6 +125,11 @@ impl DeadLetters {
     /// How many letters there are.
     pub async fn count(&self) -> Result<u64, Error> {
         self.ask("count", Args::new()).await
+    }
+
+    /// What became of letters, of all time.
+    pub async fn counts(&self) -> Result<Counts, Error> {
+        self.ask("counts", Args::new()).await
     }
 
     /// A call that has no error of its own.

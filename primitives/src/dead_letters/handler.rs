@@ -10,11 +10,11 @@ use drystone_runtime::{
 };
 
 use super::{
-    BATCH, DEFINITION, ITEM, Limits, STATE,
+    BATCH, DEFINITION, EVENT, ITEM, Limits, STATE,
     letter::{Filter, ItemCursor, Items, LetterError, Page, What},
-    turn::{Elsewhere, Halt, Turn, held, malformed},
+    turn::{Elsewhere, Turn, held},
 };
-use crate::{Error, Params, Stored, Timestamp, view::json};
+use crate::{Error, Params, Stored, Timestamp, halt::Halt, view::json};
 
 /// Letters looked at by one turn of a listing.
 const SCAN: u32 = 200;
@@ -26,10 +26,10 @@ const ITEMS: u32 = 100;
 const ANSWER_BYTES: usize = 256 << 10;
 
 /// Those that only read.
-const READS: [&str; 5] = ["list", "get", "body", "items", "count"];
+const READS: [&str; 6] = ["list", "get", "body", "items", "count", "counts"];
 
 /// Those that change something.
-const WRITES: [&str; 4] = ["replay", "replay_to", "remove", "remove_older"];
+const WRITES: [&str; 5] = ["replay", "replay_to", "replay_to_topic", "remove", "remove_older"];
 
 /// The handler.
 pub(super) struct Letters {
@@ -70,6 +70,7 @@ impl Letters {
             "letter" => turn.add_message(body, &self.kinds)?,
             BATCH => turn.add_batch(body, from)?,
             ITEM => turn.add_item(body, from)?,
+            EVENT => turn.add_event(body, from)?,
             STATE => turn.add_state(body, from)?,
             _ => return Err(unknown(verb)),
         }
@@ -113,6 +114,10 @@ fn called(mut turn: Turn<'_>, verb: &str, body: &[u8], ticket: Ticket) -> Result
             let count = turn.record.count;
             turn.answer(ticket, &count)?;
         }
+        "counts" => {
+            let counts = turn.record.counts();
+            turn.answer(ticket, &counts)?;
+        }
         "replay" => {
             turn.replay(one(verb, body)?, None)?;
             turn.answer(ticket, &())?;
@@ -120,6 +125,10 @@ fn called(mut turn: Turn<'_>, verb: &str, body: &[u8], ticket: Ticket) -> Result
         "replay_to" => {
             let (id, to) = two::<u64, Elsewhere>(verb, body)?;
             turn.replay(id, Some(to.into()))?;
+            turn.answer(ticket, &())?;
+        }
+        "replay_to_topic" => {
+            turn.publish(one(verb, body)?)?;
             turn.answer(ticket, &())?;
         }
         "remove" => {
@@ -185,10 +194,11 @@ fn two<T: Stored, U: Stored>(verb: &str, body: &[u8]) -> Result<(T, U), Halt> {
 }
 
 fn unreadable(verb: &str, reason: String) -> Halt {
-    Halt::Refuse(malformed(verb, reason))
+    Halt::malformed(verb, reason)
 }
 
 fn unknown(verb: &str) -> Halt {
-    let known = READS.into_iter().chain(WRITES).chain(["letter", BATCH, ITEM, STATE]).map(str::to_owned).collect();
+    let known =
+        READS.into_iter().chain(WRITES).chain(["letter", BATCH, ITEM, EVENT, STATE]).map(str::to_owned).collect();
     Halt::Refuse(Error::UnknownVerb { definition: DEFINITION.to_string(), verb: verb.to_owned(), known })
 }

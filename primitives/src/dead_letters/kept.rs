@@ -6,10 +6,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    REPLAY_BATCH, REPLAY_ITEM,
+    EVENT, REPLAY_BATCH, REPLAY_ITEM,
     letter::{DeadLetter, Filter, What},
 };
-use crate::{Failure, Timestamp, decode, encode, kinds::PastError, view::json};
+use crate::{
+    Failure, Timestamp, decode, encode,
+    kinds::PastError,
+    topics::{
+        self, TopicOptions,
+        wire::{PUBLISH, Publish, TopicName},
+    },
+    view::json,
+};
 
 /// The longest error that is kept, as JSON.
 const ERROR_BYTES_MAX: usize = 16 << 10;
@@ -42,6 +50,67 @@ pub(super) struct Kept {
     /// What its queue knows it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     item: Option<Named>,
+    /// Which event it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event: Option<NamedEvent>,
+}
+
+/// An event, but for what is in it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct NamedEvent {
+    event: String,
+    /// The topic that it could be published on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    topic: Option<(TopicName, TopicOptions)>,
+}
+
+/// An event that nobody took, as it is sent here: the only parameter. It was going to its sender.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Event {
+    definition: String,
+    kind: Option<String>,
+    named: NamedEvent,
+    payload: Box<RawValue>,
+    reason: String,
+}
+
+/// The message that brings an event here which a run did not take.
+pub(crate) fn event_of_run(
+    definition: &Name,
+    event: &str,
+    topic: Option<(TopicName, TopicOptions)>,
+    payload: &RawValue,
+    reason: String,
+) -> Option<Message> {
+    let named = NamedEvent { event: event.to_owned(), topic };
+    letter(&Event {
+        definition: definition.to_string(),
+        kind: Some("workflow".to_owned()),
+        named,
+        payload: payload.to_owned(),
+        reason,
+    })
+}
+
+/// The message that brings an event here which nobody took of its topic.
+pub(crate) fn event_of_topic(
+    (topic, options): (&TopicName, TopicOptions),
+    payload: &RawValue,
+    reason: String,
+) -> Option<Message> {
+    let named = NamedEvent { event: topic.event.clone(), topic: Some((topic.clone(), options)) };
+    letter(&Event {
+        definition: topics::DEFINITION.to_string(),
+        kind: Some("topic".to_owned()),
+        named,
+        payload: payload.to_owned(),
+        reason,
+    })
+}
+
+fn letter(event: &Event) -> Option<Message> {
+    let (to, definition) = (super::address(), super::DEFINITION);
+    Some(Message { to, definition, verb: Name::new(EVENT), body: encode(&[event]).ok()? })
 }
 
 /// An item of a queue, but for what was enqueued.
@@ -147,12 +216,20 @@ impl Kept {
             kept_at: now,
             batch: None,
             item: None,
+            event: None,
         };
         let item = (dead.verb == REPLAY_ITEM).then(|| decode::<[ReturnedItem; 1]>(&dead.body).ok()).flatten();
         if let Some([ReturnedItem { id, priority, item }]) = item {
             let (body, item) = (text(item), Some(Named { id, priority }));
             let bytes = body.len() as u64;
             return (Self { what: What::Item, action: None, from: None, bytes, item, ..kept }, Some(body));
+        }
+        if dead.verb == SEND
+            && let Some(Sent { named, payload }) = Sent::read(&dead.body)
+        {
+            let body = text(payload);
+            let bytes = body.len() as u64;
+            return (Self { what: What::Event, bytes, event: Some(named), ..kept }, Some(body));
         }
         match returned {
             Some([Returned { of, lane, count, bytes }]) => {
@@ -183,6 +260,7 @@ impl Kept {
             kept_at: now,
             batch: Some(Lane { of: batch.of, lane: batch.lane }),
             item: None,
+            event: None,
         }
     }
 
@@ -207,6 +285,33 @@ impl Kept {
             kept_at: now,
             batch: None,
             item: Some(Named { id: item.id, priority: item.priority }),
+            event: None,
+        };
+        (kept, body)
+    }
+
+    /// An event that nobody took, and what is in it.
+    pub(super) fn event(event: Event, from: &Key, now: Timestamp) -> (Self, Bytes) {
+        let body = text(event.payload);
+        let kept = Self {
+            what: What::Event,
+            definition: event.definition,
+            space: from.space.to_string(),
+            key: from.key.to_vec(),
+            kind: event.kind,
+            action: None,
+            from: None,
+            reason: clipped(&event.reason),
+            error: None,
+            errors: Vec::new(),
+            attempts: 0,
+            count: 1,
+            bytes: body.len() as u64,
+            died_at: now,
+            kept_at: now,
+            batch: None,
+            item: None,
+            event: Some(event.named),
         };
         (kept, body)
     }
@@ -232,6 +337,7 @@ impl Kept {
             kept_at: now,
             batch: None,
             item: None,
+            event: None,
         };
         (kept, body)
     }
@@ -245,6 +351,8 @@ impl Kept {
             key: String::from_utf8_lossy(&self.key).into_owned(),
             kind: self.kind.clone(),
             action: self.action.clone(),
+            event: self.event.as_ref().map(|named| named.event.clone()),
+            topic: self.event.as_ref().and_then(|named| named.topic.as_ref()).map(|(topic, _)| topic.text()),
             from: self.from.clone(),
             reason: self.reason.clone(),
             error: self.error.clone(),
@@ -261,6 +369,7 @@ impl Kept {
             && filter.definition.as_ref().is_none_or(|definition| *definition == self.definition)
             && filter.key.as_ref().is_none_or(|key| *key == self.key)
             && (filter.kind.is_none() || filter.kind == self.kind)
+            && filter.event.as_ref().is_none_or(|event| self.event.as_ref().is_some_and(|named| named.event == *event))
     }
 
     /// About how many bytes it takes in an answer.
@@ -294,11 +403,55 @@ impl Kept {
                 let (Named { id, priority }, item) = (self.item?, decode(&body).ok()?);
                 (Name::new(REPLAY_ITEM), encode(&[ReturnedItem { id, priority, item }]).ok()?)
             }
+            (What::Event, _) if self.definition == *topics::DEFINITION => {
+                (Name::new(PUBLISH), publish(&self.event?, &body)?)
+            }
+            (What::Event, _) => {
+                let (named, payload) = (self.event?, decode(&body).ok()?);
+                (Name::new(SEND), Sent { named, payload }.written()?)
+            }
             (What::Batch, None) | (What::State, _) => return None,
         };
         let own = || (Name::from(self.definition), Key { space: self.space.into(), key: self.key.into() });
         let (definition, to) = to.unwrap_or_else(own);
         Some(Message { to, definition, verb, body })
+    }
+
+    /// The message that publishes it on its topic; `None` if it has none.
+    pub(super) fn published(&self, body: &[u8]) -> Option<Message> {
+        let named = self.event.as_ref()?;
+        let to = named.topic.as_ref()?.0.address().ok()?;
+        Some(Message { to, definition: topics::DEFINITION, verb: Name::new(PUBLISH), body: publish(named, body)? })
+    }
+}
+
+fn publish(named: &NamedEvent, body: &[u8]) -> Option<Bytes> {
+    let (topic, options) = named.topic.clone()?;
+    encode(&[Publish { topic, options, event: decode(body).ok()? }]).ok()
+}
+
+/// What a run is sent with an event: should nobody take it again, its topic is known.
+const SEND: &str = "send";
+
+/// An event on its way to a run.
+struct Sent {
+    named: NamedEvent,
+    payload: Box<RawValue>,
+}
+
+impl Sent {
+    fn written(&self) -> Option<Bytes> {
+        encode(&(&self.named.event, &self.payload, &self.named.topic)).ok()
+    }
+
+    /// As it is written here, or by a sender.
+    fn read(body: &[u8]) -> Option<Self> {
+        type Own = (String, Box<RawValue>, Option<(TopicName, TopicOptions)>);
+        if let Ok((event, payload, topic)) = decode::<Own>(body) {
+            return Some(Self { named: NamedEvent { event, topic }, payload });
+        }
+        let (event, payload) = decode(body).ok()?;
+        Some(Self { named: NamedEvent { event, topic: None }, payload })
     }
 }
 

@@ -20,6 +20,12 @@ pub struct DeadLetter {
     pub kind: Option<String>,
     /// The action that a message asked for.
     pub action: Option<String>,
+    /// The type of an event.
+    #[serde(default)]
+    pub event: Option<String>,
+    /// The topic of an event, if it has one: where [`replay_to_topic`](super::DeadLetters::replay_to_topic) brings it.
+    #[serde(default)]
+    pub topic: Option<String>,
     /// Who sent it, as text; `None` if it is the entity's own.
     pub from: Option<String>,
     /// Why it died.
@@ -48,6 +54,8 @@ pub enum What {
     Batch,
     /// An item that could not be processed.
     Item,
+    /// An event that nobody took: its run has ended, or nobody waited for it in time.
+    Event,
     /// The last state of an entity that gave up. There is nowhere to replay it to.
     State,
 }
@@ -69,6 +77,9 @@ pub struct Filter {
     pub key: Option<Vec<u8>>,
     /// The kind of that definition: `"buffer"`.
     pub kind: Option<String>,
+    /// The type of an event, by its name.
+    #[serde(default)]
+    pub event: Option<String>,
     /// After this one: [`Page::next`].
     pub after: Option<u64>,
     /// At most so many: 100.
@@ -77,7 +88,7 @@ pub struct Filter {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { what: None, definition: None, key: None, kind: None, after: None, limit: 100 }
+        Self { what: None, definition: None, key: None, kind: None, event: None, after: None, limit: 100 }
     }
 }
 
@@ -88,6 +99,42 @@ pub struct Page {
     pub letters: Vec<DeadLetter>,
     /// Where the next page begins: pass it as [`Filter::after`]. `None` at the end.
     pub next: Option<u64>,
+}
+
+/// A page of events that nobody took, the oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventPage<E> {
+    /// The events.
+    pub events: Vec<EventLetter<E>>,
+    /// Where the next page begins: pass it as [`Filter::after`]. `None` at the end.
+    pub next: Option<u64>,
+}
+
+/// An event that nobody took, with its letter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventLetter<E> {
+    /// The letter.
+    pub letter: DeadLetter,
+    /// The event; the path and the reason if it cannot be read as one of today.
+    pub event: Result<E, String>,
+}
+
+/// What became of dead letters, of all time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Counts {
+    /// How many there are.
+    pub kept: u64,
+    /// How many there were, ever.
+    pub added: u64,
+    /// How many were kept for so long that they are gone.
+    pub expired: u64,
+    /// How many were gone because there were too many.
+    pub dropped: u64,
+    /// How many were replayed.
+    pub replayed: u64,
+    /// How many were removed.
+    pub removed: u64,
 }
 
 /// A dead letter with what is in it.
@@ -109,6 +156,8 @@ pub enum Payload {
     Batch(Items),
     /// What was enqueued.
     Item(Value),
+    /// The event.
+    Event(Value),
     /// The author's struct.
     State(Value),
 }
@@ -144,6 +193,12 @@ pub enum LetterError {
         id: u64,
         /// Whose state it was.
         definition: String,
+    },
+    /// It is no event, or one without a topic.
+    #[error("dead letter {id} is no event of a topic: nobody could wait for it there")]
+    NoTopic {
+        /// The number.
+        id: u64,
     },
     /// It is no batch, and has no items.
     #[error("dead letter {id} is not a batch and has no items")]

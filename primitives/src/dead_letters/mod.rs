@@ -24,7 +24,10 @@ use drystone_runtime::{Definition, Key, Name, Registry};
 use serde::Serialize;
 
 pub use client::DeadLetters;
-pub use letter::{DeadLetter, Filter, ItemCursor, Items, LetterError, Opened, Page, Payload, What};
+pub(crate) use kept::{event_of_run, event_of_topic};
+pub use letter::{
+    Counts, DeadLetter, EventLetter, EventPage, Filter, ItemCursor, Items, LetterError, Opened, Page, Payload, What,
+};
 
 use self::handler::Letters;
 use crate::encode;
@@ -40,6 +43,9 @@ const BATCH: &str = "batch";
 
 /// What an item that could not be processed is sent with; its body is [`kept::Item`].
 const ITEM: &str = "item";
+
+/// What an event that nobody took is sent with; its body is [`kept::Event`].
+const EVENT: &str = "event";
 
 /// What a state that was given up is sent with; its body is [`kept::State`].
 const STATE: &str = "entity";

@@ -4,12 +4,8 @@ use drystone_runtime::{Change, Key, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    kept::Kept,
-    letter::LetterError,
-    turn::{Halt, Turn},
-};
-use crate::Timestamp;
+use super::{kept::Kept, letter::LetterError, turn::Turn};
+use crate::{Timestamp, halt::Halt};
 
 /// Letters that one commit takes away: a row or two each, and perhaps a lane, of the thousand changes that a commit may
 /// have.
@@ -29,6 +25,7 @@ impl Turn<'_> {
         let kept = self.letter(id)?;
         let body = if kept.lane().is_none() { self.body(id)? } else { Default::default() };
         self.take(id, &kept);
+        self.record.replayed += 1;
         let definition = kept.definition().to_owned();
         let message = kept.replayed(body, to).ok_or(LetterError::NotReplayable { id, definition })?;
         let key = String::from_utf8_lossy(&message.to.key).into_owned();
@@ -37,10 +34,23 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Publishes an event on its topic, and takes its letter away: in one commit.
+    pub(super) fn publish(&mut self, id: u64) -> Result<(), Halt> {
+        let (kept, body) = (self.letter(id)?, self.body(id)?);
+        let message = kept.published(&body).ok_or(LetterError::NoTopic { id })?;
+        self.take(id, &kept);
+        self.record.replayed += 1;
+        let topic = String::from_utf8_lossy(&message.to.key).into_owned();
+        self.emit("dead_letter.replayed", &json!({ "id": id, "definition": *message.definition, "key": topic }));
+        self.commit.send.push(message);
+        Ok(())
+    }
+
     /// Removes one.
     pub(super) fn remove_one(&mut self, id: u64) -> Result<(), Halt> {
         let kept = self.letter(id)?;
         self.remove_all("dead_letter.removed", &[(id, kept)]);
+        self.record.removed += 1;
         Ok(())
     }
 
@@ -50,6 +60,7 @@ impl Turn<'_> {
         let next = looked_at.last().filter(|_| looked_at.len() >= SLICE as usize).map(|(id, _)| *id);
         let older: Vec<_> = looked_at.into_iter().filter(|(_, kept)| kept.died_at < before).collect();
         self.remove_all("dead_letter.removed", &older);
+        self.record.removed += older.len() as u64;
         Ok(Slice { removed: older.len() as u64, next })
     }
 

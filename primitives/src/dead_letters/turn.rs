@@ -6,8 +6,12 @@ use drystone_runtime::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, kept::Kept, letter::LetterError};
-use crate::{Error, context::fields, decode, encode};
+use super::{
+    Limits,
+    kept::Kept,
+    letter::{Counts, LetterError},
+};
+use crate::{context::fields, decode, encode, halt::Halt};
 
 /// The letters, by number.
 const LETTERS: &str = "letters";
@@ -26,39 +30,25 @@ pub(super) struct Record {
     pub(super) expired: u64,
     /// How many were dropped because there were too many, ever.
     pub(super) dropped: u64,
+    /// How many were replayed, ever.
+    #[serde(default)]
+    pub(super) replayed: u64,
+    /// How many were removed, ever.
+    #[serde(default)]
+    pub(super) removed: u64,
 }
 
-/// Why a turn does not come to a commit.
-pub(super) enum Halt {
-    /// These rows are needed first.
-    Read(Range),
-    /// The caller gets this error, or the message is refused with it.
-    Refuse(Error),
-    /// What is stored cannot be read.
-    Park(String),
+impl Record {
+    pub(super) fn counts(&self) -> Counts {
+        let Self { next, count, expired, dropped, replayed, removed } = *self;
+        Counts { kept: count, added: next, expired, dropped, replayed, removed }
+    }
 }
 
 impl From<LetterError> for Halt {
     fn from(error: LetterError) -> Self {
-        match encode(&error) {
-            Ok(error) => Self::Refuse(Error::Failed(error)),
-            Err(reason) => Self::Refuse(malformed("letter", reason)),
-        }
+        Self::own("letter", &error)
     }
-}
-
-impl From<Halt> for Next {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Read(range) => Self::Read(vec![range]),
-            Halt::Refuse(error) => Self::Refuse(error),
-            Halt::Park(reason) => Self::Park(reason),
-        }
-    }
-}
-
-pub(super) fn malformed(verb: &str, reason: String) -> Error {
-    Error::Malformed { verb: verb.to_owned(), reason }
 }
 
 pub(super) struct Turn<'a> {
@@ -107,7 +97,7 @@ impl<'a> Turn<'a> {
     /// Puts a letter; its number.
     pub(super) fn put(&mut self, kept: &Kept, body: Option<Bytes>) -> Result<u64, Halt> {
         let id = self.record.next;
-        let letter = encode(kept).map_err(|reason| Halt::Refuse(malformed("letter", reason)))?;
+        let letter = encode(kept).map_err(|reason| Halt::malformed("letter", reason))?;
         self.record.next += 1;
         self.record.count += 1;
         let mut put = |lane, body| self.commit.put.push(Row { lane: Name::new(lane), key: number_key(id), body });
@@ -149,7 +139,7 @@ impl<'a> Turn<'a> {
         match encode(&self.record) {
             Ok(head) if self.entity.is_none_or(|entity| entity.head != head) => self.commit.head = Some(head),
             Ok(_) => {}
-            Err(reason) => return Next::Refuse(malformed("letter", reason)),
+            Err(reason) => return Halt::malformed("letter", reason).into(),
         }
         if self.entity.is_none() {
             self.commit.status = Some(Status::resting("keeping"));
@@ -163,7 +153,7 @@ impl<'a> Turn<'a> {
 
     /// Answers a call.
     pub(super) fn answer(&mut self, ticket: Ticket, value: &impl Serialize) -> Result<(), Halt> {
-        let value = encode(value).map_err(|reason| Halt::Refuse(malformed("answer", reason)))?;
+        let value = encode(value).map_err(|reason| Halt::malformed("answer", reason))?;
         self.answer_bytes(ticket, value);
         Ok(())
     }

@@ -64,6 +64,8 @@ pub(super) struct Wanted {
     pub(super) key: Option<String>,
     pub(super) count: u32,
     pub(super) timeout: Option<Duration>,
+    /// Whether they are published, too.
+    pub(super) is_published: bool,
 }
 
 impl Ask {

@@ -5,7 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::ask::canonical_hash;
-use crate::{Call, call::Asked};
+use crate::{Call, Never, call::Asked};
+
+/// The error of a call that has none, as [`Flow::call`](super::Flow::call) takes it.
+#[diagnostic::on_unimplemented(
+    message = "this call can fail, with `{Self}`",
+    label = "can fail",
+    note = "write `flow.try_call(..)`: its answer is a `Result`, whose error is recorded, too"
+)]
+pub trait CannotFail {}
+
+impl CannotFail for Never {}
 
 /// What is asked of which entity, as a body says it.
 #[derive(Clone, Debug)]
@@ -47,13 +57,13 @@ pub(super) struct StoredCall {
 /// A key, as people can read it where it is text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum KeyText {
+pub(crate) enum KeyText {
     Text(String),
     Bytes(Vec<u8>),
 }
 
 impl KeyText {
-    pub(super) fn of(key: &[u8]) -> Self {
+    pub(crate) fn of(key: &[u8]) -> Self {
         match std::str::from_utf8(key) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Bytes(key.to_vec()),
@@ -66,7 +76,7 @@ impl KeyText {
         serde_json::value::to_raw_value(&text).expect("a text is JSON")
     }
 
-    pub(super) fn bytes(&self) -> Bytes {
+    pub(crate) fn bytes(&self) -> Bytes {
         match self {
             Self::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
             Self::Bytes(bytes) => Bytes::copy_from_slice(bytes),

@@ -20,7 +20,7 @@ use super::{
     step::{Caught, Run, Step},
     time::Sleep,
     until::WaitUntil,
-    wait::{TimedWait, Wait, WaitMany},
+    wait::{IsSaid, TimedWait, Wait, WaitMany},
 };
 
 /// A future that a replay repeats: a step, a sleep, a wait for events, several of them, or a block of the body's own.
@@ -48,14 +48,11 @@ impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]
 impl<W: 'static, F: Fn(&W) -> bool + Unpin> Durable for WaitUntil<W, F> {}
 
-#[diagnostic::do_not_recommend]
-impl<E: Event> Durable for Wait<E> {}
-#[diagnostic::do_not_recommend]
-impl<E: Event> Durable for WaitMany<E> {}
-#[diagnostic::do_not_recommend]
-impl<E: Event> Durable for TimedWait<Wait<E>> {}
-#[diagnostic::do_not_recommend]
-impl<E: Event> Durable for TimedWait<WaitMany<E>> {}
+// What a wait does not say is told in its own words.
+impl<E: Event, K: IsSaid> Durable for Wait<E, K> {}
+impl<E: Event, K: IsSaid> Durable for WaitMany<E, K> {}
+impl<E: Event, K: IsSaid> Durable for TimedWait<Wait<E, K>> {}
+impl<E: Event, K: IsSaid> Durable for TimedWait<WaitMany<E, K>> {}
 #[diagnostic::do_not_recommend]
 impl<A: Durable, B: Durable> Durable for Race<A, B> {}
 #[diagnostic::do_not_recommend]

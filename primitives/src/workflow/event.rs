@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use crate::{literal, stored::Codec};
+use crate::{
+    literal,
+    stored::Codec,
+    topics::{Deliver, From, TopicOptions},
+};
 
 /// Something that can be sent to a run: a type with `#[derive(Event)]`.
 #[diagnostic::on_unimplemented(
@@ -15,6 +19,8 @@ pub trait Event: Sized + Send + 'static {
     const NAME: &'static str;
     /// How events of this type are queued.
     const OPTIONS: EventOptions;
+    /// Whether a wait for it must say a key: one that has a topic for each must.
+    type Asks;
 
     /// How it is stored. As a bound of the trait, a type without serde would be an error wherever it is named.
     fn codec() -> Codec<Self>;
@@ -33,6 +39,30 @@ pub trait Event: Sized + Send + 'static {
 )]
 pub trait EventOf<W>: Event {}
 
+/// An event that can be published: one with `#[event(topic)]` (T1).
+#[diagnostic::on_unimplemented(
+    message = "the event `{Self}` has no topic, and cannot be published",
+    label = "not an event of a topic",
+    note = "write `#[event(topic)]` on `{Self}`; an event for one run is sent: `client.checkout(key).send(event)`"
+)]
+pub trait TopicEvent: Event {}
+
+/// An event that has a topic for each key: one with `#[event(topic, key = ..)]`.
+#[diagnostic::on_unimplemented(
+    message = "the event `{Self}` has no topic for each key",
+    label = "one topic, without a key",
+    note = "write `client.topic::<{Self}>()`, or `#[event(topic, key = ..)]` on `{Self}`"
+)]
+pub trait KeyedTopic: TopicEvent {}
+
+/// An event that can be waited for whatever its key is: any but one with `#[event(topic, key = ..)]`, which has a topic for each key.
+#[diagnostic::on_unimplemented(
+    message = "which `{Self}` is not said: it has a topic for each key",
+    label = "without a key",
+    note = "in a body: `flow.wait_for::<{Self}>().key(..)`; to look at it: `client.topic_of::<{Self}>(key)`"
+)]
+pub trait AnyKey: Event {}
+
 /// How events of a type are queued: what `#[event(..)]` says.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EventOptions {
@@ -40,6 +70,8 @@ pub struct EventOptions {
     pub(super) max_queued: u64,
     pub(super) expires_ms: u64,
     pub(super) unread: Unread,
+    is_topic: bool,
+    topic: TopicOptions,
 }
 
 /// Which events of a type are kept until one is taken.
@@ -62,12 +94,75 @@ pub(super) enum Unread {
     DeadLetter,
     /// They are gone, and counted.
     Discard,
+    /// They are published on their topic.
+    Publish,
 }
 
 impl EventOptions {
     /// The defaults: all are kept in order, 10,000 at most, for 7 days; dead letters when their run ends.
-    pub const NEW: Self =
-        Self { keep: Keep::All, max_queued: 10_000, expires_ms: 7 * 24 * 60 * 60 * 1_000, unread: Unread::DeadLetter };
+    pub const NEW: Self = Self {
+        keep: Keep::All,
+        max_queued: 10_000,
+        expires_ms: 7 * 24 * 60 * 60 * 1_000,
+        unread: Unread::DeadLetter,
+        is_topic: false,
+        topic: TopicOptions::NEW,
+    };
+
+    /// How events of this type are published; `None` if they are not.
+    pub(crate) fn topic_options(&self) -> Option<TopicOptions> {
+        self.is_topic.then_some(self.topic)
+    }
+
+    /// `topic`: they can be published.
+    #[must_use]
+    pub const fn topic(mut self) -> Self {
+        self.is_topic = true;
+        self
+    }
+
+    /// `deliver = "all"` or `"one"`: whether a published event goes to all who wait, or to the one who waits longest.
+    #[track_caller]
+    #[must_use]
+    pub const fn deliver(mut self, word: &str) -> Self {
+        self.topic.deliver = match word.as_bytes() {
+            b"all" => Deliver::All,
+            b"one" => Deliver::One,
+            _ => panic!("write \"all\" or \"one\""),
+        };
+        self
+    }
+
+    /// `from = "wait"`, `"created"` or `"start"`: whether a wait takes what is published after it, after its run began, or the oldest
+    /// that is kept.
+    #[track_caller]
+    #[must_use]
+    pub const fn from(mut self, word: &str) -> Self {
+        self.topic.from = match word.as_bytes() {
+            b"wait" => From::Wait,
+            b"created" => From::Created,
+            b"start" => From::Start,
+            _ => panic!("write \"wait\", \"created\" or \"start\""),
+        };
+        self
+    }
+
+    /// How long a published event is kept: `"7d"`. One that nobody took, of those that go to one, is a dead letter then.
+    #[track_caller]
+    #[must_use]
+    pub const fn keep_for(mut self, span: &str) -> Self {
+        self.topic.keep_for_ms = literal::millis(literal::some_duration(span));
+        self
+    }
+
+    /// How many published events wait for the one who takes them; of a log, how many are kept. At most 1,000,000.
+    #[track_caller]
+    #[must_use]
+    pub const fn max_pending(mut self, count: u64) -> Self {
+        assert!(count <= 1_000_000, "this is more than 1,000,000");
+        self.topic.max_pending = literal::count(count);
+        self
+    }
 
     /// `keep = "all"`, `"latest"` or `"first"`: the last two are a single slot, and each event that is lost to it is counted.
     #[track_caller]
@@ -99,14 +194,15 @@ impl EventOptions {
         self
     }
 
-    /// `on_terminated = "dead_letter"` or `"discard"`: what becomes of events that nobody took when their run ends.
+    /// `on_terminated = "dead_letter"`, `"discard"` or `"publish"`: what becomes of events that nobody took when their run ends.
     #[track_caller]
     #[must_use]
     pub const fn on_terminated(mut self, word: &str) -> Self {
         self.unread = match word.as_bytes() {
             b"dead_letter" => Unread::DeadLetter,
             b"discard" => Unread::Discard,
-            _ => panic!("write \"dead_letter\" or \"discard\""),
+            b"publish" => Unread::Publish,
+            _ => panic!("write \"dead_letter\", \"discard\" or \"publish\""),
         };
         self
     }

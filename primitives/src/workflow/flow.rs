@@ -8,16 +8,20 @@ use std::{
 };
 
 use super::{
-    Child, EventOf, Execute, PermitWait, Step, Workflow,
+    Child, EventOf, Executes, PermitWait, Step, TopicEvent, Workflow,
     ask::{Ask, Until},
-    called::Called,
+    called::{Called, CannotFail},
     core::Core,
     step::{Recall, Run},
     time::Sleep,
     until::WaitUntil,
     wait::Wait,
 };
-use crate::{Call, Client, Never, Primitive, Stored, StoredError, Timestamp, kinds::semaphore::Acquire};
+use crate::{
+    Call, Client, Desk, Primitive, Stored, StoredError, Timestamp,
+    kinds::semaphore::Acquire,
+    topics::{self, PublishError, Published},
+};
 
 /// The run, as its body sees it: `flow.charge(..)` for each `#[step]`, and what is here.
 pub struct Flow<W: Workflow> {
@@ -51,7 +55,7 @@ impl<W: Workflow> Flow<W> {
     ///
     /// Its code may run more than once, like that of every action; what it changes and what it answers happen once. A fault (there is no
     /// such entity, it is parked) is one of this run, unless it is [caught](Step::catch).
-    pub fn call<T: 'static>(&self, call: Call<T, Never>) -> Step<T> {
+    pub fn call<T: 'static, E: CannotFail + 'static>(&self, call: Call<T, E>) -> Step<T> {
         let (ask, recall) = match Called::of(call) {
             Ok((called, (read, _))) => (Ok(Ask::Call(called)), Recall::read_by(read)),
             Err(reason) => (Err(reason), Recall::read_by(|_| Err(String::new()))),
@@ -70,8 +74,8 @@ impl<W: Workflow> Flow<W> {
 
     /// A run of another workflow as a child: `flow.child(shipments.get("parcel-1").execute(order)).await`. Its key is made of this run's
     /// and the one that is given, and meets no other.
-    pub fn child<T: 'static, E: 'static>(&self, run: Execute<T, E>) -> Child<T, E> {
-        Child::new(&self.core, run)
+    pub fn child<R: Executes>(&self, run: R) -> Child<R::Output, R::Error> {
+        Child::new(&self.core, run.execute())
     }
 
     /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and holds it until the body drops it or
@@ -91,8 +95,13 @@ impl<W: Workflow> Flow<W> {
     }
 
     /// Waits for an event: the oldest of its type that is queued, or the next one.
-    pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E> {
+    pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E, E::Asks> {
         Wait::new(&self.core)
+    }
+
+    /// Publishes an event: to all who wait for it, or to one (T1). Once, whatever happens to the process meanwhile.
+    pub fn publish<E: TopicEvent>(&self, event: E) -> Step<Result<Published, PublishError>> {
+        self.try_call(topics::publish(&Desk::body(), event))
     }
 
     /// Waits until the state is so: changed by an update from outside, or by another branch of the body. Over at once if it is so
@@ -206,6 +215,7 @@ pub const FLOW_METHODS: &[&str] = &[
     "sleep_until",
     "wait_for",
     "wait_until",
+    "publish",
     "update",
     "look",
     "now",

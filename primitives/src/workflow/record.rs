@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drystone_runtime::{Millis, Status};
+use drystone_runtime::{Key, Message, Millis, Name, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -14,7 +14,7 @@ use super::{
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
 };
-use crate::{Failure, Retry, planted::Bug, stored::is_default};
+use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,6 +77,40 @@ pub(super) struct Record {
     /// The schedule that waits for its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) notify: Option<Notify>,
+    /// The last that was seen of each log that is read on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) seen: BTreeMap<String, Seen>,
+    /// Messages that were more than one commit may send.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) owed: Vec<Owed>,
+}
+
+/// A message that is still to be sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Owed {
+    space: String,
+    key: KeyText,
+    definition: String,
+    verb: String,
+    body: Box<RawValue>,
+}
+
+impl Owed {
+    pub(super) fn of(message: &Message) -> Option<Self> {
+        Some(Self {
+            space: message.to.space.to_string(),
+            key: KeyText::of(&message.to.key),
+            definition: message.definition.to_string(),
+            verb: message.verb.to_string(),
+            body: crate::decode(&message.body).ok()?,
+        })
+    }
+
+    pub(super) fn message(self) -> Option<Message> {
+        let to = Key::new(Name::from(self.space), self.key.bytes()).ok()?;
+        let body = bytes::Bytes::from(String::from(Box::<str>::from(self.body)));
+        Some(Message { to, definition: Name::from(self.definition), verb: Name::from(self.verb), body })
+    }
 }
 
 /// A schedule that waits for the end of a run.
@@ -95,15 +129,15 @@ pub(super) struct Place {
     pub(super) key: KeyText,
 }
 
-/// A run that waits for another's end, and where in it (L6).
+/// A run that waits, and where in it: for another's end (L6), or for an event of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Parent {
-    pub(super) space: String,
-    pub(super) key: KeyText,
-    pub(super) definition: String,
-    pub(super) op: String,
-    pub(super) generation: u32,
-    pub(super) seed: u64,
+pub(crate) struct Parent {
+    pub(crate) space: String,
+    pub(crate) key: KeyText,
+    pub(crate) definition: String,
+    pub(crate) op: String,
+    pub(crate) generation: u32,
+    pub(crate) seed: u64,
 }
 
 /// Somebody holds the run (H2).
@@ -208,6 +242,36 @@ pub(super) struct Awaited {
     /// The deadline, and how long after the wait began it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<(i64, u64)>,
+    /// Where it stands with its topic, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) watching: Option<Watching>,
+}
+
+/// A wait that waits for a topic, too.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Watching {
+    /// Since when.
+    pub(super) since: i64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) stage: Stage,
+    /// Whether it has got something and waits for more.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) has_got: bool,
+}
+
+/// Where a wait stands with its topic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    /// The topic does not know of it.
+    #[default]
+    Asked,
+    /// It has its place among those who wait.
+    Watched,
+    /// Its time is up, and it waits to hear that nothing was published before.
+    Leaving,
+    /// Nothing was.
+    Left,
 }
 
 /// Events of one type that wait to be taken.
@@ -279,7 +343,9 @@ impl Pending {
                     (now.after(span).0, millis)
                 });
                 let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
-                Waiting::Event(Awaited { event, key, count, until })
+                let watching =
+                    wanted.is_published.then_some(Watching { since: now.0, stage: Stage::Asked, has_got: false });
+                Waiting::Event(Awaited { event, key, count, until, watching })
             }
             Ask::Until => Waiting::Until,
             Ask::Child(_) => unreachable!("a child is waited for by its key"),
@@ -306,8 +372,17 @@ impl Pending {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
+            Waiting::Event(awaited) if self.stage() == Some(Stage::Leaving) && awaited.until.is_some() => None,
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
             Waiting::Child(_) | Waiting::Until => None,
+        }
+    }
+
+    /// Where a wait stands with its topic, if it has one.
+    pub(super) fn stage(&self) -> Option<Stage> {
+        match &self.what {
+            Waiting::Event(awaited) => awaited.watching.as_ref().map(|watching| watching.stage),
+            _ => None,
         }
     }
 

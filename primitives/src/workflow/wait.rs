@@ -18,28 +18,49 @@ use super::{
     op::Op,
 };
 
-/// A wait for one event: the oldest of its type that was sent and not taken yet, or the next one (V2). Without a
-/// [`timeout`](Self::timeout) it waits for ever, and has no error.
+/// A wait for one event: the oldest of its type that was sent and not taken yet, or the next one (V2); if it has a topic, also one that
+/// is published (T). Without a [`timeout`](Self::timeout) it waits for ever, and has no error.
 #[must_use = "a wait does nothing until it is awaited"]
-pub struct Wait<E> {
+pub struct Wait<E, K = Said> {
     op: Op,
-    event: PhantomData<fn() -> E>,
+    event: PhantomData<fn() -> (E, K)>,
 }
 
-impl<E: Event> Wait<E> {
+/// A wait that says all it must.
+#[derive(Debug)]
+pub struct Said;
+
+/// A wait for an event that has a topic for each key, and does not say which.
+#[derive(Debug)]
+pub struct Unsaid;
+
+/// What a wait can be awaited with.
+#[diagnostic::on_unimplemented(
+    message = "this wait does not say for which key: its event has a topic for each",
+    label = "waits without a key",
+    note = "write `flow.wait_for::<Paid>().key(order)`"
+)]
+pub trait IsSaid {}
+
+#[diagnostic::do_not_recommend]
+impl IsSaid for Said {}
+
+impl<E: Event> Wait<E, E::Asks> {
     pub(super) fn new(core: &Core) -> Self {
-        let wanted = Wanted { event: E::NAME, key: None, count: 1, timeout: None };
+        let is_published = E::OPTIONS.topic_options().is_some();
+        let wanted = Wanted { event: E::NAME, key: None, count: 1, timeout: None, is_published };
         Self { op: Op::new(core, Ask::Wait(wanted), None), event: PhantomData }
     }
+}
 
+impl<E: Event, K> Wait<E, K> {
     /// Only an event with this key: that of the field which `#[event(key = ..)]` names. Others stay queued.
-    pub fn key(mut self, key: impl fmt::Display) -> Self {
+    pub fn key(mut self, key: impl fmt::Display) -> Wait<E> {
         self.wanted().key = Some(key.to_string());
-        self
+        Wait { op: self.op, event: PhantomData }
     }
-
     /// So many events at once, in order: none of them is taken before all are there.
-    pub fn times(mut self, count: u32) -> WaitMany<E> {
+    pub fn times(mut self, count: u32) -> WaitMany<E, K> {
         self.wanted().count = count.max(1);
         WaitMany(self)
     }
@@ -75,7 +96,7 @@ impl<E: Event> Wait<E> {
     }
 }
 
-impl<E: Event> Future for Wait<E> {
+impl<E: Event, K> Future for Wait<E, K> {
     type Output = E;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<E> {
@@ -89,9 +110,9 @@ fn one<E>(events: Result<Vec<E>, EventTimeout>) -> Result<E, EventTimeout> {
 
 /// A wait for several events of one type: [`Wait::times`].
 #[must_use = "a wait does nothing until it is awaited"]
-pub struct WaitMany<E>(Wait<E>);
+pub struct WaitMany<E, K = Said>(Wait<E, K>);
 
-impl<E: Event> WaitMany<E> {
+impl<E: Event, K> WaitMany<E, K> {
     /// At most so long: then it is an [`EventTimeout`], and what has come stays queued.
     pub fn timeout(mut self, limit: Duration) -> TimedWait<Self> {
         self.0.wanted().timeout = Some(limit);
@@ -99,7 +120,7 @@ impl<E: Event> WaitMany<E> {
     }
 }
 
-impl<E: Event> Future for WaitMany<E> {
+impl<E: Event, K> Future for WaitMany<E, K> {
     type Output = Vec<E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<E>> {
@@ -112,7 +133,7 @@ impl<E: Event> Future for WaitMany<E> {
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct TimedWait<W>(W);
 
-impl<E: Event> Future for TimedWait<Wait<E>> {
+impl<E: Event, K> Future for TimedWait<Wait<E, K>> {
     type Output = Result<E, EventTimeout>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -120,7 +141,7 @@ impl<E: Event> Future for TimedWait<Wait<E>> {
     }
 }
 
-impl<E: Event> Future for TimedWait<WaitMany<E>> {
+impl<E: Event, K> Future for TimedWait<WaitMany<E, K>> {
     type Output = Result<Vec<E>, EventTimeout>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -138,13 +159,13 @@ pub struct EventTimeout {
     pub after: Duration,
 }
 
-impl<E> fmt::Debug for Wait<E> {
+impl<E, K> fmt::Debug for Wait<E, K> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Wait({})", self.op.id())
     }
 }
 
-impl<E> fmt::Debug for WaitMany<E> {
+impl<E, K> fmt::Debug for WaitMany<E, K> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, out)
     }

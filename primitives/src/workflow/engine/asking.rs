@@ -65,6 +65,9 @@ impl<W: Workflow> Turning<'_, W> {
         if self.has_child_without_key() {
             return Some(beyond("run", "bytes in the key of a child", drystone_runtime::key_bytes_max()));
         }
+        if self.has_topic_without_key() {
+            return Some(beyond("run", "bytes in the key of a topic", drystone_runtime::key_bytes_max()));
+        }
         if put.iter().any(|row| row.body.len() > CHILD_INPUT_MAX && self.is_of_child(row)) {
             return Some(beyond("run", "bytes in the input of a child", CHILD_INPUT_MAX));
         }

@@ -1,16 +1,21 @@
 //! What is left to do for a run that has ended: its unread events are buried (D1), and in the end it goes itself (L9).
 
-use drystone_runtime::{DeadLetter, Message, MessageId, Millis, Name, Range, Row, Version};
+use drystone_runtime::{Message, Millis, Range, Row};
 
 use super::{
-    super::{Workflow, event::Unread},
+    super::{EventCode, Workflow, event::Unread},
     queueing::{Queued, lane, number_in},
     turning::{Halt, Turning},
 };
-use crate::{Timestamp, dead_letters, decode, encode, planted::Bug};
+use crate::{
+    Timestamp, dead_letters, decode,
+    planted::Bug,
+    topics::wire::{PUBLISH, Publish, TopicName},
+};
 
-/// Unread events that are buried in one turn.
+/// Unread events that are buried in one turn, and their bytes (K3).
 const BURIED_PER_TURN: u32 = 200;
+const BURIED_BYTES: usize = 2 << 20;
 
 impl<W: Workflow> Turning<'_, W> {
     pub(super) fn has_unread(&self) -> bool {
@@ -34,13 +39,15 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(());
         };
         let rows = self.rows(&Range::first(lane(self.record.drops, &event), BURIED_PER_TURN))?;
-        let is_mourned = !Bug::UnreadForgotten.planted()
-            && Self::accepted(&event).map_or(true, |code| code.options.unread == Unread::DeadLetter);
-        let numbers: Vec<u64> = rows.iter().map(|row| number_in(&row.key)).collect();
-        if is_mourned {
-            let letters = rows.iter().zip(&numbers).filter_map(|(row, number)| self.letter(&event, *number, row));
-            let letters: Vec<Message> = letters.collect();
-            self.commit.send.extend(letters);
+        let code = Self::accepted(&event).ok();
+        let mut numbers = Vec::new();
+        for row in rows {
+            if self.commit.send.iter().map(|message| message.body.len()).sum::<usize>() >= BURIED_BYTES {
+                break;
+            }
+            let message = self.burial(&event, code, row);
+            self.commit.send.extend(message);
+            numbers.push(number_in(&row.key));
         }
         if numbers.is_empty() {
             self.record.queues.remove(&event);
@@ -49,30 +56,22 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// An event as a dead letter: the message that would send it again.
-    fn letter(&self, event: &str, number: u64, row: &Row) -> Option<Message> {
+    /// What becomes of an event that nobody took: a dead letter, unless its type says otherwise.
+    fn burial(&self, event: &str, code: Option<&EventCode>, row: &Row) -> Option<Message> {
         let queued: Queued = decode(&row.body).ok()?;
-        let status = self.record.phase().word();
-        let body = encode(&(event, &queued.event)).ok()?;
-        let id = MessageId {
-            version: self.seen.entity.map_or(Version(0), |entity| entity.id),
-            index: u32::try_from(number).ok()?,
-        };
-        let dead = DeadLetter {
-            id,
-            from: self.seen.key.clone(),
-            to: self.seen.key.clone(),
-            definition: self.seen.definition.clone(),
-            verb: Name::new("send"),
-            body,
-            reason: format!(
-                "the run is {status}, and nobody took the event `{event}` of {}",
-                Timestamp::from_millis(queued.at)
-            ),
-            error: bytes::Bytes::new(),
-            attempts: 0,
-        };
-        let (to, definition) = (dead_letters::address(), dead_letters::DEFINITION);
-        Some(Message { to, definition, verb: Name::new("letter"), body: dead.encode() })
+        let topic = code.and_then(|code| code.options.topic_options());
+        let topic = topic.map(|options| (TopicName::new(event, queued.key.clone()), options));
+        match (code.map(|code| code.options.unread), topic) {
+            _ if Bug::UnreadForgotten.planted() => None,
+            (Some(Unread::Discard), _) => None,
+            (Some(Unread::Publish), Some((topic, options))) => {
+                topic.clone().message(PUBLISH, &[Publish { topic, options, event: queued.event }])
+            }
+            (_, topic) => {
+                let (status, at) = (self.record.phase().word(), Timestamp::from_millis(queued.at));
+                let reason = format!("the run is {status}, and nobody took the event `{event}` of {at}");
+                dead_letters::event_of_run(self.seen.definition, event, topic, &queued.event, reason)
+            }
+        }
     }
 }

@@ -22,8 +22,9 @@ use super::{
     restarting::not_restarted,
     starting::{Start, answering, only},
     turning::{Halt, Seen, Turned, Turning},
+    watching,
 };
-use crate::{Timestamp, decode, encode, primitive::Action};
+use crate::{Timestamp, decode, encode, primitive::Action, topics::wire};
 
 /// What those are held under who wait for the result.
 pub(super) const RESULT: &str = "result";
@@ -56,6 +57,9 @@ pub(super) enum Verb {
     /// Said by a parent and by a child, in messages alone (L6).
     ChildBegin,
     ChildEnded,
+    /// Said by a topic (T).
+    TopicEvent,
+    TopicLeft,
     /// One of the author's.
     Query(&'static Action),
     Pause,
@@ -89,6 +93,8 @@ const VERBS: &[(&str, Verb)] = &[
     ("execute", Verb::Execute),
     (children::BEGIN, Verb::ChildBegin),
     (children::ENDED, Verb::ChildEnded),
+    (wire::DELIVERED, Verb::TopicEvent),
+    (wire::LEFT, Verb::TopicLeft),
     ("pause", Verb::Pause),
     ("resume_shifted", Verb::ResumeShifted),
     ("restart", Verb::Restart(false)),
@@ -122,7 +128,11 @@ where
         match (verb, caller) {
             (Verb::ChildBegin, None) => return children::begun::<W>(memory, seen, body),
             (Verb::ChildEnded, None) => return children::ended::<W>(memory, seen, body),
-            (Verb::ChildBegin | Verb::ChildEnded, Some(_)) => return Err(Halt::Refuse(self.unknown(name))),
+            (Verb::TopicEvent, None) => return watching::delivered::<W>(memory, seen, body),
+            (Verb::TopicLeft, None) => return watching::left::<W>(memory, seen, body),
+            (Verb::ChildBegin | Verb::ChildEnded | Verb::TopicEvent | Verb::TopicLeft, Some(_)) => {
+                return Err(Halt::Refuse(self.unknown(name)));
+            }
             _ => {}
         }
         if seen.entity.is_none() {
@@ -143,7 +153,7 @@ where
                 Self::sent(memory, seen, (&event, &payload), caller)
             }
             Verb::Execute => Self::executed_again(memory, seen, body, caller),
-            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
+            Verb::ChildBegin | Verb::ChildEnded | Verb::TopicEvent | Verb::TopicLeft => Ok(Next::nothing()),
             Verb::Result => Self::result(memory, seen, caller, true),
             Verb::TryResult => Self::result(memory, seen, caller, false),
             Verb::Status => Self::status(memory, seen, caller),
@@ -183,7 +193,7 @@ where
                 Turning::<W>::started(memory, seen, &start, caller, |_| encode(&Started::Started))
             }
             Verb::Execute => Self::executed(memory, seen, body, caller),
-            Verb::ChildBegin | Verb::ChildEnded => Ok(Next::nothing()),
+            Verb::ChildBegin | Verb::ChildEnded | Verb::TopicEvent | Verb::TopicLeft => Ok(Next::nothing()),
             Verb::StartWith | Verb::SendOrStart => {
                 let (input, event, payload) = start_in(body)?;
                 let start = Start { input: input.get().as_bytes(), event: Some((&event, &payload)), parent: None };
@@ -409,7 +419,12 @@ fn query_work(query: &Action, body: &Bytes, caller: Caller) -> Work {
     Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..Work::new(name) }
 }
 
+/// An event and what is in it. One that was a dead letter says besides where it is published.
 fn event_in(body: &[u8]) -> Result<(String, Box<RawValue>), Halt> {
+    type Replayed = (String, Box<RawValue>, Option<Box<RawValue>>);
+    if let Ok((event, payload, _)) = decode::<Replayed>(body) {
+        return Ok((event, payload));
+    }
     decode(body).map_err(Halt::Malformed)
 }
 

@@ -83,14 +83,7 @@ impl<W: Workflow> Turning<'_, W> {
         let Pending { op, what: Waiting::Child(childing), .. } = &self.record.pending[index] else { return Ok(()) };
         let Some(code) = &childing.input else { return Ok(()) };
         let input = self.input_of(code)?;
-        let parent = Parent {
-            space: self.seen.key.space.to_string(),
-            key: KeyText::of(&self.seen.key.key),
-            definition: self.seen.definition.to_string(),
-            op: op.clone(),
-            generation: self.record.generation,
-            seed: self.record.seed,
-        };
+        let parent = self.place_of(op);
         let body = encode(&(raw(&input).map_err(Halt::Park)?, &parent)).map_err(Halt::Malformed)?;
         let message = self.to_child(childing, BEGIN, body);
         let pending = self.record.pending[index].clone();
@@ -102,6 +95,18 @@ impl<W: Workflow> Turning<'_, W> {
             childing.input = None;
         }
         Ok(())
+    }
+
+    /// An operation of this run, as others know it.
+    pub(super) fn place_of(&self, op: &str) -> Parent {
+        Parent {
+            space: self.seen.key.space.to_string(),
+            key: KeyText::of(&self.seen.key.key),
+            definition: self.seen.definition.to_string(),
+            op: op.to_owned(),
+            generation: self.record.generation,
+            seed: self.record.seed,
+        }
     }
 
     /// An input that was not handed over yet: also if this very turn has put it aside.
@@ -140,6 +145,7 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
         self.release_permit(&pending.op);
+        self.leave_topic(pending, false);
         let Some(childing) = pending.child() else { return };
         let was_begun = childing.input.is_none();
         if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {

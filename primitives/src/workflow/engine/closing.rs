@@ -16,6 +16,8 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn close(mut self, memory: &mut Memory, answer: Option<(Caller, Reply)>) -> Turned {
         self.write_state()?;
         self.keep_versions();
+        self.watch_topics();
+        self.send_what_is_owed();
         let before = self.seen.entity.map(|entity| &entity.head);
         let mut head = encode_near(&self.record, before.map_or(0, Bytes::len)).map_err(Halt::Malformed)?;
         if head.len() > BYTES_MAX {
@@ -78,6 +80,7 @@ impl<W: Workflow> Turning<'_, W> {
         let at = match (&self.record.end, self.is_more) {
             (None, _) if self.record.holds_timers() => None,
             (_, true) => Some(self.seen.now.0),
+            _ if !self.record.owed.is_empty() => Some(self.seen.now.0),
             (Some(end), false) if self.has_unread() => Some(end.at),
             (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
             (None, false) => self.record.next_due(),

@@ -104,7 +104,7 @@ impl<W: Workflow> Turning<'_, W> {
         let record = &mut self.record;
         (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
         (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);
-        record.notify = old.notify;
+        (record.notify, record.seen, record.owed) = (old.notify, old.seen, old.owed);
         if let Some(paused) = &mut record.paused {
             (paused.runs, paused.asked) = (Vec::new(), [].into());
         }
@@ -120,7 +120,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// A lane that goes, with what this very turn has put there.
-    fn drop_lane(&mut self, lane: Name) {
+    pub(super) fn drop_lane(&mut self, lane: Name) {
         self.commit.put.retain(|row| row.lane != lane);
         self.commit.remove.retain(|(of, _)| *of != lane);
         if self.seen.entity.is_some() {

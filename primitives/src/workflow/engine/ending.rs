@@ -16,6 +16,7 @@ use super::{
         undo::undone_by,
     },
     Engine,
+    asking::inputs_lane,
     continuing::of_work,
     memory::Memory,
     queueing::ready,
@@ -210,6 +211,10 @@ impl<W: Workflow> Turning<'_, W> {
         };
         for pending in std::mem::take(&mut self.record.pending) {
             self.let_go(&pending);
+        }
+        if self.record.inputs > 0 {
+            // All at once, for there may be more of them than one commit can remove (K6).
+            self.drop_lane(inputs_lane(self.record.generation));
         }
         self.forget_undos();
         self.release_permits();

@@ -28,6 +28,7 @@ mod transacting;
 mod turning;
 mod undoing;
 mod updating;
+mod watching;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 

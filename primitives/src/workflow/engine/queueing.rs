@@ -11,7 +11,7 @@ use super::{
         EventCode, SendError, Sent, Workflow,
         event::Keep,
         journal::{self, Entry, What},
-        record::{Awaited, Pending, Record, Waiting},
+        record::{Awaited, Pending, Record, Stage, Waiting},
     },
     memory::{Front, Memory},
     turning::{Halt, Seen, Turning, is_of},
@@ -113,7 +113,7 @@ impl<W: Workflow> Turning<'_, W> {
         if self.swallows(event) {
             return Ok(self.record.events);
         }
-        self.queue(event, key, body)
+        self.queue(event, key, (body, self.seen.now.0))
     }
 
     /// Whether a wait that has timed out takes it: a bug that can be planted.
@@ -136,10 +136,16 @@ impl<W: Workflow> Turning<'_, W> {
         })
     }
 
-    fn queue(&mut self, event: &str, key: Option<String>, body: &RawValue) -> Result<u64, Halt> {
+    /// Queues an event of this time.
+    pub(super) fn queue(
+        &mut self,
+        event: &str,
+        key: Option<String>,
+        (body, at): (&RawValue, i64),
+    ) -> Result<u64, Halt> {
         self.record.events += 1;
         let number = self.record.events;
-        let queued = Queued { at: self.seen.now.0, key, event: body.to_owned() };
+        let queued = Queued { at, key, event: body.to_owned() };
         let body = encode(&queued).map_err(Halt::Malformed)?;
         let queue = self.record.queues.entry(event.to_owned()).or_default();
         let front = self.fronts.entry(event.to_owned()).or_default();
@@ -224,7 +230,9 @@ impl<W: Workflow> Turning<'_, W> {
                 // One that nobody waits for has done its part when it was begun.
                 Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
                 Waiting::Event(awaited) => {
-                    let (awaited, until) = (awaited.clone(), awaited.until.filter(|(until, _)| *until <= now.0));
+                    let is_free = !matches!(self.record.pending[index].stage(), Some(Stage::Watched | Stage::Leaving));
+                    let until = awaited.until.filter(|(until, _)| *until <= now.0 && is_free);
+                    let awaited = awaited.clone();
                     let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
                     hit.or_else(|| until.map(|(until, _)| (until, None)))
                 }
@@ -242,6 +250,7 @@ impl<W: Workflow> Turning<'_, W> {
         let pending = self.record.pending[index].clone();
         let what = match (&pending.what, hit) {
             (Waiting::Event(awaited), Some(hit)) => {
+                self.leave_topic(&pending, false);
                 if !Bug::EventStays.planted() {
                     self.taken(&awaited.event, &hit.numbers);
                 }

@@ -200,7 +200,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         while self.record.goes_on() && !self.record.winds_down() {
             self.begin_children()?;
-            let Some(entry) = self.next_ready()? else { break };
+            let Some(entry) = self.next_ready()? else {
+                self.leave_overdue();
+                break;
+            };
             if self.is_enough() {
                 self.is_more = true;
                 break;

@@ -4,7 +4,7 @@ use std::{pin::Pin, time::Duration};
 
 use drystone::{
     Client, Context, Event, Fault, Flow, Retry, Timestamp, Transaction, durable, join_all, workflow,
-    workflow::{Durable, EventOf},
+    workflow::{Durable, EventOf, Said},
 };
 use serde::{Deserialize, Serialize};
 
@@ -324,7 +324,7 @@ macro_rules! numbered {
 numbered!(Note Price Bid Parcel);
 
 #[durable]
-async fn wait<E: EventOf<Errand> + Numbered>(flow: &Flow<Errand>, wanted: Wanted) -> Told {
+async fn wait<E: EventOf<Errand> + Event<Asks = Said> + Numbered>(flow: &Flow<Errand>, wanted: Wanted) -> Told {
     let limit = wanted.timeout_ms.map(Duration::from_millis);
     let wait = flow.wait_for::<E>();
     let wait = if let Some(key) = wanted.key { wait.key(key) } else { wait };

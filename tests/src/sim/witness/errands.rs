@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    DeadLetter, Entity, RowKey, Version,
+    Entity, RowKey, Version,
     store::{After, Write},
 };
+use serde::Deserialize;
 
 use crate::sim::{
     authors::LETTERS,
@@ -170,8 +171,14 @@ impl Run {
 
 /// The number of an event that is on its way to the dead letters.
 fn buried(sent: &drystone_runtime::store::Outgoing) -> Option<u64> {
-    let letter = DeadLetter::decode(&sent.body).filter(|letter| letter.verb == "send")?;
-    serde_json::from_slice::<(String, Ledgered)>(&letter.body).ok().map(|(_, event)| event.number)
+    let [letter] = serde_json::from_slice::<[Buried; 1]>(&sent.body).ok().filter(|_| sent.verb == "event")?;
+    Some(letter.payload.number)
+}
+
+/// An event on its way to the dead letters.
+#[derive(Deserialize)]
+struct Buried {
+    payload: Ledgered,
 }
 
 /// The state of a run, as it is stored.

@@ -1,0 +1,111 @@
+//! What is kept no longer goes, a slice in each commit: of what nobody has got there is a dead letter (T3).
+
+use drystone_runtime::{Range, Row};
+use serde_json::json;
+
+use super::{
+    record::{GIVEN, Kept, LOG, PENDING, number_in},
+    turn::{Turn, read},
+};
+use crate::{Timestamp, dead_letters, halt::Halt, planted::Bug};
+
+/// Rows that one commit lets go, of each lane.
+const SLICE: u32 = 100;
+
+/// Bytes of dead letters after which a slice ends.
+const SLICE_BYTES: usize = 2 << 20;
+
+impl Turn<'_> {
+    /// The alarm: a slice of the pass that is under way, or of what has expired.
+    pub(super) fn ring(&mut self) -> Result<(), Halt> {
+        if self.record.pass.is_some() {
+            return self.look_through(super::passing::SLICE);
+        }
+        if self.record.expires_at.is_none_or(|at| at > self.now.0) {
+            return Ok(());
+        }
+        let pending = self.bury()?;
+        let logged = self.forget()?;
+        let given = self.forget_older()?;
+        self.record.expires_at = [pending, logged, given].into_iter().flatten().min();
+        Ok(())
+    }
+
+    /// What nobody has got in time is a dead letter; when the next one is.
+    fn bury(&mut self) -> Result<Option<i64>, Halt> {
+        if self.record.pending == 0 {
+            return Ok(None);
+        }
+        let rows = self.rows(Range::first(PENDING, SLICE))?;
+        for row in rows {
+            let (number, kept) = read::<Kept>(row)?;
+            let until = self.record.options.kept_until(kept.at);
+            if until > self.now.0 || self.bytes_sent() >= SLICE_BYTES {
+                return Ok(Some(until));
+            }
+            self.remove(PENDING, row.key.clone());
+            self.record.pending -= 1;
+            self.record.dead += 1;
+            self.record.forgotten = self.record.forgotten.max(number);
+            if !Bug::ExpiredForgotten.planted() {
+                let reason = format!("nobody took it since {}", Timestamp::from_millis(kept.at));
+                let topic = (&self.record.topic, self.record.options);
+                self.send(dead_letters::event_of_topic(topic, &kept.event, reason));
+            }
+            self.emit("topic.expired", &json!({ "topic": self.record.topic.text(), "number": number }));
+        }
+        Ok(self.is_more(rows, SLICE))
+    }
+
+    /// What is in the log for too long goes; when the next one does.
+    fn forget(&mut self) -> Result<Option<i64>, Halt> {
+        if self.record.logged == 0 {
+            return Ok(None);
+        }
+        let rows = self.rows(Range::first(LOG, SLICE))?;
+        for row in rows {
+            let (number, kept) = read::<Kept>(row)?;
+            let until = self.record.options.kept_until(kept.at);
+            if until > self.now.0 {
+                return Ok(Some(until));
+            }
+            self.remove(LOG, row.key.clone());
+            self.record.logged -= 1;
+            self.record.forgotten = self.record.forgotten.max(number);
+        }
+        Ok(self.is_more(rows, SLICE))
+    }
+
+    /// Who got what is not kept any more is forgotten.
+    fn forget_older(&mut self) -> Result<Option<i64>, Halt> {
+        if self.record.given == 0 {
+            return Ok(None);
+        }
+        let rows = self.rows(Range::first(GIVEN, SLICE))?;
+        let forgotten = self.record.forgotten;
+        for row in rows.iter().take_while(|row| number_in(&row.key) <= forgotten) {
+            self.remove(GIVEN, row.key.clone());
+            self.record.given -= 1;
+        }
+        let is_whole = rows.last().is_some_and(|row| number_in(&row.key) <= forgotten);
+        Ok(if is_whole { self.is_more(rows, SLICE) } else { None })
+    }
+
+    /// Who got an event that came back did not.
+    pub(super) fn forget_given(&mut self, number: u64) -> Result<(), Halt> {
+        if self.record.given == 0 {
+            return Ok(());
+        }
+        let rows = self.numbered(GIVEN, number, 2)?;
+        for row in rows.iter().filter(|row| number_in(&row.key) == number) {
+            self.remove(GIVEN, row.key.clone());
+            self.record.given -= 1;
+        }
+        Ok(())
+    }
+
+    /// At once, if there may be more rows like these.
+    fn is_more(&self, rows: &[Row], limit: u32) -> Option<i64> {
+        (rows.len() >= limit as usize).then_some(self.now.0)
+    }
+}

@@ -1,0 +1,122 @@
+//! What a topic does: somebody publishes, runs come to wait and go, people look.
+
+use std::pin::Pin;
+
+use drystone_runtime::{
+    Borrow, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Ticket, Work,
+};
+
+use super::{
+    DEFINITION, looking,
+    turn::Turn,
+    watching::left,
+    wire::{DECLINED, Declined, LEAVE, Leave, MOVE, PUBLISH, Publish, WATCH, Wait, Watch, said},
+};
+use crate::{Error, halt::Halt};
+
+/// Those who only look.
+const READS: [&str; 4] = ["status", "watchers", "history", "deliveries"];
+
+/// What is said in messages alone.
+const MESSAGES: [&str; 4] = [WATCH, LEAVE, MOVE, DECLINED];
+
+/// The handler of all topics.
+pub(super) struct Topics;
+
+impl Handler for Topics {
+    fn borrow(&self, verb: &str) -> Borrow {
+        if READS.contains(&verb) { Borrow::Shared } else { Borrow::None }
+    }
+
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        let turned = match input {
+            Input::Message { verb, body, .. } => sent(entity, rows, now, (verb, body)),
+            Input::Call { verb, body, ticket } => called(entity, rows, now, (verb, body), *ticket),
+            Input::Alarm { .. } => rang(entity, rows, now),
+            Input::Changed | Input::Done { .. } | Input::Gone { .. } => Ok(Next::nothing()),
+        };
+        turned.unwrap_or_else(Next::from)
+    }
+
+    fn work(&self, _: &mut Hot, _: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        Needed::Ready(Vec::new())
+    }
+
+    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        Box::pin(async { Outcome::Refused("topics list no work".to_owned()) })
+    }
+}
+
+fn rang(entity: Option<&Entity>, rows: &Rows, now: Millis) -> Result<Next, Halt> {
+    let Some(entity) = entity else { return Ok(Next::nothing()) };
+    let mut turn = Turn::of(entity, rows, now)?;
+    turn.ring()?;
+    turn.close()
+}
+
+fn called(
+    entity: Option<&Entity>,
+    rows: &Rows,
+    now: Millis,
+    (verb, body): (&str, &[u8]),
+    ticket: Ticket,
+) -> Result<Next, Halt> {
+    match verb {
+        PUBLISH => published(entity, rows, now, body, Some(ticket)),
+        _ if READS.contains(&verb) => looking::looked(entity, rows, now, (verb, body), ticket),
+        _ => Err(unknown(verb)),
+    }
+}
+
+fn published(
+    entity: Option<&Entity>,
+    rows: &Rows,
+    now: Millis,
+    body: &[u8],
+    caller: Option<Ticket>,
+) -> Result<Next, Halt> {
+    let (Publish { topic, options, event },) = said(PUBLISH, body)?;
+    let mut turn = Turn::open(entity, rows, now, (&topic, options))?;
+    turn.publish(event, caller)?;
+    turn.close()
+}
+
+fn sent(entity: Option<&Entity>, rows: &Rows, now: Millis, (verb, body): (&str, &[u8])) -> Result<Next, Halt> {
+    match verb {
+        PUBLISH => published(entity, rows, now, body, None),
+        WATCH => {
+            let watch: Watch = said(verb, body)?;
+            let mut turn = Turn::open(entity, rows, now, (&watch.topic, watch.options))?;
+            turn.watch(watch)?;
+            turn.close()
+        }
+        DECLINED => {
+            let declined: Declined = said(verb, body)?;
+            let mut turn = Turn::open(entity, rows, now, (&declined.topic, declined.options))?;
+            turn.take_back(declined)?;
+            turn.close()
+        }
+        LEAVE => {
+            let leave: Leave = said(verb, body)?;
+            let Some(entity) = entity else {
+                let send = left(&leave).into_iter().collect();
+                return Ok(Next::Commit(Commit { send, ..Commit::default() }));
+            };
+            let mut turn = Turn::of(entity, rows, now)?;
+            turn.leave(&leave)?;
+            turn.close()
+        }
+        MOVE => {
+            let Some(entity) = entity else { return Ok(Next::nothing()) };
+            let mut turn = Turn::of(entity, rows, now)?;
+            turn.move_deadline(said::<Wait>(verb, body)?)?;
+            turn.close()
+        }
+        _ => Err(unknown(verb)),
+    }
+}
+
+fn unknown(verb: &str) -> Halt {
+    let known = [PUBLISH].into_iter().chain(READS).chain(MESSAGES).map(str::to_owned).collect();
+    Halt::Refuse(Error::UnknownVerb { definition: DEFINITION.to_string(), verb: verb.to_owned(), known })
+}

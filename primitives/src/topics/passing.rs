@@ -1,0 +1,143 @@
+//! A pass through those who wait: a slice of them in each commit, with where it stands (T5).
+
+use drystone_runtime::{Range, Row, RowKey, key_after};
+
+use super::{
+    client::Delivery,
+    options::Deliver,
+    record::{GIVEN, Kept, LOG, PENDING, Pass, WATCHERS, Watcher, number_key},
+    turn::{Turn, read},
+    wire::{DELIVERED, Delivered, Seen},
+};
+use crate::{halt::Halt, planted::Bug};
+
+/// Those who are looked at in one slice: a row and a message each, of the thousand changes that a commit may have.
+pub(super) const SLICE: u32 = 200;
+
+/// Bytes on their way to runs after which a slice ends.
+const SLICE_BYTES: usize = 2 << 20;
+
+impl Turn<'_> {
+    /// Somebody may be due an event from this number on.
+    pub(super) fn begin_pass(&mut self, oldest: u64) {
+        if self.record.watching > 0 && self.record.pass.is_none() {
+            self.record.pass = Some(Pass { behind: None, upto: self.record.last, oldest });
+        }
+    }
+
+    /// The next slice of the pass that is under way.
+    pub(super) fn look_through(&mut self, limit: u32) -> Result<(), Halt> {
+        let Some(pass) = self.record.pass.clone() else { return Ok(()) };
+        if self.record.options.deliver == Deliver::One && self.record.pending == 0 {
+            self.record.pass = None;
+            return Ok(());
+        }
+        let from = pass.behind.as_deref().map(key_after);
+        let rows = self.rows(Range { from, ..Range::first(WATCHERS, limit) })?;
+        let is_last = rows.len() < limit as usize || Bug::PassForgotten.planted();
+        let (mut behind, mut told) = (pass.behind.clone(), Vec::new());
+        for row in rows {
+            if self.bytes_sent() >= SLICE_BYTES {
+                self.note_given(told)?;
+                self.record.pass = Some(Pass { behind, ..pass });
+                return Ok(());
+            }
+            told.extend(self.serve(row)?);
+            behind = Some(row.key.to_vec());
+        }
+        self.note_given(told)?;
+        self.record.pass = if is_last { self.next_pass(&pass) } else { Some(Pass { behind, ..pass }) };
+        Ok(())
+    }
+
+    /// At the end of a pass: another one, if something was published meanwhile, or is left for somebody.
+    fn next_pass(&self, pass: &Pass) -> Option<Pass> {
+        let (last, is_new) = (self.record.last, self.record.last > pass.upto);
+        (is_new && self.record.watching > 0).then_some(Pass { behind: None, upto: last, oldest: pass.upto + 1 })
+    }
+
+    /// Gives somebody who waits what is due, if anything is.
+    fn serve(&mut self, row: &Row) -> Result<Option<(u64, Delivery)>, Halt> {
+        if self.is_removed(&WATCHERS, &row.key) {
+            return Ok(None);
+        }
+        let (_, watcher) = read::<Watcher>(row)?;
+        let Some((number, kept)) = self.due(&watcher)? else { return Ok(None) };
+        self.let_go(&row.key);
+        Ok(Some(self.give(&watcher, number, &kept)?))
+    }
+
+    /// What somebody who waits is due: of a log the first event after it came, else the oldest that nobody has.
+    pub(super) fn due(&self, watcher: &Watcher) -> Result<Option<(u64, Kept)>, Halt> {
+        let found = match self.record.options.deliver {
+            Deliver::All if watcher.after >= self.record.last => None,
+            Deliver::All => self.first_of(LOG, watcher.after + 1)?,
+            Deliver::One => self.first_of(PENDING, 0)?,
+        };
+        Ok(found.filter(|(_, kept)| watcher.wait.is_in_time(kept.at)))
+    }
+
+    /// The first event from a number on, also one that this very turn has put.
+    pub(super) fn first_of(&self, lane: drystone_runtime::Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
+        let key = number_key(from);
+        if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
+            return read(row).map(Some);
+        }
+        // Of the stored ones, as many may be gone by now as this turn has taken away.
+        let taken = self.commit.remove.iter().filter(|(of, _)| *of == lane).count();
+        let count = if lane == LOG { self.record.logged } else { self.record.pending };
+        if count == 0 {
+            return Ok(None);
+        }
+        let limit = u32::try_from(taken).unwrap_or(u32::MAX).saturating_add(1);
+        let stored = self.numbered(lane.clone(), from, limit)?;
+        let put = self.commit.put.iter().filter(|row| row.lane == lane && row.key >= key);
+        let there = stored.iter().filter(|row| !self.is_removed(&lane, &row.key)).chain(put);
+        if Bug::NewestPublishedFirst.planted() && lane == PENDING {
+            return there.max_by(|one, other| one.key.cmp(&other.key)).map(read).transpose();
+        }
+        there.min_by(|one, other| one.key.cmp(&other.key)).map(read).transpose()
+    }
+
+    /// Somebody waits no more.
+    pub(super) fn let_go(&mut self, place: &RowKey) {
+        if !Bug::WatcherStays.planted() {
+            self.remove(WATCHERS, place.clone());
+            self.record.watching = self.record.watching.saturating_sub(1);
+        }
+    }
+
+    /// Sends an event to somebody; what is only theirs is nobody's from now on.
+    pub(super) fn give(&mut self, watcher: &Watcher, number: u64, kept: &Kept) -> Result<(u64, Delivery), Halt> {
+        let (by, is_only) = (watcher.wait.by.clone(), self.record.options.deliver == Deliver::One);
+        let delivered = Delivered {
+            topic: self.record.topic.clone(),
+            to: by.clone(),
+            seen: Seen { birth: self.record.birth, number },
+            at: kept.at,
+            options: self.record.options,
+            event: kept.event.clone(),
+        };
+        self.send(watcher.wait.told(DELIVERED, &delivered));
+        if is_only && !Bug::GivenTwice.planted() {
+            self.remove(PENDING, number_key(number));
+            self.record.pending = self.record.pending.saturating_sub(1);
+            self.log(number, kept)?;
+        }
+        Ok((number, Delivery::of(by, self.now)))
+    }
+
+    /// Keeps who got what, a row for each number.
+    pub(super) fn note_given(&mut self, mut told: Vec<(u64, Delivery)>) -> Result<(), Halt> {
+        told.sort_by_key(|(number, _)| *number);
+        for slice in told.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((number, _)) = slice.first() else { continue };
+            let to: Vec<&Delivery> = slice.iter().map(|(_, delivery)| delivery).collect();
+            self.record.given += 1;
+            self.record.slices += 1;
+            let key = [number_key(*number), number_key(self.record.slices)].concat();
+            self.put(GIVEN, key.into(), &to)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! An event comes to exist: it gets the next number (T1).
+
+use drystone_runtime::{Range, Ticket};
+use serde_json::{json, value::RawValue};
+
+use super::{
+    client::{PublishError, Published},
+    options::Deliver,
+    record::{Kept, LOG, PENDING, number_in, number_key},
+    turn::Turn,
+    wire::PUBLISH,
+};
+use crate::halt::Halt;
+
+/// Those who are looked at by the commit that publishes; the others by slices of their own (T5).
+const FIRST_SLICE: u32 = 16;
+
+/// The longest event: it travels in a message, with where it belongs.
+pub(super) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);
+
+impl Turn<'_> {
+    /// Publishes an event: kept, numbered, and on its way to the first who wait.
+    pub(super) fn publish(&mut self, event: Box<RawValue>, caller: Option<Ticket>) -> Result<(), Halt> {
+        let bytes = event.get().len();
+        if bytes > EVENT_BYTES_MAX {
+            return Err(refused(&PublishError::TooLarge { bytes: bytes as u64, limit: EVENT_BYTES_MAX as u64 }));
+        }
+        self.make_room()?;
+        self.record.last += 1;
+        let (number, waiting) = (self.record.last, self.record.watching);
+        let kept = Kept { at: self.now.0, event };
+        match self.record.options.deliver {
+            Deliver::All => self.log(number, &kept)?,
+            Deliver::One => self.hold(number, &kept)?,
+        }
+        self.answer(caller, &Published { number, waiting })?;
+        self.emit(
+            "topic.published",
+            &json!({ "topic": self.record.topic.text(), "number": number, "waiting": waiting }),
+        );
+        let is_first = self.record.pass.is_none();
+        self.begin_pass(number);
+        if is_first { self.look_through(FIRST_SLICE) } else { Ok(()) }
+    }
+
+    /// An event that is kept for all, or that somebody has got.
+    pub(super) fn log(&mut self, number: u64, kept: &Kept) -> Result<(), Halt> {
+        self.put(LOG, number_key(number), kept)?;
+        self.record.logged += 1;
+        self.expires(kept.at);
+        Ok(())
+    }
+
+    /// An event that waits for the one who takes it.
+    pub(super) fn hold(&mut self, number: u64, kept: &Kept) -> Result<(), Halt> {
+        self.put(PENDING, number_key(number), kept)?;
+        self.record.pending += 1;
+        self.expires(kept.at);
+        Ok(())
+    }
+
+    fn expires(&mut self, at: i64) {
+        let until = self.record.options.kept_until(at);
+        self.record.expires_at = Some(self.record.expires_at.map_or(until, |first| first.min(until)));
+    }
+
+    /// Room for one more. What nobody has got is never let go for it; of a log the oldest is, and it is counted.
+    fn make_room(&mut self) -> Result<(), Halt> {
+        let limit = self.record.options.max_pending;
+        if self.record.pending >= limit {
+            return Err(refused(&PublishError::Full { topic: self.record.topic.text(), limit }));
+        }
+        if self.record.logged < limit {
+            return Ok(());
+        }
+        let Some(oldest) = self.rows(Range::first(LOG, 1))?.first() else { return Ok(()) };
+        let is_due = self.record.pass.as_ref().is_some_and(|pass| number_in(&oldest.key) >= pass.oldest);
+        if is_due {
+            // Somebody who waited is still to have it.
+            return Ok(());
+        }
+        self.remove(LOG, oldest.key.clone());
+        self.record.logged -= 1;
+        self.record.trimmed += 1;
+        let number = number_in(&oldest.key);
+        self.record.forgotten = self.record.forgotten.max(number);
+        self.emit("topic.trimmed", &json!({ "topic": self.record.topic.text(), "number": number }));
+        Ok(())
+    }
+}
+
+/// An error of ours for whoever publishes.
+fn refused(error: &PublishError) -> Halt {
+    Halt::own(PUBLISH, error)
+}

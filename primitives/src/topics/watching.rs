@@ -1,0 +1,119 @@
+//! Runs that come to wait, and go.
+
+use serde_json::json;
+
+use super::{
+    options::Deliver,
+    passing::SLICE,
+    record::{Kept, LOG, PENDING, WATCHERS, Watcher, number_key},
+    turn::{Turn, read},
+    wire::{Cursor, Declined, LEFT, Leave, Left, Wait, Watch},
+};
+use crate::{halt::Halt, planted::Bug};
+
+impl Turn<'_> {
+    /// A run begins to wait: it gets what it has not seen, if that is kept, or its place among those who wait.
+    pub(super) fn watch(&mut self, watch: Watch) -> Result<(), Halt> {
+        let mut watcher = Watcher { wait: watch.wait, after: self.record.last };
+        let found = match self.record.options.deliver {
+            Deliver::One => self.first_of(PENDING, 0)?,
+            Deliver::All => match self.first_for(watch.cursor)? {
+                Some(from) => self.first_of(LOG, from)?,
+                None => None,
+            },
+        };
+        if let Some((number, kept)) = found.filter(|(_, kept)| watcher.wait.is_in_time(kept.at)) {
+            let given = self.give(&watcher, number, &kept)?;
+            return self.note_given(vec![given]);
+        }
+        if Bug::WatchedFromStart.planted() {
+            watcher.after = self.record.last.saturating_sub(1);
+        }
+        self.put(WATCHERS, watcher.wait.place(), &watcher)?;
+        self.record.watching += 1;
+        Ok(())
+    }
+
+    /// The first number that a wait would take; `None` if it is one that is not published yet.
+    fn first_for(&self, cursor: Cursor) -> Result<Option<u64>, Halt> {
+        Ok(match cursor {
+            Cursor::Next => None,
+            Cursor::After(seen) if seen.birth == self.record.birth => Some(seen.number + 1),
+            // Its numbers are those of a topic that was gone meanwhile.
+            Cursor::After(_) | Cursor::Oldest => Some(0),
+            Cursor::Since(time) => self.first_since(time)?,
+        })
+    }
+
+    /// The first event of a log that was published then or later: its numbers are in the order of time.
+    fn first_since(&self, time: i64) -> Result<Option<u64>, Halt> {
+        let (mut low, mut high) = (self.record.last.saturating_sub(self.record.logged) + 1, self.record.last + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.numbered(LOG, middle, 1)?.first().map(read::<Kept>).transpose()? {
+                Some((number, kept)) if kept.at < time => low = number + 1,
+                _ => high = middle,
+            }
+        }
+        Ok((low <= self.record.last).then_some(low))
+    }
+
+    /// A wait is over, or its time is up. What was published before that it gets all the same (T4).
+    pub(super) fn leave(&mut self, leave: &Leave) -> Result<(), Halt> {
+        let place = leave.wait.place();
+        let Some(row) = self.row(WATCHERS, &place)? else {
+            // What it was due is on its way, and comes before this.
+            self.send(left(leave));
+            return Ok(());
+        };
+        let (_, watcher) = read::<Watcher>(row)?;
+        self.let_go(&place);
+        let due = if leave.is_answered && !Bug::DeadlineFirst.planted() { self.due(&watcher)? } else { None };
+        match due {
+            Some((number, kept)) => {
+                let given = self.give(&watcher, number, &kept)?;
+                self.note_given(vec![given])
+            }
+            None => {
+                self.send(left(leave));
+                Ok(())
+            }
+        }
+    }
+
+    /// The deadline of a wait is another one.
+    pub(super) fn move_deadline(&mut self, wait: Wait) -> Result<(), Halt> {
+        let place = wait.place();
+        let Some(row) = self.row(WATCHERS, &place)? else { return Ok(()) };
+        let (_, watcher) = read::<Watcher>(row)?;
+        self.put(WATCHERS, place, &Watcher { wait, ..watcher })?;
+        // What came between the two deadlines was not for it then, and is now.
+        self.begin_pass(watcher.after + 1);
+        Ok(())
+    }
+
+    /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.
+    pub(super) fn take_back(&mut self, declined: Declined) -> Result<(), Halt> {
+        let Declined { number, at, event, .. } = declined;
+        if Bug::DeclinedLost.planted() {
+            return Ok(());
+        }
+        let key = number_key(number);
+        if self.row(LOG, &key)?.is_some() {
+            self.remove(LOG, key);
+            self.record.logged = self.record.logged.saturating_sub(1);
+        }
+        self.forget_given(number)?;
+        self.hold(number, &Kept { at, event })?;
+        self.record.last = self.record.last.max(number);
+        self.emit("topic.returned", &json!({ "topic": self.record.topic.text(), "number": number }));
+        self.begin_pass(number);
+        self.look_through(SLICE)
+    }
+}
+
+/// The answer to a wait that leaves, if it wants one.
+pub(super) fn left(leave: &Leave) -> Option<drystone_runtime::Message> {
+    let said = Left { topic: leave.topic.clone(), to: leave.wait.by.clone() };
+    leave.is_answered.then(|| leave.wait.told(LEFT, &said)).flatten()
+}

@@ -1,0 +1,243 @@
+//! Waits of a run as their topics know them (T): said when the run comes to rest and has nothing of its own, taken back when they are
+//! over. What a topic delivers is queued as if it had been sent, so that every shape of wait finds it there.
+
+use drystone_runtime::{Commit, Next};
+
+use super::{
+    super::{
+        Workflow,
+        record::{Awaited, Parent, Pending, Stage, Waiting},
+    },
+    memory::Memory,
+    queueing::ready,
+    turning::{Halt, Seen as SeenByTurn, Turned, Turning},
+};
+use crate::{
+    decode,
+    planted::Bug,
+    topics::{
+        Deliver, From,
+        wire::{Cursor, DECLINED, Declined, Delivered, LEAVE, Leave, Left, MOVE, TopicName, WATCH, Wait, Watch},
+    },
+};
+
+/// Messages of one turn: what is more is owed, and follows in another (K3).
+const SENT_PER_TURN: usize = 400;
+
+impl Awaited {
+    /// The topic on which such events are published.
+    fn topic(&self) -> TopicName {
+        TopicName::new(&self.event, self.key.clone())
+    }
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// Tells topics of the waits that nothing has come for.
+    pub(super) fn watch_topics(&mut self) {
+        if !self.record.goes_on() || self.record.winds_down() {
+            return;
+        }
+        for index in 0..self.record.pending.len() {
+            let pending = &self.record.pending[index];
+            let Waiting::Event(awaited) = &pending.what else { continue };
+            if awaited.watching.as_ref().is_none_or(|watching| watching.stage != Stage::Asked) {
+                continue;
+            }
+            let watch = self.watch(pending, awaited);
+            let message = watch.and_then(|watch| watch.topic.message(WATCH, &watch));
+            self.commit.send.extend(message);
+            self.set_stage(index, Stage::Watched);
+        }
+        self.forget_seen();
+    }
+
+    fn watch(&self, pending: &Pending, awaited: &Awaited) -> Option<Watch> {
+        let options = Self::accepted(&awaited.event).ok()?.options.topic_options()?;
+        let (topic, wait) = (awaited.topic(), self.wait_of(pending)?);
+        let seen = self.record.seen.get(&topic.text()).copied();
+        let goes_on = awaited.watching.as_ref().is_some_and(|watching| watching.has_got);
+        let cursor = match (options.from, seen) {
+            (From::Wait, Some(seen)) if goes_on => Cursor::After(seen),
+            (From::Wait, _) => Cursor::Next,
+            (From::Created | From::Start, Some(seen)) => Cursor::After(seen),
+            (From::Created, None) => Cursor::Since(self.record.started_at),
+            (From::Start, None) => Cursor::Oldest,
+        };
+        Some(Watch { topic, options, wait, cursor })
+    }
+
+    /// Whether a wait asks for a key that is longer than keys may be.
+    pub(super) fn has_topic_without_key(&self) -> bool {
+        let is_too_long = |pending: &Pending| match &pending.what {
+            Waiting::Event(awaited) if awaited.watching.is_some() => awaited.topic().address().is_err(),
+            _ => false,
+        };
+        self.record.pending.iter().any(is_too_long)
+    }
+
+    /// A wait as its topic knows it.
+    fn wait_of(&self, pending: &Pending) -> Option<Wait> {
+        let Waiting::Event(awaited) = &pending.what else { return None };
+        let since = awaited.watching.as_ref()?.since;
+        Some(Wait { by: self.place_of(&pending.op), since, until: awaited.until.map(|(until, _)| until) })
+    }
+
+    fn set_stage(&mut self, index: usize, stage: Stage) {
+        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.record.pending[index].what {
+            watching.stage = stage;
+        }
+    }
+
+    /// Waits whose time is up leave their topics first: an event may be on its way that was published before (T4).
+    pub(super) fn leave_overdue(&mut self) {
+        for index in 0..self.record.pending.len() {
+            let pending = self.record.pending[index].clone();
+            let is_overdue = pending.due_at().is_some_and(|until| until <= self.seen.now.0);
+            if is_overdue && pending.stage() == Some(Stage::Watched) {
+                self.leave_topic(&pending, true);
+                self.set_stage(index, Stage::Leaving);
+            }
+        }
+    }
+
+    /// A wait that its topic knows is over; whether the run waits to hear that nothing more will come.
+    pub(super) fn leave_topic(&mut self, pending: &Pending, is_answered: bool) {
+        if pending.stage() != Some(Stage::Watched) || Bug::WatcherForgotten.planted() && !is_answered {
+            return;
+        }
+        let (Waiting::Event(awaited), Some(wait)) = (&pending.what, self.wait_of(pending)) else { return };
+        let topic = awaited.topic();
+        let message = topic.message(LEAVE, &Leave { topic: topic.clone(), wait, is_answered });
+        self.commit.send.extend(message);
+    }
+
+    /// The deadlines of waits are others than they were.
+    pub(super) fn move_deadlines_of_waits(&mut self) {
+        let watched = self.record.pending.iter().filter(|pending| pending.stage() == Some(Stage::Watched));
+        let moved = watched.filter_map(|pending| match &pending.what {
+            Waiting::Event(awaited) if awaited.until.is_some() => {
+                awaited.topic().message(MOVE, &self.wait_of(pending)?)
+            }
+            _ => None,
+        });
+        let moved: Vec<_> = moved.collect();
+        self.commit.send.extend(moved);
+    }
+
+    /// What was seen of topics from when a wait began is of no use when nobody waits there any more.
+    fn forget_seen(&mut self) {
+        let record = &mut self.record;
+        if record.seen.is_empty() {
+            return;
+        }
+        let topics = |pending: &Pending| match &pending.what {
+            Waiting::Event(awaited) if awaited.watching.is_some() => Some(awaited.topic().text()),
+            _ => None,
+        };
+        let waited: Vec<String> = record.pending.iter().filter_map(topics).collect();
+        let reads_on = |topic: &str| {
+            let event = topic.split_once('/').map_or(topic, |(event, _)| event);
+            let code = W::SCRIPT.events.iter().find(|code| code.name == event);
+            code.and_then(|code| code.options.topic_options()).is_none_or(|options| options.from != From::Wait)
+        };
+        record.seen.retain(|topic, _| reads_on(topic) || waited.contains(topic));
+    }
+
+    /// The wait that something of a topic is for, if it still waits.
+    fn waiting_for(&self, topic: &TopicName, to: &Parent) -> Option<usize> {
+        let is_ours = to.generation == self.record.generation && to.seed == self.record.seed;
+        let is_open = is_ours && self.record.end.is_none() && !self.record.winds_down();
+        let index = self.record.position(&to.op).filter(|_| is_open)?;
+        match &self.record.pending[index].what {
+            Waiting::Event(awaited) if awaited.watching.is_some() && awaited.topic() == *topic => Some(index),
+            _ => None,
+        }
+    }
+
+    fn delivered(&mut self, delivered: Delivered) -> Result<(), Halt> {
+        let Some(index) = self.waiting_for(&delivered.topic, &delivered.to) else {
+            self.record.late += u64::from(delivered.to.generation < self.record.generation);
+            self.commit.send.extend(decline(delivered));
+            return Ok(());
+        };
+        // Its place among those who wait is gone; if it goes on waiting, it takes another.
+        self.set_stage(index, Stage::Asked);
+        let is_log = delivered.options.deliver == Deliver::All;
+        let topic = delivered.topic.text();
+        let has_seen = |seen: &crate::topics::wire::Seen| {
+            seen.birth == delivered.seen.birth && seen.number >= delivered.seen.number
+        };
+        if is_log && self.record.seen.get(&topic).is_some_and(has_seen) && !Bug::SeenTwice.planted() {
+            // Another wait of the run was told of it before.
+            self.has_got(index);
+            return self.go_on();
+        }
+        if is_log {
+            self.record.seen.insert(topic, delivered.seen);
+        }
+        self.has_got(index);
+        let event = &delivered.topic.event;
+        self.queue(event, delivered.topic.key.clone(), (&delivered.event, delivered.at))?;
+        self.go_on()
+    }
+
+    /// A wait has got something of its topic: if it waits for more, it goes on behind it.
+    fn has_got(&mut self, index: usize) {
+        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.record.pending[index].what {
+            watching.has_got = true;
+        }
+    }
+
+    fn left(&mut self, left: &Left) -> Result<(), Halt> {
+        let Some(index) = self.waiting_for(&left.topic, &left.to) else { return Ok(()) };
+        if self.record.pending[index].stage() == Some(Stage::Leaving) {
+            self.set_stage(index, Stage::Left);
+        }
+        self.go_on()
+    }
+
+    /// What one commit cannot send is owed, in order.
+    pub(super) fn send_what_is_owed(&mut self) {
+        let new = std::mem::take(&mut self.commit.send);
+        if self.record.owed.is_empty() && new.len() <= SENT_PER_TURN {
+            self.commit.send = new;
+            return;
+        }
+        let mut all: Vec<_> =
+            std::mem::take(&mut self.record.owed).into_iter().filter_map(|owed| owed.message()).collect();
+        all.extend(new);
+        let later = all.split_off(all.len().min(SENT_PER_TURN));
+        self.record.owed = later.into_iter().filter_map(|message| super::super::record::Owed::of(&message)).collect();
+        self.commit.send = all;
+    }
+}
+
+/// What was for one alone goes back.
+fn decline(delivered: Delivered) -> Option<drystone_runtime::Message> {
+    let Delivered { topic, options, seen, at, event, .. } = delivered;
+    if options.deliver == Deliver::All {
+        return None;
+    }
+    topic.clone().message(DECLINED, &Declined { topic, options, number: seen.number, at, event })
+}
+
+/// A topic delivers an event.
+pub(super) fn delivered<W: Workflow>(memory: &mut Memory, seen: SeenByTurn<'_>, body: &[u8]) -> Turned {
+    let delivered: Delivered = decode(body).map_err(Halt::Malformed)?;
+    ready(memory, seen)?;
+    let Some(mut turning) = Turning::<W>::open(memory, seen)? else {
+        let send = decline(delivered).into_iter().collect();
+        return Ok(Next::Commit(Commit { send, ..Commit::default() }));
+    };
+    turning.delivered(delivered)?;
+    turning.close(memory, None)
+}
+
+/// A topic says that nothing more will come.
+pub(super) fn left<W: Workflow>(memory: &mut Memory, seen: SeenByTurn<'_>, body: &[u8]) -> Turned {
+    let left: Left = decode(body).map_err(Halt::Malformed)?;
+    ready(memory, seen)?;
+    let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+    turning.left(&left)?;
+    turning.close(memory, None)
+}

@@ -1,0 +1,597 @@
+//! Topics: events to whoever waits (T).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use std::collections::BTreeSet;
+
+use drystone::{
+    CallError, Context, Event, Failure, Flow, Primitives, PublishError, Published, d, join_all, primitive,
+    testing::{Moment, World},
+    workflow,
+    workflow::RunPhase,
+};
+use drystone_tests::typed::{both, names};
+use serde::{Deserialize, Serialize};
+
+/// To all who wait.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic)]
+struct News(u32);
+
+/// To all who wait for this order.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic, key = order)]
+struct Paid {
+    order: String,
+    cents: u32,
+}
+
+/// A log that is read from when a run began.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "created", max_pending = 5)]
+struct Entry(u32);
+
+/// A log that is read from its beginning.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "start", keep_for = "1d")]
+struct Page(u32);
+
+/// To one who waits.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "1h", max_pending = 3)]
+struct Job(u32);
+
+/// Takes so many news, one after the other.
+#[derive(Default, Serialize, Deserialize)]
+struct Reader {
+    read: Vec<u32>,
+}
+
+#[workflow(events(News, Entry, Page, Job))]
+impl Reader {
+    async fn run(flow: &Flow<Self>, what: String, count: u32) -> Vec<u32> {
+        for _ in 0..count {
+            let number = match what.as_str() {
+                "news" => flow.wait_for::<News>().await.0,
+                "entries" => flow.wait_for::<Entry>().await.0,
+                "pages" => flow.wait_for::<Page>().await.0,
+                _ => flow.wait_for::<Job>().await.0,
+            };
+            flow.update(|reader| reader.read.push(number));
+        }
+        flow.look(|reader| reader.read.clone())
+    }
+}
+
+/// Waits in other ways.
+#[derive(Default, Serialize, Deserialize)]
+struct Waiter;
+
+#[workflow(events(News, Paid, Job))]
+impl Waiter {
+    async fn run(flow: &Flow<Self>, how: String) -> Result<Vec<u32>, Failure> {
+        Ok(match how.as_str() {
+            "key" => vec![flow.wait_for::<Paid>().key("a/b").await.cents],
+            "timeout" => match flow.wait_for::<News>().timeout("1m").await {
+                Ok(News(number)) => vec![number],
+                Err(_) => vec![0, flow.wait_for::<News>().await.0],
+            },
+            "three" => flow.wait_for::<News>().times(3).await.into_iter().map(|news| news.0).collect(),
+            "two jobs" => match flow.wait_for::<Job>().times(2).timeout("1m").await {
+                Ok(jobs) => jobs.into_iter().map(|job| job.0).collect(),
+                Err(_) => Vec::new(),
+            },
+            "any" => {
+                let which = select! {
+                    News(number) = flow.wait_for::<News>() => number,
+                    paid = flow.wait_for::<Paid>().key("x") => paid.cents,
+                    _ = flow.sleep("1h") => 0,
+                };
+                flow.sleep("1h").await;
+                vec![which]
+            }
+            "both" => {
+                let (news, paid) = join!(flow.wait_for::<News>(), flow.wait_for::<Paid>().key("x"));
+                vec![news.0, paid.cents]
+            }
+            "twice" => {
+                let (one, other) = join!(flow.wait_for::<News>(), flow.wait_for::<News>());
+                vec![one.0, other.0]
+            }
+            "job or news" => select! {
+                Job(number) = flow.wait_for::<Job>() => vec![number],
+                News(_) = flow.wait_for::<News>() => { flow.sleep("1h").await; Vec::new() },
+            },
+            "publish" => {
+                let published = flow.publish(News(8)).await?;
+                vec![u32::try_from(published.number)?, u32::try_from(published.waiting)?]
+            }
+            "many" => {
+                let waits: Vec<_> = (0..1_500).map(|key| flow.wait_for::<Paid>().key(format!("m{key}"))).collect();
+                vec![u32::try_from(join_all(waits).await.len())?]
+            }
+            _ => vec![flow.say(9).await],
+        })
+    }
+
+    #[step]
+    async fn say(number: u32, cx: &Context) -> u32 {
+        cx.publish(News(number));
+        number
+    }
+}
+
+/// Publishes what it is told, with its own commit.
+#[derive(Default, Serialize, Deserialize)]
+struct Till {
+    total: u32,
+}
+
+#[primitive(object)]
+impl Till {
+    async fn take(&mut self, order: String, cents: u32, cx: &Context) -> Result<u32, Failure> {
+        self.total += cents;
+        cx.publish(Paid { order, cents });
+        if cents == 13 { Err("not thirteen".into()) } else { Ok(self.total) }
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    reader: Reader,
+    waiter: Waiter,
+    till: Till,
+}
+
+/// T1, T2
+#[tokio::test]
+async fn an_event_is_numbered_and_reaches_all_who_wait_and_nobody_else() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for key in ["a", "b", "c"] {
+            client.reader(key).start("news".into(), 1).await.unwrap();
+        }
+        let published = client.publish(News(7)).await.unwrap();
+        assert_eq!(published, Published { number: 1, waiting: 3 });
+        for key in ["a", "b", "c"] {
+            assert_eq!(client.reader(key).result().await.unwrap(), [7], "{key}");
+        }
+        client.reader("late").start("news".into(), 1).await.unwrap();
+        world.settle().await;
+        assert_eq!(client.reader("late").try_result().await.unwrap(), None, "it waits for the next one");
+        assert_eq!(client.publish(News(8)).await.unwrap(), Published { number: 2, waiting: 1 });
+        assert_eq!(client.reader("late").result().await.unwrap(), [8]);
+        let told: BTreeSet<String> =
+            client.topic::<News>().deliveries(1, None).await.unwrap().deliveries.into_iter().map(|to| to.run).collect();
+        assert_eq!(told, ["a", "b", "c"].map(str::to_owned).into());
+        let history = client.topic::<News>().history(10).await.unwrap();
+        assert_eq!(history.iter().map(|event| (event.number, event.event.0)).collect::<Vec<_>>(), [(1, 7), (2, 8)]);
+    }
+}
+
+/// T1, V10
+#[tokio::test]
+async fn every_key_is_a_topic_of_its_own_whatever_is_in_it() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("key".into()).await.unwrap();
+        for order in ["a", "a/", "a/b/c", "A/B", "", "a\0b"] {
+            let published = client.publish(Paid { order: order.into(), cents: 1 }).await.unwrap();
+            assert_eq!(published, Published { number: 1, waiting: 0 }, "{order:?}");
+        }
+        assert_eq!(client.waiter("a").try_result().await.unwrap(), None);
+        assert_eq!(client.publish(Paid { order: "a/b".into(), cents: 5 }).await.unwrap().waiting, 1);
+        assert_eq!(client.waiter("a").result().await.unwrap(), [5]);
+    }
+}
+
+/// T2
+#[tokio::test]
+async fn a_log_is_read_from_where_its_type_says_each_event_once_and_in_order() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for number in 1..=3 {
+            client.publish(Entry(number)).await.unwrap();
+            client.publish(Page(number)).await.unwrap();
+        }
+        world.advance(d!("1s")).await;
+        client.reader("entries").start("entries".into(), 2).await.unwrap();
+        client.reader("pages").start("pages".into(), 5).await.unwrap();
+        world.restart().await;
+        for number in 4..=5 {
+            client.publish(Entry(number)).await.unwrap();
+            client.publish(Page(number)).await.unwrap();
+        }
+        assert_eq!(client.reader("entries").result().await.unwrap(), [4, 5]);
+        assert_eq!(client.reader("pages").result().await.unwrap(), [1, 2, 3, 4, 5]);
+        world.advance(d!("25h")).await;
+        client.reader("after").start("pages".into(), 1).await.unwrap();
+        client.publish(Page(6)).await.unwrap();
+        assert_eq!(client.reader("after").result().await.unwrap(), [6], "the others are kept no longer");
+    }
+}
+
+/// T2
+#[tokio::test]
+async fn a_run_reads_on_behind_what_it_has_seen_while_it_was_busy() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("a").start("entries".into(), 4).await.unwrap();
+        for number in 1..=4 {
+            client.publish(Entry(number)).await.unwrap();
+            if number == 2 {
+                world.restart().await;
+            }
+        }
+        assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3, 4]);
+    }
+}
+
+/// T2
+#[tokio::test]
+async fn a_log_keeps_so_many_and_counts_those_that_go_early() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    for number in 1..=8 {
+        client.publish(Entry(number)).await.unwrap();
+    }
+    let status = client.topic::<Entry>().status().await.unwrap().unwrap();
+    assert_eq!((status.last, status.kept, status.trimmed), (8, 5, 3));
+    let history = client.topic::<Entry>().history(100).await.unwrap();
+    assert_eq!(history.iter().map(|entry| entry.event.0).collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
+}
+
+/// T3
+#[tokio::test]
+async fn an_event_for_one_goes_to_the_one_who_waits_longest() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for key in ["first", "second"] {
+            client.reader(key).start("jobs".into(), 1).await.unwrap();
+            world.advance(d!("1s")).await;
+        }
+        assert_eq!(client.publish(Job(1)).await.unwrap(), Published { number: 1, waiting: 2 });
+        assert_eq!(client.reader("first").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("second").try_result().await.unwrap(), None);
+        client.publish(Job(2)).await.unwrap();
+        assert_eq!(client.reader("second").result().await.unwrap(), [2]);
+        client.publish(Job(3)).await.unwrap();
+        client.publish(Job(4)).await.unwrap();
+        world.restart().await;
+        client.reader("third").start("jobs".into(), 2).await.unwrap();
+        assert_eq!(client.reader("third").result().await.unwrap(), [3, 4], "kept until it is taken");
+        assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().pending, 0);
+    }
+}
+
+/// T3, D2
+#[tokio::test]
+async fn an_event_that_nobody_takes_in_time_is_a_dead_letter_and_can_be_published_again() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.publish(Job(1)).await.unwrap();
+        world.advance(d!("59m")).await;
+        client.publish(Job(2)).await.unwrap();
+        world.advance(d!("1m")).await;
+        let dead = world.dead_letters().events::<Job>(Default::default()).await.unwrap().events;
+        assert_eq!(dead.iter().map(|dead| dead.event.clone()).collect::<Vec<_>>(), [Ok(Job(1))]);
+        assert_eq!(dead[0].letter.topic.as_deref(), Some("Job"));
+        client.reader("a").start("jobs".into(), 2).await.unwrap();
+        world.dead_letters().replay(dead[0].letter.id).await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [2, 1]);
+        assert_eq!(world.dead_letters().count().await.unwrap(), 0);
+        let status = client.topic::<Job>().status().await.unwrap().unwrap();
+        assert_eq!((status.last, status.dead), (3, 1));
+    }
+}
+
+/// T3, V9
+#[tokio::test]
+async fn a_topic_that_is_full_refuses_and_loses_nothing() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    for number in 1..=3 {
+        client.publish(Job(number)).await.unwrap();
+    }
+    let full = client.publish(Job(4)).await.unwrap_err().failed().unwrap();
+    assert_eq!(full, PublishError::Full { topic: "Job".into(), limit: 3 });
+    client.reader("a").start("jobs".into(), 3).await.unwrap();
+    assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3]);
+    let long = Paid { order: "x".repeat(600), cents: 1 };
+    assert!(matches!(client.publish(long).await.unwrap_err(), CallError::Fault(_)), "a key has 512 bytes at most");
+}
+
+/// T3
+#[tokio::test]
+async fn what_came_for_a_wait_that_is_over_goes_to_the_next() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("gone").start("job or news".into()).await.unwrap();
+        world.advance(d!("1s")).await;
+        client.reader("next").start("jobs".into(), 1).await.unwrap();
+        // Both are on their way to the first when the process dies; the news come first.
+        world.crash_at_commit(1, Moment::After);
+        let (news, job) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Job(1)).into_future());
+        assert!(news.is_err() && job.is_err());
+        world.restart().await;
+        assert_eq!(client.reader("next").result().await.unwrap(), [1]);
+        let to = client.topic::<Job>().deliveries(1, None).await.unwrap().deliveries;
+        assert_eq!(to.iter().map(|to| to.run.as_str()).collect::<Vec<_>>(), ["next"]);
+        assert!(names(&world.events()).contains(&"topic.returned"), "the first had it, and gave it back");
+    }
+}
+
+/// T4
+#[tokio::test]
+async fn who_was_seen_waiting_gets_it_also_if_the_process_dies_before_it_comes() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("a").start("news".into(), 1).await.unwrap();
+        world.restart().await;
+        assert_eq!(client.reader("a").status().await.unwrap().unwrap().waits_for[0].operation, "wait:News#1");
+        world.crash_at_commit(1, Moment::After);
+        client.publish(News(1)).await.unwrap_err();
+        world.restart().await;
+        assert_eq!(client.reader("a").result().await.unwrap(), [1]);
+    }
+}
+
+/// T4
+#[tokio::test]
+async fn an_event_that_was_published_before_a_deadline_wins_over_it() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("timeout".into()).await.unwrap();
+        world.advance(d!("59s")).await;
+        // It exists; nobody has heard of it when the deadline passes.
+        world.crash_at_commit(1, Moment::After);
+        client.publish(News(1)).await.unwrap_err();
+        world.advance(d!("1h")).await;
+        world.restart().await;
+        assert_eq!(client.waiter("a").result().await.unwrap(), [1]);
+    }
+}
+
+/// T4
+#[tokio::test]
+async fn what_is_published_after_a_deadline_is_for_the_next_wait() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("timeout".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(client.publish(News(1)).await.unwrap().waiting, 1, "the next wait");
+        assert_eq!(client.waiter("a").result().await.unwrap(), [0, 1]);
+        client.waiter("b").start("timeout".into()).await.unwrap();
+        // The process is down when the deadline passes, and when something is published there is nobody in time.
+        world.crash().await;
+        world.advance(d!("2m")).await;
+        world.restart().await;
+        world.settle().await;
+        client.publish(News(2)).await.unwrap();
+        assert_eq!(client.waiter("b").result().await.unwrap(), [0, 2]);
+    }
+}
+
+/// T5
+#[tokio::test]
+async fn a_thousand_who_wait_are_told_in_slices_each_once_wherever_the_process_dies() {
+    for commit in [1, 2, 3, 4, 5, 7] {
+        let world = World::memory().start::<App>().await;
+        let client = world.client();
+        for run in 0..1_000 {
+            client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
+        }
+        world.crash_at_commit(commit, Moment::After);
+        // It is answered only if it was told before the process died.
+        let _ = client.publish(News(1)).await;
+        world.settle().await;
+        assert!(world.is_dead());
+        world.restart().await;
+        world.settle().await;
+        for run in 0..1_000 {
+            assert_eq!(client.reader(format!("r{run}")).try_result().await.unwrap(), Some(vec![1]), "{run}, {commit}");
+        }
+        let (mut told, mut after) = (Vec::new(), None);
+        loop {
+            let page = client.topic::<News>().deliveries(1, after).await.unwrap();
+            told.extend(page.deliveries.into_iter().map(|to| to.run));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((told.len(), told.into_iter().collect::<BTreeSet<_>>().len()), (1_000, 1_000));
+        assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().watching, 0);
+    }
+}
+
+/// T5
+#[tokio::test]
+async fn publishing_costs_one_commit_whoever_waits() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    for run in 0..300 {
+        client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
+    }
+    world.settle().await;
+    let before = world.counts();
+    client.publish(Paid { order: "x".into(), cents: 1 }).await.unwrap();
+    assert_eq!(world.counts().since(before).commits, 1);
+    world.crash_at_commit(2, Moment::Before);
+    assert_eq!(client.publish(News(1)).await.unwrap().waiting, 300, "answered before all of them are told");
+    world.settle().await;
+    assert!(world.is_dead());
+}
+
+/// T6
+#[tokio::test]
+async fn what_was_sent_comes_before_what_is_published() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("a").start("news".into(), 2).await.unwrap();
+        client.reader("a").send(News(1)).await.unwrap();
+        client.publish(News(2)).await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [1, 2]);
+        client.publish(Page(1)).await.unwrap();
+        client.reader("b").start_with("pages".into(), 2, Page(9)).await.unwrap();
+        assert_eq!(client.reader("b").result().await.unwrap(), [9, 1]);
+    }
+}
+
+/// T6
+#[tokio::test]
+async fn watchers_are_listed_and_go_with_their_wait_their_deadline_and_their_run() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        let watching = async || {
+            world.settle().await;
+            let watchers = client.topic::<News>().watchers(None).await.unwrap().watchers;
+            watchers.into_iter().map(|watcher| watcher.run).collect::<Vec<_>>()
+        };
+        for (key, how) in [("any", "any"), ("timeout", "timeout"), ("three", "three")] {
+            client.waiter(key).start(how.into()).await.unwrap();
+            world.advance(d!("1s")).await;
+        }
+        assert_eq!(watching().await, ["any", "timeout", "three"]);
+        let shown = client.topic::<News>().watchers(None).await.unwrap().watchers.remove(1);
+        assert_eq!((shown.workflow.as_str(), shown.operation.as_str()), ("waiter", "wait:News#1"));
+        assert!(shown.until.is_some_and(|until| until > shown.since));
+        client.publish(Paid { order: "x".into(), cents: 1 }).await.unwrap();
+        assert_eq!(watching().await, ["timeout", "three"], "its wait lost the race");
+        world.advance(d!("1m")).await;
+        assert_eq!(watching().await, ["three", "timeout"], "another wait of the same run");
+        client.waiter("three").terminate().await.unwrap();
+        client.waiter("timeout").cancel().await.unwrap();
+        assert_eq!(watching().await, [] as [&str; 0]);
+        assert_eq!(client.topic::<News>().status().await.unwrap(), None, "nothing is left of it");
+    }
+}
+
+/// V8
+#[tokio::test]
+async fn waits_of_every_shape_take_what_is_sent_and_what_is_published() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for how in ["three", "any", "both", "twice"] {
+            client.waiter(how).start(how.into()).await.unwrap();
+        }
+        client.publish(News(1)).await.unwrap();
+        client.waiter("three").send(News(2)).await.unwrap();
+        world.restart().await;
+        client.publish(Paid { order: "x".into(), cents: 5 }).await.unwrap();
+        client.publish(News(3)).await.unwrap();
+        assert_eq!(client.waiter("three").result().await.unwrap(), [1, 2, 3]);
+        assert_eq!(client.waiter("both").result().await.unwrap(), [1, 5]);
+        assert_eq!(client.waiter("twice").result().await.unwrap(), [1, 3], "a run sees an event once");
+        world.advance(d!("1h")).await;
+        assert_eq!(client.waiter("any").result().await.unwrap(), [1]);
+    }
+}
+
+/// V8, T3
+#[tokio::test]
+async fn what_was_taken_for_a_wait_of_several_that_timed_out_is_not_lost() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("two jobs".into()).await.unwrap();
+        client.publish(Job(1)).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(client.waiter("a").result().await.unwrap(), [] as [u32; 0]);
+        world.settle().await;
+        let dead = world.dead_letters().events::<Job>(Default::default()).await.unwrap().events;
+        assert_eq!(dead.iter().map(|dead| dead.event.clone()).collect::<Vec<_>>(), [Ok(Job(1))]);
+        client.reader("b").start("jobs".into(), 1).await.unwrap();
+        world.dead_letters().replay_to_topic(dead[0].letter.id).await.unwrap();
+        assert_eq!(client.reader("b").result().await.unwrap(), [1]);
+    }
+}
+
+/// T1, M1, E5
+#[tokio::test]
+async fn entities_steps_and_bodies_publish_with_their_commits() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("key").start("key".into()).await.unwrap();
+        client.till("t").take("a/b".into(), 13).await.unwrap_err();
+        world.settle().await;
+        assert_eq!(client.waiter("key").try_result().await.unwrap(), None, "what fails publishes nothing");
+        client.till("t").take("a/b".into(), 12).await.unwrap();
+        assert_eq!(client.waiter("key").result().await.unwrap(), [12]);
+        client.reader("news").start("news".into(), 2).await.unwrap();
+        client.waiter("body").start("publish".into()).await.unwrap();
+        assert_eq!(client.waiter("body").result().await.unwrap(), [1, 1]);
+        client.waiter("step").start("step".into()).await.unwrap();
+        assert_eq!(client.reader("news").result().await.unwrap(), [8, 9]);
+    }
+}
+
+/// M5, T1
+#[tokio::test]
+async fn a_body_publishes_once_wherever_the_process_dies() {
+    for commit in 1..=3 {
+        for moment in [Moment::Before, Moment::After] {
+            let world = World::memory().start::<App>().await;
+            let client = world.client();
+            world.crash_at_commit(commit, moment);
+            let _ = client.waiter("a").start("publish".into()).await;
+            world.settle().await;
+            if world.is_dead() {
+                world.restart().await;
+                let _ = client.waiter("a").start("publish".into()).await;
+            }
+            assert_eq!(client.waiter("a").result().await.unwrap(), [1, 0]);
+            assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().last, 1, "{commit} {moment:?}");
+        }
+    }
+}
+
+/// H2, T4
+#[tokio::test]
+async fn a_deadline_that_is_shifted_by_a_pause_is_shifted_for_the_topic_too() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("timeout".into()).await.unwrap();
+        client.waiter("a").pause().await.unwrap();
+        world.advance(d!("5m")).await;
+        client.waiter("a").resume_shifted().await.unwrap();
+        world.advance(d!("30s")).await;
+        client.publish(News(4)).await.unwrap();
+        assert_eq!(client.waiter("a").result().await.unwrap(), [4]);
+    }
+}
+
+/// K3, K6, L3
+#[tokio::test]
+async fn a_run_with_more_waits_than_one_commit_can_let_go_ends_all_the_same() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("many".into()).await.unwrap();
+        world.settle().await;
+        let status = async |key: u32| client.topic_of::<Paid>(format!("m{key}")).status().await.unwrap();
+        assert_eq!(status(0).await.unwrap().watching + status(1_499).await.unwrap().watching, 2);
+        assert!(client.waiter("a").terminate().await.unwrap());
+        assert_eq!(client.waiter("a").status().await.unwrap().unwrap().phase, RunPhase::Terminated);
+        world.restart().await;
+        world.settle().await;
+        for key in [0, 700, 1_499] {
+            assert_eq!(status(key).await, None);
+        }
+    }
+}
