@@ -30,6 +30,8 @@ enum Do {
     Wait,
     Fail,
     Panic,
+    /// Its body panics.
+    Stop,
 }
 
 /// A trip.
@@ -56,6 +58,7 @@ impl Trip {
                 Do::Wait => flow.sleep("1d").await,
                 Do::Fail => return Err("no trip".into()),
                 Do::Panic => flow.stumble().await,
+                Do::Stop => panic!("over the plan"),
             }
             flow.update(|trip| trip.done += 1);
         }
@@ -219,6 +222,32 @@ async fn a_restart_from_a_step_does_not_begin_among_its_undos() {
         world.settle().await;
         assert_eq!(fakes.log.take(), ["book train", "unbook train-ticket"]);
         assert_eq!(failed(run.result().await), RunError::Failed("no trip".into()));
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_run_that_is_told_again_what_it_kept_undoes_each_step_once() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        for (key, is_given) in [("a", false), ("b", true)] {
+            let run = world.client().trip(key);
+            run.start(vec![book("train"), pay("visa"), book("room"), Do::Stop]).await.unwrap();
+            world.settle().await;
+            let room = |at: &TripAt| if is_given { at.book(2).with("room-ticket".into()) } else { at.book(2) };
+            run.restart_from(room).await.unwrap();
+            world.settle().await;
+            for _ in 0..2 {
+                assert!(run.resume().await.unwrap());
+                world.settle().await;
+                assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+            }
+            fakes.log.take();
+            assert!(run.cancel().await.unwrap());
+            world.settle().await;
+            let undone = ["unbook room-ticket", "refund visa 7 Some(\"7 by visa\")", "unbook train-ticket", "cleanup"];
+            assert_eq!(fakes.log.take(), undone, "given: {is_given}");
+        }
     }
 }
 

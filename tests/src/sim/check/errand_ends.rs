@@ -147,7 +147,7 @@ impl Resting<'_> {
             Phase::Over(End::Terminated) => chronicle.sometimes("a run was terminated"),
             Phase::Panicked => chronicle.sometimes("a run panicked"),
             Phase::Deferred | Phase::Body | Phase::Cleanup | Phase::Winding | Phase::Undoing(_) => {
-                chronicle.sometimes("a run waits for what nobody sent")
+                chronicle.sometimes("a run waits for what nobody sent");
             }
         }
     }
