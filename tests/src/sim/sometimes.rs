@@ -101,12 +101,17 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a parent was told that a child succeeded",
     "a parent was told that a child failed",
     "a parent was told that a child was cancelled or terminated",
-    "a booking was made, or found again",
+    "a booking was made",
+    "a booking was found again",
+    "a booking came too late",
+    "a run was held",
+    "a till answered a run",
+    "a run held a permit",
     "an event that nobody took became a dead letter",
     "a wait left its topic at its deadline",
 ];
 
-const PATH_COUNT: usize = 102;
+const PATH_COUNT: usize = 107;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

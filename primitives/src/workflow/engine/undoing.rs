@@ -41,6 +41,12 @@ impl<W: Workflow> Turning<'_, W> {
                 UndoTakes::Input => None,
             }
         });
+        // Told again, it was noted when it was told first.
+        let is_noted = number < self.record.undos.noted;
+        let due = due.filter(|_| !is_noted);
+        if due.is_some() {
+            self.record.undos.noted = number + 1;
+        }
         let keeps_input = due.as_ref().is_some_and(|due| due.input.is_some());
         if keeps_input {
             self.forget_traces(pending);

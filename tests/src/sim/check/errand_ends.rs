@@ -11,7 +11,7 @@ use crate::sim::{
     authors::{Errand, Till, heads},
     cast::{Number, Role, SPACE},
     chronicle::Class,
-    errands::{Asked, End, Kind, Life, Op, Phase, Waiting},
+    errands::{Asked, End, Kind, Ledgered, Life, Op, Phase, Waiting},
     witness::{Durable, Run, Story},
     world::World,
 };
@@ -268,8 +268,7 @@ fn letters(world: &World) -> BTreeMap<u64, usize> {
     let Some(entity) = &durable.story(number).entity else { return letters };
     let bodies = durable.lanes().own(&(entity.id, Name::new("bodies")));
     for body in bodies.into_iter().flat_map(BTreeMap::values) {
-        let event = serde_json::from_slice::<(String, crate::sim::errands::Ledgered)>(body);
-        if let Ok((_, event)) = event {
+        if let Ok(event) = serde_json::from_slice::<Ledgered>(body) {
             *letters.entry(event.number).or_default() += 1;
         }
     }

@@ -87,6 +87,7 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
             _ => entry(writing, run, body)?,
         }
     }
+    life_of(run)?.ground.told_again = None;
     Ok(())
 }
 
@@ -142,6 +143,8 @@ fn entry(writing: &Writing<'_>, run: &mut Run, body: &Bytes) -> Result<(), Wrong
     let before = life.ground.open.clone();
     let op = life.entry(&entry)?;
     match &entry.what {
+        What::Ok(_) if entry.op.contains("call:") => writing.chronicle.sometimes("a till answered a run"),
+        What::Ok(_) if entry.op.contains("permit:") => writing.chronicle.sometimes("a run held a permit"),
         What::TimedOut(_) => writing.chronicle.sometimes("a wait timed out"),
         What::Updated(_) => writing.chronicle.sometimes("a run was updated"),
         What::Ok(_) if is_undo(&entry.op) => writing.chronicle.sometimes("a step was undone"),

@@ -109,7 +109,10 @@ impl Writing<'_> {
         let due = match &record.end {
             Some(end) if has_unread => Some(end.at),
             Some(end) => Some(end.at + RETENTION_MS),
-            None if record.paused.is_some() => None,
+            None if record.paused.is_some() => {
+                self.chronicle.sometimes("a run was held");
+                None
+            }
             None => {
                 let began = record.undos.began.filter(|_| !record.undos.is_over && record.pending.is_empty());
                 let due = record.pending.iter().filter_map(Pending::due_at).min().or(began.map(|began| began.at));

@@ -1,11 +1,13 @@
 //! R7, and liveness: when the faults have stopped, everything ends; then nothing is left to do.
 
-use drystone_runtime::Entity;
+use std::collections::BTreeMap;
+
+use drystone_runtime::{Entity, Millis};
 
 use crate::sim::{
     authors::{
         Bell,
-        heads::{self, Buffering, Gating},
+        heads::{self, Buffering, Gating, Permit},
         queueing::Queueing,
     },
     cast::{Member, Role},
@@ -15,6 +17,9 @@ use crate::sim::{
     witness::Durable,
     world::World,
 };
+
+/// Later than any lease ends that somebody must renew: a hundred years after these histories, in milliseconds.
+const FAR: Millis = Millis(4_000_000_000_000);
 
 /// Why a history is not at rest yet; empty if it is.
 pub fn unfinished(world: &World) -> Vec<String> {
@@ -41,9 +46,10 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if matches!(member.role, Role::Errand | Role::Listener) && errand(entity).paused.is_some() {
         return Some(format!("{} is held", member.key));
     }
-    // The dead letters expire some day, and so do the keys that a queue remembers.
-    let lingers =
-        member.role == Role::Box || member.role.is_queue() || is_kept(member, entity) || is_idle_topic(member, entity);
+    // The dead letters expire some day, and so do the keys that a queue remembers; a permit that a run holds has no end.
+    let is_held = member.role == Role::Gate && entity.alarm > Some(FAR);
+    let is_kept = is_kept(member, entity) || is_idle_topic(member, entity);
+    let lingers = member.role == Role::Box || member.role.is_queue() || is_held || is_kept;
     if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
@@ -98,11 +104,11 @@ pub(super) fn finish(world: &World) {
                 left.then(|| "items are left".to_owned())
             }
             Role::Gate => {
-                // Runs that wait for what nobody sent keep what they hold.
-                let held = permits(world, &durable);
-                let is_left = |gate: &Gating| gate.used > held || gate.waiting > 0 && held == 0;
-                let record = heads::record::<Gating>(&entity.head).filter(is_left);
-                record.map(|record| format!("not everything has come back: {record:?}"))
+                let record = heads::record::<Gating>(&entity.head);
+                let record = record.filter(|gate| (gate.used, gate.waiting) != (0, 0));
+                // What has ended is taken back by who asks next, if a run holds or held another.
+                let is_kept = entity.alarm > Some(FAR) && out(&durable, entity) <= permits(world, &durable);
+                record.filter(|_| !is_kept).map(|record| format!("not everything has come back: {record:?}"))
             }
             role if role.is_queue() => {
                 let left = queue(entity);
@@ -126,6 +132,13 @@ fn errand(entity: &Entity) -> errands::Record {
 
 fn queue(entity: &Entity) -> Queueing {
     heads::record(&entity.head).unwrap_or_default()
+}
+
+/// Permits that are out for ever.
+fn out(durable: &Durable, entity: &Entity) -> u64 {
+    let rows = durable.lanes().own(&(entity.id, "held".into())).into_iter().flat_map(BTreeMap::values);
+    let permits = rows.filter_map(|row| serde_json::from_slice::<Permit>(row).ok());
+    permits.filter(|permit| Millis::from(permit.until) > FAR).map(|permit| permit.weight).sum()
 }
 
 /// Permits that runs hold, or wait for.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Asked, Booking, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, Way, What};
+use super::{Asked, Booking, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, Way, What, outside};
 use crate::sim::{authors::Errand, chronicle::Class};
 
 /// What is wrong with an entry, and which law says so.
@@ -266,7 +266,11 @@ impl Life {
             (Asked::Ring { fails, .. }, What::Ok(_)) => !fails && entry.rung().is_some(),
             (Asked::Ring { fails, .. }, What::Failed(_)) => *fails,
             (Asked::Permit, What::Ok(_)) => true,
-            (Asked::Book { does, .. }, What::Ok(_)) => *does == Booking::Well && entry.value().is_some(),
+            // Unless a caller has said what it is to have returned.
+            (Asked::Book { does, .. }, What::Ok(_)) => {
+                let was_given = |value| outside::world().recorder.acted.was_given(value);
+                entry.value().is_some_and(|value| *does == Booking::Well || was_given(value))
+            }
             (Asked::Book { does, .. }, What::Failed(_)) => *does == Booking::Fails,
             (Asked::Sleep, What::Woke) => is_due,
             (Asked::Wait(wanted), What::TimedOut(after)) => is_due && wanted.timeout_ms == Some(*after),

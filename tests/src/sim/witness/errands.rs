@@ -130,6 +130,11 @@ impl Run {
                 _ => self.event(lane, number, body.as_ref(), epoch),
             }
         }
+        for kind in Kind::ALL {
+            if write.drop.iter().any(|gone| gone.lane.strip_prefix("event/") == Some(kind.name())) {
+                self.queues.remove(&kind);
+            }
+        }
         self.inputs.retain(|(of, _)| !write.drop.iter().any(|gone| gone.lane == format!("inputs/{of}").as_str()));
         let letters: Vec<_> = write.sent.iter().filter(|sent| sent.to == LETTERS).filter_map(buried).collect();
         self.seen.extend(&letters);

@@ -207,6 +207,9 @@ impl Sql for Witness {
             let scripted = self.inner.run_scripts(scripts, &mut durable.table);
             self.chronicle.note(|| format!("store: {} scripts -> {scripted:?}", scripts.len()));
             durable.table.ran(&self.chronicle, scripts, &scripted);
+            if scripted.iter().any(|scripted| matches!(scripted, Scripted::Gone | Scripted::Fenced)) {
+                self.chronicle.sometimes("a booking came too late");
+            }
             Ok(scripted)
         })
     }
