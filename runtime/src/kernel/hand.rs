@@ -80,12 +80,18 @@ impl Shared {
         // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
         let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
         body.answer_askers(self);
+        body.slim();
         station.end();
+        let begun = std::mem::take(&mut out.begun);
         let mut released = Released::default();
-        self.lock().put_back(key, body, out, more, self, &mut released);
+        let mut core = self.lock();
+        core.put_back(key, body, out, more, self, &mut released);
+        let here = begun.len() == 1 && core.is_quiet(&self.options);
+        drop(core);
         // No other hand is called: this one is free now, and what it has left to do it does next. Calling
         // another would cost a lone call a second thread.
         self.let_go(released);
+        self.begin(begun, here);
     }
 
     /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.

@@ -6,6 +6,7 @@
 //! kind: everything goes through [`Handler`](crate::Handler).
 
 mod backoff;
+mod begun;
 mod body;
 mod call;
 mod calling;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    begun::{Begun, Hold},
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
@@ -21,7 +22,7 @@ use super::{
     turning::{guarded, poll_guarded},
 };
 use crate::{
-    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, driver::Handle, planted::Bug,
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, planted::Bug,
 };
 
 /// A piece of work that is running. Dropping it drops the code.
@@ -31,7 +32,7 @@ pub(crate) struct Running {
     pub(crate) origin: Origin,
     since: Duration,
     pulse: Arc<Pulse>,
-    _task: Handle,
+    _hold: Hold,
     _place: Place,
 }
 
@@ -234,8 +235,9 @@ impl Body {
         out.timers.extend(work.silence.map(|limit| (now + limit, Ring::Silent(run))));
         out.started += 1;
         at.watch(run, &pulse);
-        let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
-        self.running.push(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
+        let (begun, hold) = Begun::new(run, self.key.clone(), work.clone(), code);
+        out.begun.push(begun);
+        self.running.push(Running { run, work, origin, since: now, pulse, _hold: hold, _place: place });
     }
 
     fn no_place(&mut self, origin: Origin, out: &mut Effects) {
