@@ -5,9 +5,9 @@
 
 mod alone;
 mod app;
-mod crowd;
+pub(super) mod crowd;
 mod families;
-mod keys;
+pub(super) mod keys;
 mod replays;
 mod sleeping;
 mod steps;
