@@ -73,10 +73,20 @@ impl Jobs {
 #[derive(Event, Serialize, Deserialize)]
 struct Go;
 
+/// To all who wait.
+#[derive(Event, Serialize, Deserialize)]
+#[event(topic)]
+struct News;
+
+/// To one who waits.
+#[derive(Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one")]
+struct Chore;
+
 #[derive(Default, Serialize, Deserialize)]
 struct Trip;
 
-#[workflow(events(Go))]
+#[workflow(events(Go, News, Chore))]
 impl Trip {
     async fn run(flow: &Flow<Self>, steps: u32, then: String) {
         for number in 0..steps {
@@ -86,6 +96,12 @@ impl Trip {
             "sleep" => flow.sleep("1m").await,
             "wait" => {
                 flow.wait_for::<Go>().await;
+            }
+            "news" => {
+                flow.wait_for::<News>().await;
+            }
+            "chore" => {
+                flow.wait_for::<Chore>().await;
             }
             "race" => select! {
                 _ = flow.wait_for::<Go>() => {}
@@ -240,6 +256,53 @@ fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
             // One that nobody waits for is a row in its queue.
             assert_eq!(cost(&world, travel(&world, "run-d", 0, "sleep")).await, (1, 1, 1, 1));
             assert_eq!(cost(&world, send("run-d")).await, (1, 1, 1, 0));
+        }
+    });
+}
+
+/// T1, T3, T5
+#[test]
+fn an_event_is_one_commit_of_its_topic_and_one_of_the_run_that_it_reaches() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            let client = world.client();
+            let publish = || async { assert!(client.publish(News).await.unwrap().number > 0) };
+            let offer = || async { assert!(client.publish(Chore).await.unwrap().number > 0) };
+            // The first one makes the topic; each is a row of its log.
+            assert_eq!(cost(&world, publish()).await, (1, 1, 1, 1));
+            assert_eq!(cost(&world, publish()).await, (1, 1, 1, 0));
+            // A wait is a message to the topic, which puts its row.
+            assert_eq!(cost(&world, travel(&world, "run-a", 0, "news")).await, (2, 2, 2, 1));
+            // Logged, the wait's row taken, who got it; then the run's commit, with all that follows.
+            assert_eq!(cost(&world, publish()).await, (2, 2, 5, 1));
+            // An event for one waits in a lane of its own, until a run comes: it asks, gets it, and goes on.
+            assert_eq!(cost(&world, offer()).await, (1, 1, 1, 1));
+            assert_eq!(cost(&world, offer()).await, (1, 1, 1, 0));
+            assert_eq!(cost(&world, travel(&world, "run-b", 0, "chore")).await, (3, 3, 6, 2));
+        }
+    });
+}
+
+/// T5
+#[test]
+fn an_event_to_many_is_a_commit_for_each_slice_of_them() {
+    block_on(async {
+        for setup in both() {
+            let world = warm(setup).await;
+            for run in 0..100 {
+                travel(&world, &format!("run-{run}"), 0, "news").await;
+            }
+            let publish = async { assert_eq!(world.client().publish(News).await.unwrap().waiting, 100) };
+            // The first slice with the event, the rest in one more; and each run once.
+            assert_eq!(
+                cost(&world, async {
+                    publish.await;
+                    world.settle().await
+                })
+                .await,
+                (4, 102, 303, 2)
+            );
         }
     });
 }

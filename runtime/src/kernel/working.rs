@@ -21,9 +21,7 @@ use super::{
     source::{End, Origin, Source},
     turning::{guarded, poll_guarded},
 };
-use crate::{
-    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, planted::Bug,
-};
+use crate::{Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, planted::Bug};
 
 /// A piece of work that is running. Dropping it drops the code.
 pub(crate) struct Running {

@@ -23,7 +23,7 @@ use super::{
     plan::Errand,
     rest,
     said::Said,
-    typed,
+    storm, typed,
     worker::Worker,
 };
 use crate::bell::Bell;
@@ -36,14 +36,16 @@ pub(super) async fn run(errand: Errand) -> Result<()> {
     let kernel = open(&errand.file).await?;
     let app = Arc::new(typed::open(&errand.file).await?);
     let fleet = Arc::new(fleet::open(&errand.file).await?);
+    let storm = Arc::new(storm::open(&errand.file).await?);
     let queue = Arc::new(Queue::new(&errand));
-    let lanes: Vec<_> =
-        (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), (app.clone(), fleet.clone()), queue.clone()))).collect();
+    let apps = || (app.clone(), fleet.clone(), storm.clone());
+    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), apps(), queue.clone()))).collect();
     for lane in lanes {
         lane.await??;
     }
     rest::reach(&kernel).await?;
     typed::reach(Arc::into_inner(app).context("a lane is still there")?).await?;
+    storm::reach(Arc::into_inner(storm).context("a lane is still there")?).await?;
     fleet::reach(Arc::into_inner(fleet).context("a lane is still there")?).await?;
     Said::Finished.aloud();
     Ok(())
@@ -57,7 +59,7 @@ async fn open(file: &Path) -> Result<Kernel> {
 }
 
 /// The apps beside the kernel.
-type Apps = (Arc<Runtime<typed::App>>, Arc<Runtime<fleet::App>>);
+type Apps = (Arc<Runtime<typed::App>>, Arc<Runtime<fleet::App>>, Arc<Runtime<storm::App>>);
 
 async fn lane(kernel: Kernel, apps: Apps, queue: Arc<Queue>) -> Result<()> {
     while let Some(op) = queue.next() {
@@ -68,9 +70,11 @@ async fn lane(kernel: Kernel, apps: Apps, queue: Arc<Queue>) -> Result<()> {
 }
 
 /// Does an operation; the number that it was answered.
-async fn done(kernel: &Kernel, (app, fleet): &Apps, op: Op) -> Result<u64> {
-    if op.deed() == Deed::Signal {
-        return fleet::signal(fleet, op).await.map(|()| 0);
+async fn done(kernel: &Kernel, (app, fleet, storm): &Apps, op: Op) -> Result<u64> {
+    match op.deed() {
+        Deed::Signal => return fleet::signal(fleet, op).await.map(|()| 0),
+        Deed::Publish => return storm::publish(storm, op).await,
+        _ => {}
     }
     let Some(call) = op.call() else { return typed::ask(app, op).await.map(|()| 0) };
     let answer = ask(kernel, &call).await?;

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::{
     fleet,
     log::{self, Entry},
-    typed,
+    storm, typed,
 };
 use crate::bell::Past;
 
@@ -33,6 +33,8 @@ pub(super) struct Evidence {
     pub(super) typed: typed::Evidence,
     /// What became of the fleet.
     pub(super) fleet: fleet::Evidence,
+    /// What was heard in the storm.
+    pub(super) storm: storm::Evidence,
 }
 
 impl Evidence {
@@ -48,6 +50,7 @@ impl Evidence {
         evidence.integrity = integrity(file)?;
         evidence.typed = typed::Evidence::gather(file).await?;
         evidence.fleet = fleet::Evidence::gather(file).await?;
+        evidence.storm = storm::Evidence::gather(file).await?;
         Ok(evidence)
     }
 

@@ -5,7 +5,7 @@
 //! and goes on. In the end the parent reads the file itself and holds it against every promise: nothing
 //! acknowledged is lost, nothing is there twice, whatever was begun came to its end. One piece of work kills
 //! its own process each time it runs: it must be given up, and its neighbours must not (W2). Beside them runs an app of
-//! typed primitives, and a thousand workflows, each in a file of its own, of which the same is asked.
+//! typed primitives, a thousand workflows, and a storm of events that are published, each in a file of its own, of which the same is asked.
 
 mod child;
 mod counter;
@@ -20,6 +20,7 @@ mod pieces;
 mod plan;
 mod rest;
 mod said;
+mod storm;
 mod typed;
 mod verdict;
 mod worker;

@@ -26,10 +26,12 @@ pub(super) enum Deed {
     Job,
     /// Sends an event to a run: a workflow.
     Signal,
+    /// Publishes an event on a topic.
+    Publish,
 }
 
 /// How many deeds there are.
-const DEEDS: u64 = 8;
+const DEEDS: u64 = 9;
 
 /// What becomes of a batch with this item in it, of several the worst; or of this job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,10 +43,10 @@ pub(super) enum Rule {
 }
 
 /// The piece of work that kills every process it runs in.
-pub(super) const GUILTY: Op = Op(43);
+pub(super) const GUILTY: Op = Op(48);
 
 /// The item whose flush does: later, so that one of them is given up before the next begins.
-pub(super) const GUILTY_ITEM: Op = Op(244);
+pub(super) const GUILTY_ITEM: Op = Op(247);
 
 /// The job that does: later still.
 pub(super) const GUILTY_JOB: Op = Op(438);
@@ -62,7 +64,8 @@ impl Op {
             4 => Deed::Item,
             5 => Deed::Note,
             6 => Deed::Job,
-            _ => Deed::Signal,
+            7 => Deed::Signal,
+            _ => Deed::Publish,
         }
     }
 
@@ -91,6 +94,7 @@ impl Op {
             Deed::Job if self == GUILTY_JOB => "guilty-jobs".into(),
             Deed::Job => format!("jobs-{}", some % 2),
             Deed::Signal => format!("ship-{}", some % super::fleet::SHIPS),
+            Deed::Publish => "storm".into(),
         }
     }
 
@@ -101,7 +105,7 @@ impl Op {
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
-            Deed::Item | Deed::Note | Deed::Job | Deed::Signal => return None,
+            Deed::Item | Deed::Note | Deed::Job | Deed::Signal | Deed::Publish => return None,
         };
         let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
@@ -114,6 +118,11 @@ impl Op {
 
     /// Which ship it signals to, counted on through both signals.
     pub(super) fn ship(self) -> u64 {
+        self.0 / DEEDS
+    }
+
+    /// Which event of the storm it is.
+    pub(super) fn gust(self) -> u64 {
         self.0 / DEEDS
     }
 

@@ -33,7 +33,7 @@ pub(super) async fn reach(kernel: &Kernel) -> Result<()> {
 /// How many messages each sink is to get: as many as its relays have counted.
 async fn sent(kernel: &Kernel) -> Result<Vec<(&'static str, u64)>> {
     let mut sinks: Vec<(&'static str, u64)> = Vec::new();
-    for op in (0..18).map(Op).filter(|op| op.deed() == Deed::Relay) {
+    for op in (0..27).map(Op).filter(|op| op.deed() == Deed::Relay) {
         let relay = kernel.view(&Key::new(SPACE, op.key())?).await?;
         let count = relay.map_or(0, |view| Counter::count(&view.entity));
         match sinks.iter_mut().find(|(sink, _)| *sink == op.sink()) {

@@ -68,8 +68,8 @@ impl Verdict {
             Deed::Item => evidence.typed.item(op, self),
             Deed::Note => evidence.typed.note(op, self),
             Deed::Job => self.processed(op, campaign, evidence),
-            // Each voyage says what it heard.
-            Deed::Signal => {}
+            // Each voyage says what it heard, and so does each who listens.
+            Deed::Signal | Deed::Publish => {}
         }
     }
 
@@ -156,6 +156,7 @@ impl Verdict {
             self.wrong.push(format!("integrity_check: {}", evidence.integrity));
         }
         evidence.fleet.judge(self);
+        evidence.storm.judge(&campaign.heard.acknowledged, self);
         evidence.typed.health(|op| campaign.heard.begun.contains(&op), self);
         let most = GUILTY_ONES * (u32::from(Options::default().crashes_max) + 1);
         if !(1..=most).contains(&campaign.aborts) {
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn messages_of_one_sender_keep_their_order() {
         let verdict = judged(|campaign, evidence| {
-            let later = Op(25);
+            let later = Op(28);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
             campaign.heard.begun.insert(later);
             campaign.heard.acknowledged.insert(later, 2);

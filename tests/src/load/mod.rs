@@ -25,6 +25,7 @@ mod rounds;
 mod sleepers;
 mod subject;
 mod tap;
+mod topics;
 mod typed;
 mod wal;
 mod workflows;
@@ -87,6 +88,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     }
     if plan.wants("workflows") {
         workflows::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("topics") {
+        topics::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("alarms") {
         alarms::measure(plan, directory, &mut report).await?;

@@ -10,7 +10,7 @@ pub(super) const USAGE: &str = "\
 usage: cargo load [-- [--quick] [--strict] [--only PART] [--compile] [--peers]]
   --quick    smaller numbers, about two minutes in all
   --strict   exit with 1 if a goal is not met
-  --only     one part alone: writes, typed, queues, permits, workflows, alarms or sleepers
+  --only     one part alone: writes, typed, queues, permits, workflows, topics, alarms or sleepers
   --compile  instead of all that: what the macros cost a build
   --peers    instead of all that: our queue beside other embedded ones, and runs (builds them, minutes the first time)";
 
@@ -57,6 +57,8 @@ pub(super) struct Plan {
     pub(super) replayed: u32,
     /// How many items are in a deep queue.
     pub(super) depth: u64,
+    /// How many wait beside those who are told of an event.
+    pub(super) watchers: u64,
 }
 
 impl Plan {
@@ -77,6 +79,7 @@ impl Plan {
             generations: 10_000,
             replayed: 10_000,
             depth: 1_000_000,
+            watchers: 1_000_000,
         }
     }
 
@@ -93,6 +96,7 @@ impl Plan {
             runs: 20_000,
             generations: 2_500,
             depth: 100_000,
+            watchers: 100_000,
             ..self
         }
     }
@@ -134,7 +138,7 @@ fn counted(path: Option<String>, count: Option<String>, task: fn(PathBuf, u64) -
 
 fn part(name: Option<String>) -> Result<String> {
     match name.as_deref() {
-        Some("writes" | "typed" | "queues" | "permits" | "workflows" | "alarms" | "sleepers") => {
+        Some("writes" | "typed" | "queues" | "permits" | "workflows" | "topics" | "alarms" | "sleepers") => {
             Ok(name.unwrap_or_default())
         }
         _ => bail!("`--only` takes one of these parts\n{USAGE}"),

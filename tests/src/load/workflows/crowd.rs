@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 const CALLERS: usize = 512;
 
 /// Makes a call for each number up to this.
-pub(super) async fn each<F>(count: u64, call: impl Fn(u64) -> F + Clone + Send + 'static) -> Result<()>
+pub(in crate::load) async fn each<F>(count: u64, call: impl Fn(u64) -> F + Clone + Send + 'static) -> Result<()>
 where
     F: Future<Output = Result<()>> + Send,
 {

@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Gives a new one each time.
 #[derive(Debug, Default)]
-pub(super) struct Keys(AtomicU64);
+pub(in crate::load) struct Keys(AtomicU64);
 
 impl Keys {
-    pub(super) fn next(&self) -> [u8; 8] {
+    pub(in crate::load) fn next(&self) -> [u8; 8] {
         key(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 /// The key of the nth.
-pub(super) fn key(nth: u64) -> [u8; 8] {
+pub(in crate::load) fn key(nth: u64) -> [u8; 8] {
     nth.to_be_bytes()
 }

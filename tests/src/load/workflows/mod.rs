@@ -5,10 +5,10 @@
 
 mod alone;
 mod app;
-mod crowd;
+pub(super) mod crowd;
 mod families;
 mod generations;
-mod keys;
+pub(super) mod keys;
 mod replays;
 mod sleeping;
 mod steps;

@@ -1,0 +1,45 @@
+//! A run that hears one event after another, and keeps them in order.
+
+use std::time::Duration;
+
+use drystone::{Flow, workflow};
+use serde::{Deserialize, Serialize};
+
+use super::topic::{Job, News, Paid, Task, Topic};
+
+/// Nobody who gives up waits longer before: often enough while something is on its way.
+const PATIENCE_MS_MAX: u64 = 40;
+
+/// The operations that it heard of.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Listener {
+    heard: Vec<u64>,
+}
+
+#[workflow(events(News, Paid, Job, Task))]
+impl Listener {
+    /// Ends with the last event that it hears.
+    async fn run(flow: &Flow<Self>, topic: Topic, nth: u64) -> Vec<u64> {
+        let patience = Duration::from_millis(PATIENCE_MS_MAX / (nth % 4 + 1));
+        loop {
+            let heard = match topic {
+                Topic::News => Some(flow.wait_for::<News>().await.0),
+                Topic::Paid(key) if topic.is_brisk() => {
+                    flow.wait_for::<Paid>().key(key).timeout(patience).await.ok().map(|paid| paid.op)
+                }
+                Topic::Paid(key) => Some(flow.wait_for::<Paid>().key(key).await.op),
+                Topic::Job => Some(flow.wait_for::<Job>().await.0),
+                // What comes for the wait that has lost goes back, and to somebody else.
+                Topic::Task(key) => select! {
+                    task = flow.wait_for::<Task>().key(key) => Some(task.op),
+                    () = flow.sleep(patience) => None,
+                },
+            };
+            match heard {
+                Some(Some(op)) => flow.update(|listener| listener.heard.push(op)),
+                Some(None) => return flow.look(|listener| listener.heard.clone()),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! One event to few and to very many who wait: publishing it costs the same, and each of them so much.
+
+use std::path::Path;
+
+use anyhow::Result;
+use drystone::Runtime;
+
+use super::{
+    super::{
+        callers::Callers,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        queues::{ROWS, bare},
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
+    CLOSE_MAX,
+    app::App,
+    audience::Hall,
+    publishing::Publisher,
+};
+
+/// How many wait, and how often such an event is published in a round.
+const AUDIENCES: [(u64, u64); 3] = [(1, 20), (100, 5), (10_000, 1)];
+/// To publish to the most of them may take so many times as long as to publish to nobody.
+const ANSWERED_MAX: f64 = 3.0;
+/// A round is a second or more, most of which goes into runs that come to wait.
+const ROUNDS_MAX: usize = 7;
+
+/// In turn: the bare writer, to nobody, and to each audience.
+pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
+    let bare = bare(directory, "reach-bare.db").await?;
+    let path = directory.join("reach.db");
+    let runtime = Runtime::sqlite(&path).start::<App>().await?;
+    let nobody = Subject::new(Publisher::warm(runtime.client()).await?, &path)?;
+    let hall = Hall::new(runtime.client());
+    let many = Callers { callers: 64, rows: u64::from(ROWS), span: plan.span };
+    let alone = Callers { callers: 1, ..many };
+    let round = async || {
+        let mut measured = vec![bare.round(many).await?, nobody.round(alone).await?];
+        for (count, times) in AUDIENCES {
+            // Topics of their own, behind those of nobody.
+            measured.extend(hall.tell_often(times, u64::from(ROWS) + count, count).await?);
+        }
+        measured.try_into().map_err(|_| anyhow::anyhow!("each audience is measured twice"))
+    };
+    tell(&Rounds::measure(plan.rounds.min(ROUNDS_MAX), round).await?, report);
+    Ok(runtime.shutdown(CLOSE_MAX).await?)
+}
+
+/// Two of the writers, and two of each audience.
+const SUBJECTS: usize = 2 + 2 * AUDIENCES.len();
+
+fn tell(rounds: &Rounds<SUBJECTS>, report: &mut Report) {
+    let p50 = |measured: &Measured| measured.p50().as_secs_f64();
+    report.line(rounds.line(0, "64 at once: bare writer".into()));
+    report.line(rounds.line(1, "publish to nobody, until answered".into()));
+    for (nth, (count, _)) in AUDIENCES.into_iter().enumerate() {
+        let (answered, ended) = (2 + 2 * nth, 3 + 2 * nth);
+        report.line(rounds.compared(answered, 1, format!("publish to {count}, until answered"), p50));
+        report.line(rounds.compared(ended, 0, format!("{count} told: runs, until all ended"), Measured::rate));
+    }
+    let value = rounds.ratio(SUBJECTS - 2, 1, p50);
+    report.goal(Goal { name: "topic_answered_10000", bound: Bound::AtMost(ANSWERED_MAX), value });
+}
