@@ -170,29 +170,7 @@ async fn while_work_blocks_the_authors_threads_turns_go_on() {
     for number in 0..100 {
         assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
-    assert_eq!(kernel.counts().blocked, 0, "no turn is blocked");
+    assert_eq!(kernel.counts().blocked, 0, "no hand of the kernel's is blocked");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
-}
-
-/// E6
-#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn work_that_blocks_never_takes_the_last_hands_and_leaves_its_own_key_free() {
-    let gate = Gate::default();
-    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 0)).await;
-    let mut blocked = Vec::new();
-    for number in 1..=5 {
-        // One after another, so that each finds the kernel at rest.
-        blocked.push(ask(&kernel, format!("blocks{number}"), "run"));
-        until(|| gate.blocked() == number).await;
-    }
-    for number in 0..100 {
-        assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
-    }
-    let key = Key::new("app", "blocks1").unwrap();
-    assert!(kernel.explain(&key).await.is_ok());
-    gate.open();
-    for caller in blocked {
-        assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
-    }
 }

@@ -25,11 +25,6 @@ pub trait Driver: Send + Sync + 'static {
     /// Starts the author's code, beside everything else. Dropping the handle drops the code at its next await.
     fn spawn(&self, task: Task) -> Handle;
 
-    /// Runs a poll of the author's code on this thread, where it finds what it would find if it had been spawned.
-    fn inside(&self, poll: &mut dyn FnMut()) {
-        poll();
-    }
-
     /// Starts one of the kernel's own loops, on a thread of its own: it may block there.
     fn thread(&self, name: &str, task: Task);
 

@@ -4,7 +4,6 @@ use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
     sync::atomic::{AtomicU64, Ordering},
-    task::Poll,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -42,14 +41,6 @@ impl Driver for TokioDriver {
     fn spawn(&self, task: Task) -> Handle {
         let task = self.runtime.spawn(task).abort_handle();
         Handle::new(move || task.abort())
-    }
-
-    fn inside(&self, poll: &mut dyn FnMut()) {
-        // Not just entered: code that is always ready must find its budget spent, as it would in a task.
-        self.runtime.block_on(std::future::poll_fn(|_| {
-            poll();
-            Poll::Ready(())
-        }));
     }
 
     fn thread(&self, name: &str, task: Task) {

@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc, time::Duration};
 
-use super::{begun::Begun, pending::Pending, watchdog::Station, working::Running};
+use super::{pending::Pending, watchdog::Station, working::Running};
 use crate::{
     Key, Lifecycle, Millis, Name, Reply,
     store::{Letter, Read},
@@ -15,8 +15,6 @@ pub(crate) struct Effects {
     pub(crate) letters: Vec<(Key, Letter)>,
     /// Answers that may go out.
     pub(crate) answers: Vec<(Pending, Reply)>,
-    /// Work that starts.
-    pub(crate) begun: Vec<Begun>,
     /// Work that is dropped: its code may have something to say when it goes, so not under a lock.
     pub(crate) dropped: Vec<Running>,
     /// What is thrown away: a drop of the author's may panic or call us, so not under a lock either.

@@ -82,16 +82,11 @@ impl Shared {
         body.answer_askers(self);
         body.slim();
         station.end();
-        let begun = std::mem::take(&mut out.begun);
         let mut released = Released::default();
-        let mut core = self.lock();
-        core.put_back(key, body, out, more, self, &mut released);
-        let here = begun.len() == 1 && core.is_quiet(&self.options);
-        drop(core);
+        self.lock().put_back(key, body, out, more, self, &mut released);
         // No other hand is called: this one is free now, and what it has left to do it does next. Calling
         // another would cost a lone call a second thread.
         self.let_go(released);
-        self.begin(begun, here);
     }
 
     /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.

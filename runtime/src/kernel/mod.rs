@@ -6,7 +6,6 @@
 //! kind: everything goes through [`Handler`](crate::Handler).
 
 mod backoff;
-mod begun;
 mod body;
 mod call;
 mod calling;

@@ -9,7 +9,6 @@ use std::{
 };
 
 use super::{
-    begun::{Begun, Hold},
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
@@ -21,7 +20,9 @@ use super::{
     source::{End, Origin, Source},
     turning::{guarded, poll_guarded},
 };
-use crate::{Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, planted::Bug};
+use crate::{
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, driver::Handle, planted::Bug,
+};
 
 /// A piece of work that is running. Dropping it drops the code.
 pub(crate) struct Running {
@@ -30,7 +31,7 @@ pub(crate) struct Running {
     pub(crate) origin: Origin,
     since: Duration,
     pulse: Arc<Pulse>,
-    _hold: Hold,
+    _task: Handle,
     _place: Place,
 }
 
@@ -233,9 +234,8 @@ impl Body {
         out.timers.extend(work.silence.map(|limit| (now + limit, Ring::Silent(run))));
         out.started += 1;
         at.watch(run, &pulse);
-        let (begun, hold) = Begun::new(run, self.key.clone(), work.clone(), code);
-        out.begun.push(begun);
-        self.running.push(Running { run, work, origin, since: now, pulse, _hold: hold, _place: place });
+        let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
+        self.running.push(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
     }
 
     fn no_place(&mut self, origin: Origin, out: &mut Effects) {

@@ -77,11 +77,6 @@ impl Core {
         self.idle_hands.saturating_sub(usize::from(is_kept))
     }
 
-    /// Whether nothing waits, and another hand is free for what may come.
-    pub(crate) fn is_quiet(&self, options: &Options) -> bool {
-        self.free_hands(options) > 0 && self.runnable.is_empty() && self.writable.is_empty() && self.wanted.is_empty()
-    }
-
     /// Takes every chain that waits, merged to one write per entity.
     fn take_off(&mut self, at: &Shared) -> Option<Flight> {
         let most = self.writable.len().min(at.options.batch_writes_max);
