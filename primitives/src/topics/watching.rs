@@ -86,10 +86,12 @@ impl Turn<'_> {
         let place = wait.place();
         let Some(row) = self.row(WATCHERS, &place)? else { return Ok(()) };
         let (_, watcher) = read::<Watcher>(row)?;
-        self.put(WATCHERS, place, &Watcher { wait, ..watcher })?;
+        let watcher = Watcher { wait, ..watcher };
         // What came between the two deadlines was not for it then, and is now.
-        self.begin_pass(watcher.after + 1);
-        Ok(())
+        let Some((number, kept)) = self.due(&watcher)? else { return self.put(WATCHERS, place, &watcher) };
+        self.let_go(&place);
+        let given = self.give(&watcher, number, &kept)?;
+        self.note_given(vec![given])
     }
 
     /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.
@@ -107,7 +109,7 @@ impl Turn<'_> {
         self.hold(number, &Kept { at, event })?;
         self.record.last = self.record.last.max(number);
         self.emit("topic.returned", &json!({ "topic": self.record.topic.text(), "number": number }));
-        self.begin_pass(number);
+        self.begin_pass_anew(number);
         self.look_through(SLICE)
     }
 }
