@@ -627,3 +627,27 @@ async fn a_run_with_more_waits_than_one_commit_can_let_go_ends_all_the_same() {
         }
     }
 }
+
+/// H2, V8
+#[tokio::test]
+async fn a_run_that_is_paused_takes_no_more_than_it_waits_for() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("a").start("news".into(), 1).await.unwrap();
+        client.reader("b").start("jobs".into(), 1).await.unwrap();
+        client.reader("a").pause().await.unwrap();
+        client.reader("b").pause().await.unwrap();
+        for number in 1..=3 {
+            client.publish(News(number)).await.unwrap();
+            client.publish(Job(number)).await.unwrap();
+        }
+        world.restart().await;
+        client.reader("a").resume().await.unwrap();
+        client.reader("b").resume().await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("b").result().await.unwrap(), [1]);
+        assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().pending, 2, "they are for others");
+        assert_eq!(world.dead_letters().count().await.unwrap(), 0);
+    }
+}

@@ -21,7 +21,8 @@ use super::{
     turning::{guarded, poll_guarded},
 };
 use crate::{
-    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, driver::Handle, planted::Bug,
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, WorkId, driver::Handle,
+    planted::Bug,
 };
 
 /// A piece of work that is running. Dropping it drops the code.
@@ -99,10 +100,15 @@ impl Body {
         self.running.retain(|running| !matches!(running.origin, Origin::Listed) || is_listed(&running.work));
     }
 
-    /// What is listed, does not run, and has not ended.
+    /// What is listed, does not run, and has not ended. A later list may be on its way with a commit: what is not in that any more has
+    /// ended meanwhile, or is not wanted.
     fn to_start(&self) -> Vec<Work> {
-        let under_way: BTreeSet<_> = self.under_way().map(|work| (&work.id, work.attempt)).collect();
-        let is_new = |work: &&Work| !under_way.contains(&(&work.id, work.attempt));
+        let under_way: BTreeSet<_> = self.under_way().map(named).collect();
+        let later = self.chain.listed.as_ref().or_else(|| self.flying.as_ref()?.0.listed.as_ref());
+        let later: Option<BTreeSet<_>> = later.map(|listed| listed.iter().map(named).collect());
+        let is_new = |work: &&Work| {
+            !under_way.contains(&named(work)) && later.as_ref().is_none_or(|later| later.contains(&named(work)))
+        };
         self.listed.iter().filter(is_new).cloned().collect()
     }
 
@@ -363,4 +369,9 @@ impl Future for Watched {
         self.pulse.polling_since.store(0, Ordering::Relaxed);
         polled
     }
+}
+
+/// Which piece of work, and which attempt of it.
+fn named(work: &Work) -> (&WorkId, u32) {
+    (&work.id, work.attempt)
 }

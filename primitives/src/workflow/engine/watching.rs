@@ -6,7 +6,7 @@ use drystone_runtime::{Commit, Next};
 use super::{
     super::{
         Workflow,
-        record::{Awaited, Parent, Pending, Stage, Waiting},
+        record::{Awaited, Parent, Pending, Stage, Waiting, Watching},
     },
     memory::Memory,
     queueing::ready,
@@ -40,7 +40,10 @@ impl<W: Workflow> Turning<'_, W> {
         for index in 0..self.record.pending.len() {
             let pending = &self.record.pending[index];
             let Waiting::Event(awaited) = &pending.what else { continue };
-            if awaited.watching.as_ref().is_none_or(|watching| watching.stage != Stage::Asked) {
+            let is_held = self.record.is_held();
+            // A run that is held takes nothing: what a wait has got may be all that it wants.
+            let asks = |watching: &Watching| watching.stage == Stage::Asked && !(is_held && watching.has_got);
+            if !awaited.watching.as_ref().is_some_and(asks) {
                 continue;
             }
             let watch = self.watch(pending, awaited);

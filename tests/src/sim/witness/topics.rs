@@ -208,15 +208,27 @@ impl Writing<'_> {
         })
     }
 
+    /// The waits that it sends something to.
+    fn served(&self) -> impl Iterator<Item = By> {
+        let delivered = self.write.sent.iter().filter(|sent| sent.verb == "topic:event");
+        delivered.filter_map(|sent| serde_json::from_slice::<Delivered>(&sent.body).ok()).map(|delivered| delivered.to)
+    }
+
     /// Who is to have an event of a log.
     fn due(&self, number: u64, at: i64) -> Vec<(Vec<u8>, String)> {
         if self.role == Role::Job {
             return Vec::new();
         }
-        let is_due =
-            |watcher: &&Watcher| watcher.after + 1 == number && watcher.wait.until.is_none_or(|until| at < until);
-        let due = self.watchers.values().filter(is_due);
-        due.map(|watcher| (watcher.wait.by.key.clone().into_bytes(), watcher.wait.by.op.clone())).collect()
+        let served: Vec<By> = self.served().collect();
+        // Whoever is gone and got nothing has left before, in the same write.
+        let has_left =
+            |key: &RowKey, watcher: &Watcher| !self.stays("watchers", key) && !served.contains(&watcher.wait.by);
+        let is_due = |(key, watcher): &(&RowKey, &Watcher)| {
+            let in_time = watcher.wait.until.is_none_or(|until| at < until);
+            watcher.after + 1 == number && in_time && !has_left(key, watcher)
+        };
+        let due = self.watchers.iter().filter(is_due);
+        due.map(|(_, watcher)| (watcher.wait.by.key.clone().into_bytes(), watcher.wait.by.op.clone())).collect()
     }
 
     fn stays(&self, lane: &str, key: &RowKey) -> bool {
