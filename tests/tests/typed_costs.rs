@@ -298,7 +298,7 @@ fn an_event_to_many_is_a_commit_for_each_slice_of_them() {
             assert_eq!(
                 cost(&world, async {
                     publish.await;
-                    world.settle().await
+                    world.settle().await;
                 })
                 .await,
                 (4, 102, 303, 2)
