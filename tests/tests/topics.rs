@@ -433,6 +433,22 @@ async fn publishing_costs_one_commit_whoever_waits() {
     assert!(world.is_dead());
 }
 
+/// T3, T5
+#[tokio::test]
+async fn an_event_for_one_costs_the_same_however_many_wait() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    for run in 0..40 {
+        client.reader(format!("r{run}")).start("jobs".into(), 1).await.unwrap();
+    }
+    world.settle().await;
+    let before = world.counts();
+    assert_eq!(client.publish(Job(1)).await.unwrap().waiting, 40);
+    world.settle().await;
+    assert_eq!(world.counts().since(before).commits, 2, "the topic's, and that of the run which has it");
+    assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().watching, 39);
+}
+
 /// T6
 #[tokio::test]
 async fn what_was_sent_comes_before_what_is_published() {
@@ -573,6 +589,22 @@ async fn a_deadline_that_is_shifted_by_a_pause_is_shifted_for_the_topic_too() {
         world.advance(d!("30s")).await;
         client.publish(News(4)).await.unwrap();
         assert_eq!(client.waiter("a").result().await.unwrap(), [4]);
+    }
+}
+
+/// H2, T4
+#[tokio::test]
+async fn what_came_between_a_deadline_and_the_one_it_was_shifted_to_is_in_time() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("timeout".into()).await.unwrap();
+        client.waiter("a").pause().await.unwrap();
+        world.advance(d!("5m")).await;
+        client.publish(News(3)).await.unwrap();
+        client.waiter("a").resume_shifted().await.unwrap();
+        assert_eq!(client.waiter("a").result().await.unwrap(), [3]);
+        assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().watching, 0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A pass through those who wait: a slice of them in each commit, with where it stands (T5).
 
-use drystone_runtime::{Range, Row, RowKey, key_after};
+use drystone_runtime::{Lane, Range, Row, RowKey, key_after};
 
 use super::{
     client::Delivery,
@@ -12,7 +12,7 @@ use super::{
 use crate::{halt::Halt, planted::Bug};
 
 /// Those who are looked at in one slice: a row and a message each, of the thousand changes that a commit may have.
-pub(super) const SLICE: u32 = if cfg!(feature = "planted") { 2 } else { 200 };
+pub(super) const SLICE: u32 = if cfg!(feature = "planted") { 1 } else { 200 };
 
 /// Bytes on their way to runs after which a slice ends.
 const SLICE_BYTES: usize = 2 << 20;
@@ -25,10 +25,17 @@ impl Turn<'_> {
         }
     }
 
+    /// An event is for one alone, and nobody has it any more: the first who wait are looked at again, whom the pass that is under way may
+    /// have left behind.
+    pub(super) fn begin_pass_anew(&mut self, oldest: u64) {
+        let oldest = self.record.pass.take().map_or(oldest, |pass| pass.oldest.min(oldest));
+        self.begin_pass(oldest);
+    }
+
     /// The next slice of the pass that is under way.
     pub(super) fn look_through(&mut self, limit: u32) -> Result<(), Halt> {
         let Some(pass) = self.record.pass.clone() else { return Ok(()) };
-        if self.record.options.deliver == Deliver::One && self.record.pending == 0 {
+        if self.is_all_taken() {
             self.record.pass = None;
             return Ok(());
         }
@@ -46,8 +53,18 @@ impl Turn<'_> {
             behind = Some(row.key.to_vec());
         }
         self.note_given(told)?;
-        self.record.pass = if is_last { self.next_pass(&pass) } else { Some(Pass { behind, ..pass }) };
+        self.record.pass = match is_last {
+            true => self.next_pass(&pass),
+            // Whoever else waits need not be looked at: that would be a commit for nothing.
+            false if self.is_all_taken() => None,
+            false => Some(Pass { behind, ..pass }),
+        };
         Ok(())
+    }
+
+    /// Whether nothing is left for anybody, of what is for one alone.
+    fn is_all_taken(&self) -> bool {
+        self.record.options.deliver == Deliver::One && self.record.pending == 0
     }
 
     /// At the end of a pass: another one, if something was published meanwhile, or is left for somebody.
@@ -79,25 +96,28 @@ impl Turn<'_> {
 
     /// The first event from a number on, also one that this very turn has put.
     #[expect(clippy::needless_pass_by_value, reason = "a lane is a constant")]
-    pub(super) fn first_of(&self, lane: drystone_runtime::Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
+    pub(super) fn first_of(&self, lane: Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
         let key = number_key(from);
         if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
             return read(row).map(Some);
         }
-        // Of the stored ones, as many may be gone by now as this turn has taken away.
-        let taken = self.commit.remove.iter().filter(|(of, _)| *of == lane).count();
+        let put = self.commit.put.iter().filter(|row| row.lane == lane);
         let count = if lane == LOG { self.record.logged } else { self.record.pending };
-        if count == 0 {
-            return Ok(None);
-        }
-        let limit = u32::try_from(taken).unwrap_or(u32::MAX).saturating_add(1);
-        let stored = self.numbered(lane.clone(), from, limit)?;
-        let put = self.commit.put.iter().filter(|row| row.lane == lane && row.key >= key);
+        // If this very turn has put all that there are, nothing is stored that could be read.
+        let stored = if count <= put.clone().count() as u64 { &[][..] } else { self.stored(&lane, from)? };
+        let put = put.filter(|row| row.key >= key);
         let there = stored.iter().filter(|row| !self.is_removed(&lane, &row.key)).chain(put);
         if Bug::NewestPublishedFirst.planted() && lane == PENDING {
             return there.max_by(|one, other| one.key.cmp(&other.key)).map(read).transpose();
         }
         there.min_by(|one, other| one.key.cmp(&other.key)).map(read).transpose()
+    }
+
+    /// The first that are stored from a number on: as many may be gone by now as this turn has taken away, and one is wanted.
+    fn stored(&self, lane: &Lane, from: u64) -> Result<&[Row], Halt> {
+        let taken = self.commit.remove.iter().filter(|(of, _)| of == lane).count();
+        let wanted = if Bug::NewestPublishedFirst.planted() { 64 } else { 1 };
+        self.numbered(lane.clone(), from, u32::try_from(taken).unwrap_or(u32::MAX).saturating_add(wanted))
     }
 
     /// Somebody waits no more.

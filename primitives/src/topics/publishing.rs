@@ -74,19 +74,26 @@ impl Turn<'_> {
         if self.record.logged < limit {
             return Ok(());
         }
-        let Some(oldest) = self.rows(Range::first(LOG, 1))?.first() else { return Ok(()) };
-        let is_due = self.record.pass.as_ref().is_some_and(|pass| number_in(&oldest.key) >= pass.oldest);
-        if is_due {
+        let Some(oldest) = self.oldest_logged()? else { return Ok(()) };
+        if self.record.pass.as_ref().is_some_and(|pass| oldest >= pass.oldest) {
             // Somebody who waited is still to have it.
             return Ok(());
         }
-        self.remove(LOG, oldest.key.clone());
+        self.remove(LOG, number_key(oldest));
         self.record.logged -= 1;
         self.record.trimmed += 1;
-        let number = number_in(&oldest.key);
-        self.record.forgotten = self.record.forgotten.max(number);
-        self.emit("topic.trimmed", &json!({ "topic": self.record.topic.text(), "number": number }));
+        self.record.forgotten = self.record.forgotten.max(oldest);
+        self.emit("topic.trimmed", &json!({ "topic": self.record.topic.text(), "number": oldest }));
         Ok(())
+    }
+
+    /// The oldest event of the log. One that was always for all has no gaps: it is known without a read, which every event on a full topic
+    /// would have to wait for.
+    fn oldest_logged(&self) -> Result<Option<u64>, Halt> {
+        if !self.record.has_gaps {
+            return Ok(Some(self.record.forgotten + 1));
+        }
+        Ok(self.rows(Range::first(LOG, 1))?.first().map(|row| number_in(&row.key)))
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    TopicOptions,
+    Deliver, TopicOptions,
     wire::{TopicName, Wait},
 };
 use crate::stored::is_default;
@@ -52,6 +52,9 @@ pub(super) struct Record {
     /// Up to which number events have expired: who got them is forgotten, too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) forgotten: u64,
+    /// Whether its events were for one alone at some time: they come to the log as they are taken, not in the order of their numbers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) has_gaps: bool,
     /// How many expired before anybody got them, and are dead letters.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) dead: u64,
@@ -87,6 +90,7 @@ impl Record {
             pass: None,
             expires_at: None,
             forgotten: 0,
+            has_gaps: options.deliver == Deliver::One,
             dead: 0,
             trimmed: 0,
         }

@@ -7,7 +7,7 @@ use drystone_runtime::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    TopicOptions,
+    Deliver, TopicOptions,
     record::{Record, number_in},
     wire::TopicName,
 };
@@ -46,6 +46,7 @@ impl<'a> Turn<'a> {
             // What is kept for a shorter time now is looked for at once.
             turn.record.expires_at = turn.record.expires_at.map(|_| now.0);
         }
+        turn.record.has_gaps |= options.deliver == Deliver::One;
         Ok(turn)
     }
 

@@ -17,6 +17,8 @@ impl Turn<'_> {
     pub(super) fn watch(&mut self, watch: Watch) -> Result<(), Halt> {
         let mut watcher = Watcher { wait: watch.wait, after: self.record.last };
         let found = match self.record.options.deliver {
+            // Those who wait longer come first: the pass looks at them.
+            Deliver::One if self.record.pass.is_some() => None,
             Deliver::One => self.first_of(PENDING, 0)?,
             Deliver::All => match self.first_for(watch.cursor)? {
                 Some(from) => self.first_of(LOG, from)?,
@@ -32,6 +34,9 @@ impl Turn<'_> {
         }
         self.put(WATCHERS, watcher.wait.place(), &watcher)?;
         self.record.watching += 1;
+        if self.record.options.deliver == Deliver::One && self.record.pass.is_some() {
+            self.begin_pass_anew(self.record.last);
+        }
         Ok(())
     }
 
@@ -103,10 +108,12 @@ impl Turn<'_> {
         let place = wait.place();
         let Some(row) = self.row(WATCHERS, &place)? else { return Ok(()) };
         let (_, watcher) = read::<Watcher>(row)?;
-        self.put(WATCHERS, place, &Watcher { wait, ..watcher })?;
+        let watcher = Watcher { wait, ..watcher };
         // What came between the two deadlines was not for it then, and is now.
-        self.begin_pass(watcher.after + 1);
-        Ok(())
+        let Some((number, kept)) = self.due(&watcher)? else { return self.put(WATCHERS, place, &watcher) };
+        self.let_go(&place);
+        let given = self.give(&watcher, number, &kept)?;
+        self.note_given(vec![given])
     }
 
     /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.
@@ -124,7 +131,7 @@ impl Turn<'_> {
         self.hold(number, &Kept { at, event })?;
         self.record.last = self.record.last.max(number);
         self.emit("topic.returned", &json!({ "topic": self.record.topic.text(), "number": number }));
-        self.begin_pass(number);
+        self.begin_pass_anew(number);
         self.look_through(SLICE)
     }
 }

@@ -446,6 +446,11 @@ impl Record {
         self.end.is_none() && self.undos.is_under_way()
     }
 
+    /// Whether a generation has not begun yet.
+    pub(super) fn is_deferred(&self) -> bool {
+        self.untold > 0 && self.goes_on() && !self.winds_down()
+    }
+
     /// Whether nothing of it may begin.
     pub(super) fn is_held(&self) -> bool {
         self.paused.is_some()

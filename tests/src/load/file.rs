@@ -1,15 +1,27 @@
 //! Store files, and kernels over them.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
+use drystone::d;
 use drystone_runtime::{
     Definition, Kernel, Options, Registry, Store,
     driver::TokioDriver,
     store::{Sqlite, SqliteOptions},
 };
 
+use tokio::time::sleep;
+
 use super::births::Births;
+
+/// So long may a file be held after it was closed.
+const HELD_MAX: Duration = d!("10s");
+/// Between two tries to open it.
+const LOOK: Duration = d!("10ms");
 
 /// Opens the store, as a user's program does.
 pub(super) fn open(path: &Path) -> Result<Sqlite> {
@@ -26,4 +38,16 @@ pub(super) async fn kernel(store: Arc<dyn Store>, definition: Definition) -> Res
     let registry = Registry::new().with(definition);
     let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
     Ok(kernel)
+}
+
+/// Opens the file of an app again that was closed in this process. The threads of the one before may still be on their way out, and hold the
+/// file until then.
+pub(super) async fn reopened<A, E>(open: impl AsyncFn() -> Result<A, E>) -> Result<A, E> {
+    let start = Instant::now();
+    loop {
+        match open().await {
+            Err(_) if start.elapsed() < HELD_MAX => sleep(LOOK).await,
+            opened => return opened,
+        }
+    }
 }

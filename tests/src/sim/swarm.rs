@@ -290,7 +290,7 @@ impl Traffic {
             doom: chance.permille(100),
             gates: few(chance),
             errands: if chance.permille(350) { chance.between(1, 5) as usize } else { 0 },
-            listeners: if chance.permille(250) { chance.between(2, 7) as usize } else { 0 },
+            listeners: if chance.permille(250) { chance.between(2, 10) as usize } else { 0 },
             restarts: chance.coin(),
             pauses: chance.permille(300),
         }

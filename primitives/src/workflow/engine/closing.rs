@@ -83,6 +83,8 @@ impl<W: Workflow> Turning<'_, W> {
             _ if !self.record.owed.is_empty() => Some(self.seen.now.0),
             (Some(end), false) if self.has_unread() => Some(end.at),
             (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
+            // A generation that waits for a turn of its own gets it, whatever this one was.
+            (None, false) if self.record.is_deferred() => Some(self.seen.now.0),
             (None, false) => self.record.next_due(),
         };
         let alarm = at.map(Millis);

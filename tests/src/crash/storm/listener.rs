@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::topic::{Job, News, Paid, Task, Topic};
 
-/// Nobody who gives up waits longer before: often enough while something is on its way.
-const PATIENCE_MS_MAX: u64 = 40;
+/// How long somebody waits who gives up at first: often something is on its way by then.
+const PATIENCE_MS_MIN: u64 = 5;
+
+/// So many times it waits twice as long as before, and then so short again. If all were short, an event could go round for ever on a slow
+/// machine: it goes to the one who waits longest, who is the next to give up.
+const PATIENCES: u64 = 8;
 
 /// The operations that it heard of.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -20,8 +24,8 @@ pub(super) struct Listener {
 impl Listener {
     /// Ends with the last event that it hears.
     async fn run(flow: &Flow<Self>, topic: Topic, nth: u64) -> Vec<u64> {
-        let patience = Duration::from_millis(PATIENCE_MS_MAX / (nth % 4 + 1));
-        loop {
+        for round in 0_u64.. {
+            let patience = Duration::from_millis(PATIENCE_MS_MIN << ((nth + round) % PATIENCES));
             let heard = match topic {
                 Topic::News => Some(flow.wait_for::<News>().await.0),
                 Topic::Paid(key) if topic.is_brisk() => {
@@ -41,5 +45,6 @@ impl Listener {
                 None => {}
             }
         }
+        unreachable!("rounds are endless")
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use drystone::{Runtime, dead_letters::Filter};
 use tokio::time::timeout;
 
@@ -18,8 +18,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
     for topic in Topic::all() {
         let ended = async { if topic.is_for_one() { taken(&app, topic).await } else { heard(&app, topic).await } };
-        let ended = timeout(PATIENCE, ended).await;
-        ended.with_context(|| format!("{topic} did not come to rest"))??;
+        if let Ok(ended) = timeout(PATIENCE, ended).await {
+            ended?;
+            continue;
+        }
+        let (client, results) = (app.client(), results(&app.client(), topic).await?);
+        let status = topic.status(&client).await?;
+        let left: Vec<_> = results.iter().filter(|(_, heard)| heard.is_none()).map(|(run, _)| run).collect();
+        bail!("{topic} did not come to rest: {status:?}; {left:?} have not ended");
     }
     Ok(app.shutdown(PATIENCE).await?)
 }

@@ -74,6 +74,7 @@ impl Topic {
         match self {
             Self::News | Self::Paid(0) => 40,
             Self::Paid(_) | Self::Job => 5,
+            Self::Task(0) => 20,
             Self::Task(_) => 3,
         }
     }

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::{
     super::{
+        file,
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
@@ -71,7 +72,7 @@ impl Place {
         let runtime = Runtime::sqlite(&path).start::<App>().await?;
         others(&runtime, watchers / WATCHERS).await?;
         runtime.shutdown(CLOSE_MAX).await?;
-        let runtime = Runtime::sqlite(&path).start::<App>().await?;
+        let runtime = file::reopened(async || Runtime::sqlite(&path).start::<App>().await).await?;
         let hall = Hall::new(runtime.client());
         Ok(Self { runtime, hall, log: Log::of(&path)? })
     }

@@ -11,6 +11,7 @@ use tokio::{task::JoinSet, time::sleep};
 
 use super::{
     super::{
+        file,
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
@@ -37,7 +38,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     let runtime = Runtime::sqlite(&path).start::<App>().await?;
     make(&runtime.client(), lengths).await?;
     runtime.shutdown(CLOSE_MAX).await?;
-    let runtime = reopened(&path).await?;
+    let runtime = file::reopened(async || Runtime::sqlite(&path).start::<App>().await).await?;
     let client = runtime.client();
     let mut latencies = [Vec::new(), Vec::new()];
     for nth in 0..RUNS {
@@ -48,17 +49,6 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     runtime.shutdown(CLOSE_MAX).await?;
     tell(lengths, latencies, report);
     Ok(())
-}
-
-/// The threads of the one before may still be on their way out, and hold the file until then.
-async fn reopened(path: &Path) -> Result<Runtime<App>> {
-    let start = Instant::now();
-    loop {
-        match Runtime::sqlite(path).start::<App>().await {
-            Err(_) if start.elapsed() < CLOSE_MAX => sleep(LOOK).await,
-            opened => return Ok(opened?),
-        }
-    }
 }
 
 async fn make(client: &Client, lengths: [u32; 2]) -> Result<()> {

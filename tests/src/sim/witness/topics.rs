@@ -86,6 +86,7 @@ struct Delivered {
     to: By,
     seen: SeenNumber,
     at: i64,
+    event: Numbered,
 }
 
 #[derive(Deserialize)]
@@ -153,13 +154,23 @@ impl Topics {
     }
 
     fn publishes(&mut self, topic: Number, id: Version, writing: &Writing<'_>) {
-        for (number, kept) in writing.put() {
+        let put = writing.put();
+        let is_put = |value: u64| put.values().any(|kept| kept.event.number == value);
+        // The store was away for so long that what was published was over before it was written.
+        let over: Vec<u64> = writing.told().filter(|value| !is_put(*value)).collect();
+        let over: Vec<u64> = over.into_iter().filter(|value| !self.published.contains_key(value)).collect();
+        for value in &over {
+            self.published.insert(*value, Publication { topic, number: 0, due: Vec::new() });
+        }
+        let unseen = over.len() as u64;
+        for (number, kept) in put {
             let value = kept.event.number;
             if self.published.contains_key(&value) {
                 continue;
             }
             let last = self.last.entry(id).or_default();
-            writing.chronicle.check(number == *last + 1, Class::Doubled, "T1", || {
+            let follows = number > *last && number <= *last + 1 + unseen;
+            writing.chronicle.check(follows, Class::Doubled, "T1", || {
                 format!("{} numbers {value:x} as {number}, after {last}", writing.write.key)
             });
             *last = number;
@@ -186,6 +197,15 @@ impl Writing<'_> {
             Some((number_in(key), serde_json::from_slice(body.as_ref()?).ok()?))
         };
         put.filter_map(read).collect()
+    }
+
+    /// The events that it sends to anybody.
+    fn told(&self) -> impl Iterator<Item = u64> {
+        self.write.sent.iter().filter_map(|sent| match sent.verb.as_str() {
+            "topic:event" => serde_json::from_slice(&sent.body).ok().map(|Delivered { event, .. }| event.number),
+            "event" => serde_json::from_slice(&sent.body).ok().map(|[Dead { payload }]: [Dead; 1]| payload.number),
+            _ => None,
+        })
     }
 
     /// Who is to have an event of a log.
