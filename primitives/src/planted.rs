@@ -162,6 +162,10 @@ pub enum Bug {
     NewestPublishedFirst,
     /// An event goes to waits whose time was up when it was published.
     LateForWait,
+    /// A child ends in one commit, and its parent is told by the next.
+    ChildEndLater,
+    /// The row of a transactional step outlives it.
+    ClaimKept,
 }
 
 #[cfg(feature = "planted")]
@@ -176,7 +180,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 77] = [
+        pub const ALL: [Self; 79] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -254,6 +258,8 @@ mod switch {
             Self::PassForgotten,
             Self::NewestPublishedFirst,
             Self::LateForWait,
+            Self::ChildEndLater,
+            Self::ClaimKept,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -62,7 +62,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 17] = [
+        pub const ALL: [Self; 19] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -80,9 +80,11 @@ mod switch {
             Self::VersionReused,
             Self::HalfAChainKept,
             Self::UnknownRetriedBlindly,
+            Self::RunAgain,
+            Self::FailedRowsKept,
         ];
 
-        /// Those of a store with SQL, which the simulator has not: `workflow_transactions.rs` finds them.
+        /// Those of a store with SQL: `workflow_transactions.rs` finds them there, too.
         pub const IN_SQL: [Self; 2] = [Self::RunAgain, Self::FailedRowsKept];
 
         pub(crate) fn planted(self) -> bool {

@@ -4,6 +4,7 @@ mod bell;
 pub mod crash;
 pub mod held;
 pub mod load;
+pub mod picture;
 mod refuse;
 pub mod sim;
 pub mod typed;

@@ -2,12 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 /// The page, without the marks of its comments.
 fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../primitives/src/workflow/what_happens_when.rs");
-    let text = fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(root().join("primitives/src/workflow/what_happens_when.rs")).unwrap();
     text.lines().map(|line| line.trim_start_matches("//!").trim()).collect::<Vec<_>>().join("\n")
 }
 
@@ -24,7 +30,9 @@ fn is_test(file: &str, function: &str) -> bool {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file).with_extension("rs");
     let text = fs::read_to_string(path).unwrap_or_default();
     let before = ["async fn", "fn"].iter().find_map(|word| text.split_once(&format!("\n{word} {function}() {{")));
-    before.is_some_and(|(before, _)| before.lines().last().is_some_and(|line| line.contains("test]")))
+    before.is_some_and(|(before, _)| {
+        before.lines().last().is_some_and(|line| line.contains("test]") || line.contains("test("))
+    })
 }
 
 #[test]
@@ -41,4 +49,39 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
         }
     }
     assert!(!is_test("workflow_time", "no_such_test"));
+}
+
+/// The ids of all laws: `E1` of `- E1 One entity per key.`
+fn laws() -> Vec<String> {
+    let text = fs::read_to_string(root().join("LAWS.md")).unwrap();
+    let ids = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
+    ids.map(|(id, _)| id.to_owned()).collect()
+}
+
+/// All that tests say of themselves in the sources under a folder: the line above each of them.
+fn said_of_tests(folder: &Path, said: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            said_of_tests(&path, said);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines: Vec<_> = text.lines().map(str::trim).collect();
+            let tests = lines.windows(2).filter(|pair| pair[1].starts_with("#[") && pair[1].contains("test"));
+            said.extend(tests.filter_map(|pair| pair[0].strip_prefix("///").map(str::to_owned)));
+        }
+    }
+}
+
+#[test]
+fn every_law_is_carried_by_a_test() {
+    let mut said = Vec::new();
+    for folder in ["tests/tests", "tests/src", "runtime/src", "runtime/tests", "primitives/src"] {
+        said_of_tests(&root().join(folder), &mut said);
+    }
+    let words: Vec<_> = said.iter().flat_map(|line| line.split(|letter: char| !letter.is_alphanumeric())).collect();
+    let laws = laws();
+    assert!(laws.len() > 100, "{} laws", laws.len());
+    let bare: Vec<_> = laws.iter().filter(|id| !words.contains(&id.as_str())).collect();
+    assert!(bare.is_empty(), "no test carries {bare:?}");
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Client, Failure, Fault, Flow, Primitives, primitive,
+    Client, Failure, Fault, Flow, Primitives, d, primitive,
     testing::{self, Moment, Setup, World},
     workflow,
     workflow::Cause,
@@ -140,6 +140,25 @@ fn a_call_is_done_once_wherever_the_process_dies() {
                     assert_eq!((stock.left, stock.taken), (7, 1), "{key}, {commit} {moment:?}");
                 }
             }
+        });
+    }
+}
+
+/// M5: what was answered is remembered for 90 days, if nobody was there to record it.
+#[test]
+fn a_call_whose_answer_was_lost_is_not_done_again_after_months() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let order = world.client().order("o");
+            world.crash_at_commit(2, Moment::After);
+            let _ = order.start_or_get(3).await;
+            world.settle().await;
+            assert!(world.is_dead(), "it has taken, and the run does not know it");
+            world.advance(d!("89d")).await;
+            world.restart().await;
+            assert_eq!(order.result().await.unwrap(), [7, 7, 13]);
+            assert_eq!(world.client().stock("a").state().await.unwrap().unwrap().taken, 1);
         });
     }
 }

@@ -24,7 +24,9 @@ impl Parcel {
         match what.as_str() {
             "broken" => return Err("it fell".into()),
             "slow" => flow.sleep("1h").await,
-            "never" => drop(flow.wait_for::<Go>().await),
+            "never" => {
+                flow.wait_for::<Go>().await;
+            }
             _ => {}
         }
         Ok(flow.ship(what).await)

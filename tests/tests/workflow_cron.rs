@@ -192,6 +192,40 @@ async fn a_run_that_is_cancelled_terminated_or_destroyed_lets_the_next_go() {
     assert_eq!(counts(client.skips("s").schedule_status().await.unwrap()), (4, 0));
 }
 
+/// L10, H2, L4
+#[tokio::test]
+async fn a_run_that_is_paused_or_goes_on_as_another_generation_still_goes() {
+    for setup in both() {
+        let (world, log) = started(setup).await;
+        let (schedule, run) = (world.client().skips("s"), world.client().skips("s@2026-11-02T07:00:00Z"));
+        schedule.schedule().await.unwrap();
+        world.advance(d!("1h")).await;
+        assert!(run.pause().await.unwrap());
+        world.advance(d!("4h 15m")).await;
+        assert_eq!(counts(schedule.schedule_status().await.unwrap()), (1, 4));
+        assert_eq!(run.restart().await.unwrap().generation, 2);
+        world.advance(d!("3h 30m")).await; // it goes from a quarter to twelve until a quarter past two
+        assert_eq!(counts(schedule.schedule_status().await.unwrap()), (2, 7));
+        assert_eq!(log.take(), ["02T07:00 at 02T07:00", "02T07:00 at 02T11:45", "02T15:00 at 02T15:00"]);
+    }
+}
+
+/// L10
+#[tokio::test]
+async fn a_hundred_times_wait_for_a_run_and_the_others_are_skipped() {
+    let (world, log) = started(World::memory()).await;
+    let (schedule, run) = (world.client().queues("q"), world.client().queues("q@2026-11-02T07:00:00Z"));
+    schedule.schedule().await.unwrap();
+    world.advance(d!("1h")).await;
+    assert!(run.pause().await.unwrap());
+    world.advance(d!("110h")).await;
+    let status = schedule.schedule_status().await.unwrap().unwrap();
+    assert_eq!((status.started, status.queued.len(), status.skipped), (1, 100, 10));
+    assert!(run.resume().await.unwrap());
+    world.settle().await;
+    assert_eq!(log.take(), ["02T07:00 at 02T07:00", "02T08:00 at 06T21:30"], "the oldest goes first");
+}
+
 /// L10, A4
 #[tokio::test]
 async fn times_that_passed_while_nothing_ran_are_made_up_for_as_it_is_said() {

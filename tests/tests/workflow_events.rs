@@ -145,7 +145,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// V1, V2, V4
+/// V1, V2, V4, V12
 #[tokio::test]
 async fn events_sent_before_their_waits_are_all_taken_in_order() {
     for setup in both() {
@@ -161,6 +161,7 @@ async fn events_sent_before_their_waits_are_all_taken_in_order() {
         let queued = run.events().await.unwrap();
         assert_eq!(queued.iter().map(|event| event.number).collect::<Vec<_>>(), (1..=12).collect::<Vec<_>>());
         assert_eq!((queued[0].event.as_str(), &queued[0].body), ("Number", &json!(1)));
+        assert!(queued.iter().all(|event| event.sent_at == world.now()));
         let before = world.counts();
         world.advance(d!("10m")).await;
         assert_eq!(run.try_result().await.unwrap().unwrap(), (1..=12).collect::<Vec<_>>());

@@ -39,7 +39,7 @@ impl Ledger {
         };
         flow.update(|ledger| ledger.seen += amount);
         flow.book(amount).await?;
-        return flow.continue_as(month + 1, total + amount).await;
+        flow.continue_as(month + 1, total + amount).await
     }
 
     #[step]
@@ -89,6 +89,10 @@ impl Spinner {
     #[step]
     async fn spun(log: &Log) {
         log.say("spun");
+    }
+
+    fn nudge(&mut self, by: u32) -> u32 {
+        by + 1
     }
 }
 
@@ -315,6 +319,22 @@ async fn ten_thousand_generations_leave_nothing_behind_and_starve_nobody() {
     let status = run.status().await.unwrap().unwrap();
     assert_eq!((status.phase, status.generation, status.entries), (RunPhase::Succeeded, 10_001, 3));
     assert_eq!(run.history().await.unwrap().len(), 3);
+}
+
+/// L5, L8
+#[tokio::test]
+async fn a_generation_that_waits_for_its_turn_takes_an_update() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().spinner("a");
+        let (started, nudged) = tokio::join!(run.start(2).into_future(), run.nudge(1).into_future());
+        started.unwrap();
+        assert_eq!(nudged.unwrap(), 2);
+        world.settle().await;
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!((status.phase, status.generation, status.entries), (RunPhase::Succeeded, 3, 4));
+        assert_eq!(fakes.log.take(), ["spun"]);
+    }
 }
 
 /// L5, K6

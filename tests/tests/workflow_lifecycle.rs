@@ -334,10 +334,11 @@ async fn events_that_nobody_took_are_dead_letters_when_the_run_ends() {
         world.settle().await;
         let letters = world.dead_letters().list(Filter::default()).await.unwrap().letters;
         assert_eq!(letters.len(), 3, "hints are discarded: {letters:?}");
-        assert!(letters.iter().all(|letter| letter.what == What::Message && letter.key == "a"));
+        assert!(letters.iter().all(|letter| letter.what == What::Event && letter.key == "a"));
         assert!(letters[0].reason.contains("terminated"), "{}", letters[0].reason);
         let opened = world.dead_letters().get(letters[1].id).await.unwrap();
-        assert_eq!(opened.payload, Payload::Message(json!(["Note", 2])));
+        assert_eq!(opened.payload, Payload::Event(json!(2)));
+        assert_eq!(opened.letter.event.as_deref(), Some("Note"));
         assert!(run.events().await.unwrap().is_empty());
     }
 }

@@ -6,7 +6,7 @@ use drystone::{
     CallError, Failure, Flow, Primitives, RunError, Services, d,
     testing::{Latch, Log, Moment, Setup, World, replay},
     workflow,
-    workflow::RunPhase,
+    workflow::{RestartError, RunPhase},
 };
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ enum Do {
     Wait,
     Fail,
     Panic,
+    /// Its body panics.
+    Stop,
 }
 
 /// A trip.
@@ -56,6 +58,7 @@ impl Trip {
                 Do::Wait => flow.sleep("1d").await,
                 Do::Fail => return Err("no trip".into()),
                 Do::Panic => flow.stumble().await,
+                Do::Stop => panic!("over the plan"),
             }
             flow.update(|trip| trip.done += 1);
         }
@@ -200,6 +203,51 @@ async fn a_run_that_fails_undoes_its_steps_the_last_first_and_then_fails_with_it
         let undone: Vec<_> = history.operations().skip(3).collect();
         assert_eq!(undone, ["undo/book#2/unbook#1", "undo/pay#1/refund#1", "undo/book#1/unbook#1"]);
         replay::<Trip>(&history).unwrap();
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_restart_from_a_step_does_not_begin_among_its_undos() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![book("train"), Do::Fail]).await.unwrap();
+        world.settle().await;
+        let refused = run.restart_from(|at| at.unbook(1)).await.unwrap_err().failed().unwrap();
+        assert_eq!(refused, RestartError::NoSuchStep { step: "unbook".into(), nth: 1, found: 0 });
+        assert_eq!(run.status().await.unwrap().unwrap().generation, 1);
+        fakes.log.take();
+        run.restart_from(|at| at.book(1)).await.unwrap();
+        world.settle().await;
+        assert_eq!(fakes.log.take(), ["book train", "unbook train-ticket"]);
+        assert_eq!(failed(run.result().await), RunError::Failed("no trip".into()));
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_run_that_is_told_again_what_it_kept_undoes_each_step_once() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        for (key, is_given) in [("a", false), ("b", true)] {
+            let run = world.client().trip(key);
+            run.start(vec![book("train"), pay("visa"), book("room"), Do::Stop]).await.unwrap();
+            world.settle().await;
+            let room = |at: &TripAt| if is_given { at.book(2).with("room-ticket".into()) } else { at.book(2) };
+            run.restart_from(room).await.unwrap();
+            world.settle().await;
+            for _ in 0..2 {
+                assert!(run.resume().await.unwrap());
+                world.settle().await;
+                assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+            }
+            fakes.log.take();
+            assert!(run.cancel().await.unwrap());
+            world.settle().await;
+            let undone = ["unbook room-ticket", "refund visa 7 Some(\"7 by visa\")", "unbook train-ticket", "cleanup"];
+            assert_eq!(fakes.log.take(), undone, "given: {is_given}");
+        }
     }
 }
 

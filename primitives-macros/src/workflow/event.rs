@@ -58,7 +58,7 @@ pub(crate) fn event(input: TokenStream) -> TokenStream {
     options::check_all("an event", &said.queue.iter().collect::<Vec<_>>(), &all_options(), &mut mistakes);
     refuse_constants(&said.queue, &mut mistakes);
     said.check_topic(&mut mistakes);
-    let made = made(&input, if mistakes.is_empty() { said } else { said.shape() });
+    let made = made(&input, &if mistakes.is_empty() { said } else { said.shape() });
     quote!(#made #mistakes)
 }
 
@@ -188,7 +188,7 @@ fn refuse_constants(queue: &[Setting], mistakes: &mut Mistakes) {
     }
 }
 
-fn made(input: &DeriveInput, said: Said) -> TokenStream {
+fn made(input: &DeriveInput, said: &Said) -> TokenStream {
     let (ident, lenient) = (&input.ident, lenient());
     let default = types::plain(ident);
     let name = said.name.as_ref().map_or_else(|| quote!(#default), ToTokens::to_token_stream);

@@ -59,11 +59,28 @@ fn check_one(model: &Model, step: &Step, undo: &Ident, mistakes: &mut Mistakes) 
             mistakes.at(undo, format!("`{undo}` is not a step: write `#[step] async fn {undo}(..)`"));
         }
         Some((_, true)) => {
-            let its_own = model.steps.iter().find(|other| other.function.name == *undo);
-            if its_own.is_some_and(|other| other.undo.is_some()) {
+            let Some(its_own) = model.steps.iter().find(|other| other.function.name == *undo) else { return };
+            if its_own.undo.is_some() {
                 let message = format!("`{undo}` undoes, and is not undone itself: take away its own `undo`");
                 mistakes.at(undo, message);
             }
+            check_inputs(step, its_own, undo, mistakes);
         }
     }
+}
+
+/// Of which types they are, the compiler says; of what is missing or too much it would speak as of a call that nobody wrote.
+fn check_inputs(step: &Step, undo: &Step, place: &Ident, mistakes: &mut Mistakes) {
+    let (found, name) = (undo.function.inputs().count(), &step.function.name);
+    if takes(step, undo) == Takes::Input || found == 1 {
+        return;
+    }
+    let (output, _) = calls::outcome(&step.returns);
+    let output = types::text(&output);
+    let inputs: String = step.function.inputs().map(|(_, ty)| format!("_: {}, ", types::text(ty))).collect();
+    let message = format!(
+        "`{place}` takes {found} inputs: an undo takes what `{name}` returned, `(_: {output})`, or what it took and, if it is \
+         known, what it returned, `({inputs}_: Option<{output}>)`"
+    );
+    mistakes.at(place, message);
 }

@@ -89,6 +89,7 @@ impl<E: TopicEvent> Topic<E> {
     }
 
     /// Who waits, the longest first, 100 at a time: those behind a place, or the first (T6).
+    #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     pub fn watchers(&self, after: Option<Place>) -> Call<Watchers> {
         self.address.call("watchers", Args::new().put(&after))
     }
@@ -99,6 +100,7 @@ impl<E: TopicEvent> Topic<E> {
     }
 
     /// Who got an event, some at a time: those behind a place, or the first.
+    #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     pub fn deliveries(&self, number: u64, after: Option<Place>) -> Call<Deliveries> {
         self.address.call("deliveries", Args::new().put(&number).put(&after))
     }

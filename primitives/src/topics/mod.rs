@@ -51,7 +51,7 @@
 //! - A run sees an event of a log once, in order. What was sent to it directly comes first (T6).
 //! - An event that was published before the deadline of a wait wins over it, whenever it is delivered (T4).
 //! - A run that waits for an event for one, and is gone or goes on when it comes, gives it back, and the next gets it.
-//! - [`Topic`] shows who waits, what was published, and who got it.
+//! - [`Topic`] shows who waits, what was published, and who got it. [`which_event_goes_where`] has a picture.
 
 mod client;
 mod expiring;
@@ -63,6 +63,7 @@ mod publishing;
 mod record;
 mod turn;
 mod watching;
+pub mod which_event_goes_where;
 pub(crate) mod wire;
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use super::{
 use crate::{halt::Halt, planted::Bug};
 
 /// Those who are looked at in one slice: a row and a message each, of the thousand changes that a commit may have.
-pub(super) const SLICE: u32 = 200;
+pub(super) const SLICE: u32 = if cfg!(feature = "planted") { 2 } else { 200 };
 
 /// Bytes on their way to runs after which a slice ends.
 const SLICE_BYTES: usize = 2 << 20;
@@ -95,6 +95,7 @@ impl Turn<'_> {
     }
 
     /// The first event from a number on, also one that this very turn has put.
+    #[expect(clippy::needless_pass_by_value, reason = "a lane is a constant")]
     pub(super) fn first_of(&self, lane: Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
         let key = number_key(from);
         if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {

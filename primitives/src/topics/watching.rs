@@ -1,5 +1,6 @@
 //! Runs that come to wait, and go.
 
+use drystone_runtime::{Range, RowKey};
 use serde_json::json;
 
 use super::{
@@ -68,7 +69,10 @@ impl Turn<'_> {
         };
         let (_, watcher) = read::<Watcher>(row)?;
         self.let_go(&place);
-        let due = if leave.is_answered && !Bug::DeadlineFirst.planted() { self.due(&watcher)? } else { None };
+        let is_late = !leave.is_answered || Bug::DeadlineFirst.planted();
+        // What is for one goes to those first who wait longer.
+        let is_next = self.record.options.deliver == Deliver::All || self.is_first(&place)?;
+        let due = if is_late || !is_next { None } else { self.due(&watcher)? };
         match due {
             Some((number, kept)) => {
                 let given = self.give(&watcher, number, &kept)?;
@@ -81,6 +85,19 @@ impl Turn<'_> {
         }
     }
 
+    /// Whether nobody waits longer, of those who are in time.
+    fn is_first(&self, place: &RowKey) -> Result<bool, Halt> {
+        for row in self.rows(Range::first(WATCHERS, SLICE))? {
+            if row.key >= *place {
+                return Ok(true);
+            }
+            if read::<Watcher>(row)?.1.wait.is_in_time(self.now.0) {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
     /// The deadline of a wait is another one.
     pub(super) fn move_deadline(&mut self, wait: Wait) -> Result<(), Halt> {
         let place = wait.place();
@@ -88,10 +105,19 @@ impl Turn<'_> {
         let (_, watcher) = read::<Watcher>(row)?;
         let watcher = Watcher { wait, ..watcher };
         // What came between the two deadlines was not for it then, and is now.
-        let Some((number, kept)) = self.due(&watcher)? else { return self.put(WATCHERS, place, &watcher) };
-        self.let_go(&place);
-        let given = self.give(&watcher, number, &kept)?;
-        self.note_given(vec![given])
+        let is_log = self.record.options.deliver == Deliver::All;
+        let due = if is_log { self.due(&watcher)? } else { None };
+        if let Some((number, kept)) = due {
+            self.let_go(&place);
+            let given = self.give(&watcher, number, &kept)?;
+            return self.note_given(vec![given]);
+        }
+        self.put(WATCHERS, place, &watcher)?;
+        if !is_log && self.record.pending > 0 {
+            // Others may wait longer.
+            self.begin_pass_anew(watcher.after + 1);
+        }
+        Ok(())
     }
 
     /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.

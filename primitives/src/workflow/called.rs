@@ -5,7 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::ask::canonical_hash;
-use crate::{Call, call::Asked};
+use crate::{Call, Never, call::Asked};
+
+/// The error of a call that has none, as [`Flow::call`](super::Flow::call) takes it.
+#[diagnostic::on_unimplemented(
+    message = "this call can fail, with `{Self}`",
+    label = "can fail",
+    note = "write `flow.try_call(..)`: its answer is a `Result`, whose error is recorded, too"
+)]
+pub trait CannotFail {}
+
+impl CannotFail for Never {}
 
 /// What is asked of which entity, as a body says it.
 #[derive(Clone, Debug)]

@@ -29,6 +29,30 @@ impl<T, E> Execute<T, E> {
     }
 }
 
+/// A run to its end, as [`Flow::child`](super::Flow::child) takes it: an [`Execute`].
+#[diagnostic::on_unimplemented(
+    message = "a child is a run and its end, and this is not one",
+    label = "not a run and its end",
+    note = "write `flow.child(parcels.get(\"one\").execute(..))`; an action of another primitive is called by `flow.call(..)`"
+)]
+pub trait Executes {
+    /// Its result.
+    type Output: 'static;
+    /// The error that its body may return.
+    type Error: 'static;
+    /// As it is.
+    fn execute(self) -> Execute<Self::Output, Self::Error>;
+}
+
+impl<T: 'static, E: 'static> Executes for Execute<T, E> {
+    type Output = T;
+    type Error = E;
+
+    fn execute(self) -> Self {
+        self
+    }
+}
+
 impl<T, E> IntoFuture for Execute<T, E> {
     type Output = <Call<T, RunError<E>> as IntoFuture>::Output;
     type IntoFuture = <Call<T, RunError<E>> as IntoFuture>::IntoFuture;

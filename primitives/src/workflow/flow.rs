@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Child, EventOf, Execute, PermitWait, Step, TopicEvent, Workflow,
+    Child, EventOf, Executes, PermitWait, Step, TopicEvent, Workflow,
     ask::{Ask, Until},
-    called::Called,
+    called::{Called, CannotFail},
     core::Core,
     step::{Recall, Run},
     time::Sleep,
@@ -18,7 +18,7 @@ use super::{
     wait::Wait,
 };
 use crate::{
-    Call, Client, Desk, Never, Primitive, Stored, StoredError, Timestamp,
+    Call, Client, Desk, Primitive, Stored, StoredError, Timestamp,
     kinds::semaphore::Acquire,
     topics::{self, PublishError, Published},
 };
@@ -55,7 +55,7 @@ impl<W: Workflow> Flow<W> {
     ///
     /// Its code may run more than once, like that of every action; what it changes and what it answers happen once. A fault (there is no
     /// such entity, it is parked) is one of this run, unless it is [caught](Step::catch).
-    pub fn call<T: 'static>(&self, call: Call<T, Never>) -> Step<T> {
+    pub fn call<T: 'static, E: CannotFail + 'static>(&self, call: Call<T, E>) -> Step<T> {
         let (ask, recall) = match Called::of(call) {
             Ok((called, (read, _))) => (Ok(Ask::Call(called)), Recall::read_by(read)),
             Err(reason) => (Err(reason), Recall::read_by(|_| Err(String::new()))),
@@ -74,8 +74,8 @@ impl<W: Workflow> Flow<W> {
 
     /// A run of another workflow as a child: `flow.child(shipments.get("parcel-1").execute(order)).await`. Its key is made of this run's
     /// and the one that is given, and meets no other.
-    pub fn child<T: 'static, E: 'static>(&self, run: Execute<T, E>) -> Child<T, E> {
-        Child::new(&self.core, run)
+    pub fn child<R: Executes>(&self, run: R) -> Child<R::Output, R::Error> {
+        Child::new(&self.core, run.execute())
     }
 
     /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and holds it until the body drops it or

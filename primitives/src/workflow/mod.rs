@@ -137,7 +137,23 @@
 //!
 //! [`cancel`](Verbs::cancel) is Rust's: the body is dropped at its await. Steps that run end first, and what they came to is recorded; then what is
 //! due is undone; then the `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled. [`terminate`](Verbs::terminate) is at once and
-//! runs nothing. Both work on a run that is not in memory, or stopped.
+//! runs nothing. Both work on a run that is not in memory, paused, or stopped.
+//!
+//! # To rest, and to begin anew
+//!
+//! [`pause`](Verbs::pause) holds a run: steps that run end and are recorded, and nothing begins, fires or is taken until [`resume`](Verbs::resume). Events are
+//! queued, updates are taken. What fell due meanwhile is due then, or later by the pause with [`resume_shifted`](Verbs::resume_shifted).
+//!
+//! A run may go through several **generations** under one key:
+//!
+//! - `flow.continue_as(..).await`, with the parameters of `run`, ends this one and begins the next, in one commit. Its journal is empty and its state is
+//!   initial, so that a run can go on for ever; see [`ContinueAs`].
+//! - [`restart`](Verbs::restart) does it from outside, with the same input, and `restart_with(..)` with another; also to a run that has ended.
+//! - `restart_from(|at| at.charge(2))` keeps what was recorded before the second `charge`, and goes on there;
+//!   `at.charge(2).with(receipt)` says what that step has returned, and it is not executed.
+//!
+//! Events that nobody took stay, unless [`drop_events`](crate::Call::drop_events) is said. What the old generation waited for and ran is let go, its awaited children
+//! are cancelled, its permits come back; what comes of it later is not taken, and counted ([`RunStatus::late`]). It is not undone: what it did stands.
 //!
 //! # By the clock on the wall
 //!
@@ -158,6 +174,8 @@
 //! Runs outlive deployments. What comes after the point that a run has reached may be changed freely; so may options, the bodies of steps, and how
 //! long a sleep takes. Where the journal and the code part, the run stops as `diverged` with a [`Divergence`]: the place, what was expected,
 //! what was found, the likely edit. Nothing is executed, events are still taken in, and with code that fits it goes on by itself.
+//!
+//! [`flow.version("fees", 1..=2)`](Flow::version) keeps both ways in the code: runs that had gone past that place take the old one, others the new one.
 //!
 //! To know before: [`history`](Verbs::history) of runs that matter, [saved](History::save) in a folder beside the tests, and there one line,
 //! [`testing::replay_all`](crate::testing::replay_all). It executes nothing, and says of each file where today's code would part from it:
@@ -249,7 +267,8 @@ pub mod what_happens_when;
 #[cfg(feature = "cron")]
 pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub use self::{
-    child::{Child, Execute},
+    called::CannotFail,
+    child::{Child, Execute, Executes},
     combine::{All, Both, Either, Race, join, join_all, race},
     continue_as::ContinueAs,
     core::Core,

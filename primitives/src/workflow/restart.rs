@@ -99,6 +99,7 @@ impl Restarting {
         Self::call(address, None, Some(at.place), value)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     fn call(
         address: &Address,
         input: Option<Result<Box<RawValue>, String>>,

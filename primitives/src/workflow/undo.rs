@@ -58,6 +58,9 @@ pub(super) struct Undos {
     pub(super) began: Option<Began>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_over: bool,
+    /// Up to which entry of the journal it is known what is due: a body that is told again changes nothing of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) noted: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) failed: Vec<FailedUndo>,
 }

@@ -42,6 +42,7 @@ pub struct Unsaid;
 )]
 pub trait IsSaid {}
 
+#[diagnostic::do_not_recommend]
 impl IsSaid for Said {}
 
 impl<E: Event> Wait<E, E::Asks> {
@@ -95,7 +96,7 @@ impl<E: Event, K> Wait<E, K> {
     }
 }
 
-impl<E: Event, K: IsSaid> Future for Wait<E, K> {
+impl<E: Event, K> Future for Wait<E, K> {
     type Output = E;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<E> {
@@ -119,7 +120,7 @@ impl<E: Event, K> WaitMany<E, K> {
     }
 }
 
-impl<E: Event, K: IsSaid> Future for WaitMany<E, K> {
+impl<E: Event, K> Future for WaitMany<E, K> {
     type Output = Vec<E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<E>> {
@@ -132,7 +133,7 @@ impl<E: Event, K: IsSaid> Future for WaitMany<E, K> {
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct TimedWait<W>(W);
 
-impl<E: Event, K: IsSaid> Future for TimedWait<Wait<E, K>> {
+impl<E: Event, K> Future for TimedWait<Wait<E, K>> {
     type Output = Result<E, EventTimeout>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -140,7 +141,7 @@ impl<E: Event, K: IsSaid> Future for TimedWait<Wait<E, K>> {
     }
 }
 
-impl<E: Event, K: IsSaid> Future for TimedWait<WaitMany<E, K>> {
+impl<E: Event, K> Future for TimedWait<WaitMany<E, K>> {
     type Output = Result<Vec<E>, EventTimeout>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

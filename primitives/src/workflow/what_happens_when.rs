@@ -1,4 +1,5 @@
-//! What happens when the process dies, code is changed, time runs out, something comes twice, or somebody wants a run to end.
+//! What happens when the process dies, code is changed, time runs out, something comes twice, or somebody wants a run to end, to rest or
+//! to begin anew.
 //!
 //! Every answer names its proof: `file::test` is a function in `tests/tests/file.rs` of the repository, run by
 //! `cargo test --test file test`.
@@ -26,6 +27,18 @@
 //!   `workflow_heartbeats::an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later`
 //! - **while the state is updated**: the update is there once, or its caller got no answer.
 //!   `workflow_updates::a_death_at_any_commit_neither_loses_nor_doubles_an_update`
+//! - **while another entity is called**: what it changes and what it answers happen once.
+//!   `workflow_calls::a_call_is_done_once_wherever_the_process_dies`
+//! - **while the run holds a permit**: it holds it still; none is lost, and none is out twice.
+//!   `workflow_permits::a_run_holds_its_permit_over_restarts_and_lets_it_go_when_it_drops_it`,
+//!   `workflow_permits::no_permit_is_lost_or_doubled_wherever_the_process_dies`
+//! - **while a parent begins children, or waits for them**: each is begun once and ends once, and the parent is told once.
+//!   `workflow_children::a_childs_end_reaches_its_parent_once_wherever_the_process_dies`
+//! - **where one generation ends and the next begins**, by `continue_as` or a restart: that is one commit, made or not.
+//!   `workflow_generations::a_crash_at_any_commit_loses_no_generation_and_no_event`,
+//!   `workflow_generations::a_restart_is_whole_or_not_at_all`
+//! - **while a paused run still has a step under way**: the step is executed again, and nothing else begins.
+//!   `workflow_pausing::a_step_that_ran_when_the_run_was_paused_runs_again_after_a_crash`
 //! - **each time that a certain step runs**: after the sixth death the step ends in the fault
 //!   [`Exhausted`](super::Cause::Exhausted); runs that were merely there go on.
 //!   `workflow_crashes::a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on`,
@@ -72,11 +85,21 @@
 //!   `workflow_changes::options_that_were_changed_hold_for_runs_that_are_under_way`
 //! - **The workflow was removed**: its runs are parked, visible, and go on when it is back.
 //!   `workflow_changes::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`
+//! - **It asks which version it goes through**, by `flow.version("fees", 1..=2)`: runs that had gone past that place keep the old branch,
+//!   those that come there take the new one, and each keeps what it took.
+//!   `workflow_versions::a_run_that_had_gone_past_it_keeps_the_lowest_in_every_round`,
+//!   `workflow_versions::a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_round`
+//! - **and the old branch is gone, though runs are pinned to it**: they stop as diverged, with words, and go on with code that has it.
+//!   `workflow_versions::a_version_that_is_not_supported_any_more_stops_the_run_with_words`
+//! - **An update that was taken is not there any more**: diverged, and the run takes no others meanwhile.
+//!   `workflow_updates::a_run_whose_update_is_not_there_any_more_diverges_and_takes_none_until_it_is_back`
+//! - **A schedule was changed**: its times are those of the new one from then on; runs that go are not touched.
+//!   `workflow_cron::another_schedule_is_followed_from_when_it_is_there`
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked), and goes on with other code or by `resume`;
 //!   it is tried every hour, too.
 //!   `workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`
-//! - **and I want to know before**: save the histories of runs that matter, and replay them in a test.
-//!   `workflow_replay::a_history_is_replayed_against_todays_code`
+//! - **and I want to know before**: save the histories of runs that matter, and replay the folder in a test of one line.
+//!   `workflow_kit::a_folder_of_histories_is_replayed_by_one_line`
 //!
 //! # Time runs out
 //!
@@ -116,6 +139,14 @@
 //! - **and its steps name their undo**: what was done is undone, the last first, before the `#[cancelled]` body runs; by `terminate` nothing is.
 //!   `workflow_undo::a_cancelled_run_that_is_not_in_memory_is_undone_then_cleaned_up_then_cancelled`,
 //!   `workflow_undo::a_run_that_succeeds_or_is_terminated_undoes_nothing`
+//! - **and an undo fails for good**, after its own attempts: it is told by `undos_failed` and `workflow.undo_failed`, the others are undone all the
+//!   same, and the run ends with its own error.
+//!   `workflow_undo::an_undo_has_its_own_attempts_and_one_that_fails_for_good_is_told_and_keeps_no_other_back`
+//! - **and nobody knows what became of a step** (it timed out, panicked, lost a race while it ran): an undo that takes the step's input is due,
+//!   with `None`. `workflow_undo::an_undo_that_takes_the_input_is_due_where_nobody_knows_the_outcome_and_not_where_it_failed`,
+//!   `workflow_undo::a_step_that_lost_a_race_while_it_ran_is_undone_and_one_that_never_began_is_not`
+//! - **while a transactional step is on its way**: by `terminate` its rows do not appear any more.
+//!   `workflow_transactions::a_run_that_is_terminated_while_its_transaction_is_on_its_way_books_nothing_after_that`
 //! - **when it has ended**, or for the second time: `false`, and nothing changes.
 //!   `workflow_lifecycle::of_a_cancel_and_an_end_the_first_counts`
 //! - **when it is diverged or has panicked**: as ever; the body is not needed for it.
@@ -125,6 +156,71 @@
 //!   `workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`
 //! - **and then its key is used again**: refused until its retention is over.
 //!   `workflow_lifecycle::a_run_is_kept_for_its_retention_and_then_its_key_is_free`
+//!
+//! # A run is paused
+//!
+//! - **while a step runs**: it ends, and what it came to is recorded; nothing else begins until `resume`.
+//!   `workflow_pausing::a_pause_waits_for_the_step_that_runs_and_starts_no_other`
+//! - **and a deadline passes**: it is due at `resume`; with `resume_shifted` it is later by the pause.
+//!   `workflow_pausing::no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume`,
+//!   `workflow_pausing::deadlines_stay_where_they_are_or_are_later_by_the_pause`
+//! - **and an event, an update or the end of a child comes**: the event is queued, the update is taken, the end is recorded; what follows
+//!   begins at `resume`. `workflow_pausing::no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume`,
+//!   `workflow_together::an_update_in_a_pause_is_taken_and_what_follows_from_it_begins_at_resume`,
+//!   `workflow_together::a_child_that_ends_while_its_parent_is_paused_is_not_missed`
+//! - **and is cancelled, terminated or restarted**: as ever.
+//!   `workflow_pausing::a_run_that_is_paused_can_be_cancelled_and_terminated`, `workflow_pausing::a_restart_ends_a_pause`
+//! - **while it is undone or cancelled**: it is not, for it is on its way out. `workflow_together::a_run_that_is_being_undone_is_not_paused`
+//!
+//! # A run begins anew
+//!
+//! - **by `restart`, while it goes on**: what it recorded, waited for and ran is gone in one commit; unread events stay.
+//!   `workflow_generations::a_restart_of_a_live_run_drops_its_waits_and_work_and_keeps_its_events`
+//! - **by `restart`, when it has ended**, in whatever way: the same.
+//!   `workflow_together::a_run_that_ended_in_any_way_can_be_restarted`
+//! - **from one of its steps**: what came before it is kept and not executed again; the step is, or has returned what is said.
+//!   `workflow_generations::a_restart_from_a_step_keeps_what_came_before_it`
+//! - **and it had done things that have an undo**: what is left behind stands; what `restart_from` keeps is due to be undone as before.
+//!   `workflow_together::what_an_older_generation_did_is_not_undone_by_a_later_one`,
+//!   `workflow_together::what_a_restart_keeps_is_due_to_be_undone`
+//! - **by `continue_as`, with events that nobody has read**: they stay queued, in their order.
+//!   `workflow_generations::a_run_goes_on_as_a_new_generation_and_its_unread_events_stay_in_order`
+//! - **while something of the old generation is under way**: a step is dropped, an awaited child is cancelled, a permit comes back; what
+//!   comes of it later is not taken, and counted.
+//!   `workflow_generations::a_step_of_an_older_generation_is_dropped_and_its_end_is_not_taken`,
+//!   `workflow_together::the_end_of_an_older_generations_child_is_dropped_and_counted`,
+//!   `workflow_together::a_permit_comes_back_with_its_generation`
+//! - **while somebody waits for its result**: who waits, waits for the next generation's.
+//!   `workflow_generations::whoever_waits_for_a_result_waits_over_all_generations`
+//! - **ten thousand times**: nothing is left of those before.
+//!   `workflow_generations::ten_thousand_generations_leave_nothing_behind_and_starve_nobody`,
+//!   `workflow_generations::the_file_does_not_grow_with_its_generations`
+//!
+//! # A run has children
+//!
+//! - **and ends before them, or lets them go**: those that it awaits are cancelled, with their cleanup; abandoned and detached ones go on.
+//!   `workflow_children::a_child_is_cancelled_with_its_parent`,
+//!   `workflow_children::an_abandoned_and_a_detached_child_go_on_without_their_parent`
+//! - **and one fails, is cancelled or destroyed**: that is a value in the body of its parent.
+//!   `workflow_children::a_parent_has_the_result_of_its_child_or_its_error`, `workflow_children::a_child_that_is_destroyed_has_ended`
+//! - **and is stopped, or not in memory, when one ends**: it learns it when it goes on.
+//!   `workflow_children::a_parent_that_is_stopped_does_not_miss_its_child`, `workflow_children::a_parent_that_sleeps_is_woken_by_its_child`
+//! - **very many of them**: they are begun in slices, and waited for together; 4,096 at most.
+//!   `workflow_children::hundreds_of_children_are_waited_for_together`
+//! - **that outlive it by more than its retention**: they end, and nobody is told.
+//!   `workflow_together::a_child_that_outlives_the_record_of_its_parent_ends_in_silence`
+//!
+//! # It is started by the clock on the wall
+//!
+//! - **and the run before still goes**, be it paused or stopped: the time is skipped and counted, queued, or run beside it, as `overlap` says.
+//!   `workflow_cron::a_time_that_comes_while_the_run_before_goes_is_skipped_queued_or_run_beside`,
+//!   `workflow_cron::a_run_that_is_paused_or_goes_on_as_another_generation_still_goes`
+//! - **and the run before is cancelled, terminated or destroyed**: the next may go.
+//!   `workflow_cron::a_run_that_is_cancelled_terminated_or_destroyed_lets_the_next_go`
+//! - **and nothing ran when its time came**: it is made up for, as `missed` says.
+//!   `workflow_cron::times_that_passed_while_nothing_ran_are_made_up_for_as_it_is_said`
+//! - **and the process dies at any moment**: each time has one run.
+//!   `workflow_cron::a_crash_at_any_commit_neither_loses_a_run_nor_starts_one_twice`
 //!
 //! # The store fails
 //!

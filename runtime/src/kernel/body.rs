@@ -366,6 +366,20 @@ impl Body {
             && !matches!(self.seat, Seat::InLine | Seat::Counting | Seat::Watched)
     }
 
+    /// Gives back the room of what has been dealt with: in most keys nothing waits most of the time, and a place in these
+    /// lines is as large as a quarter of all else that a body is.
+    pub(crate) fn slim(&mut self) {
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+        if self.ends.is_empty() {
+            self.ends = VecDeque::new();
+        }
+        if self.reads.is_empty() {
+            self.reads = VecDeque::new();
+        }
+    }
+
     pub(crate) fn weight(&self) -> usize {
         let queue = self.queue.capacity() * size_of::<Source>();
         size_of::<Self>() + self.committed.as_ref().map_or(0, Entity::weight) + queue + self.hot.weight()

@@ -80,6 +80,7 @@ impl Shared {
         // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
         let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
         body.answer_askers(self);
+        body.slim();
         station.end();
         let mut released = Released::default();
         self.lock().put_back(key, body, out, more, self, &mut released);

@@ -48,7 +48,7 @@ pub struct Options {
     pub batch_bytes_max: usize,
     /// Pieces of work at once: 1,024.
     pub work_max: usize,
-    /// Bytes of entities kept in memory: 64 MiB.
+    /// Bytes of entities kept in memory: 32 MiB. What the allocator and the store take beside them is as much again.
     pub resident_bytes_max: usize,
     /// An entity that nothing has used for so long leaves memory: 5 s.
     pub evict_after: Duration,
@@ -100,7 +100,7 @@ impl Default for Options {
             batch_writes_max: 4_096,
             batch_bytes_max: 8 << 20,
             work_max: 1_024,
-            resident_bytes_max: 64 << 20,
+            resident_bytes_max: 32 << 20,
             evict_after: Duration::from_secs(5),
             payload_bytes_max: 1 << 20,
             commit_bytes_max: 4 << 20,

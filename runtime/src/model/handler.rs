@@ -40,7 +40,6 @@ pub trait Handler: Send + Sync + 'static {
 
 /// What a turn comes to.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "most turns are commits, and none is kept")]
 pub enum Next {
     /// It writes this (perhaps nothing).
     Commit(Commit),

@@ -5,6 +5,7 @@
 
 mod lease;
 mod scan;
+mod scripts;
 mod sweep;
 mod tables;
 
@@ -13,6 +14,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+pub use scripts::Savepoints;
 use tables::Tables;
 
 use super::{

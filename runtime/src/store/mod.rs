@@ -31,7 +31,7 @@ pub use batch::{After, Batch, Config, Guard, Once, Outgoing, Remembered, Retry, 
 pub use claim::{Claimed, HintSender, Hints, Lease, Want, Worker};
 pub use counting::{Counting, StoreCounts};
 pub use error::{Applied, StoreError, StoreErrorKind};
-pub use memory::Memory;
+pub use memory::{Memory, Savepoints};
 pub use query::{Cursor, Found, Letter, Page, Query, Read, Ready, Woken};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteOptions};

@@ -51,6 +51,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
         Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
         Task::Call(calls) => runtime.block_on(typed::child(&calls)).map(|()| ExitCode::SUCCESS),
         Task::Wait(path, count) => runtime.block_on(workflows::child(&path, count)).map(|()| ExitCode::SUCCESS),
+        Task::GoOn(path, count) => runtime.block_on(workflows::going_on(&path, count)).map(|()| ExitCode::SUCCESS),
         Task::Measure(plan) => runtime.block_on(measure(&plan)),
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum Task {
     Call(Calls),
     /// Start so many runs that wait, in this file and a fresh process, say what memory they take, and end.
     Wait(PathBuf, u64),
+    /// Let a run go on as so many generations, in this file and a fresh process, say what that leaves, and end.
+    GoOn(PathBuf, u64),
 }
 
 /// The numbers of one run.
@@ -49,6 +51,8 @@ pub(super) struct Plan {
     pub(super) sleepers: u32,
     /// How many runs of workflows sleep, or wait.
     pub(super) runs: u32,
+    /// How many generations one run goes through.
+    pub(super) generations: u64,
     /// How many steps the longest run has that is replayed.
     pub(super) replayed: u32,
     /// How many items are in a deep queue.
@@ -72,6 +76,7 @@ impl Plan {
             alarms_over: Duration::from_secs(1),
             sleepers: 1_000_000,
             runs: 100_000,
+            generations: 10_000,
             replayed: 10_000,
             depth: 1_000_000,
             watchers: 1_000_000,
@@ -89,6 +94,7 @@ impl Plan {
             alarms_over: Duration::from_millis(200),
             sleepers: 100_000,
             runs: 20_000,
+            generations: 2_500,
             depth: 100_000,
             watchers: 100_000,
             ..self
@@ -112,7 +118,8 @@ pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Task>
             ("--compile", plan) => plan.compile = true,
             ("--peers", plan) => plan.peers = true,
             ("--open", _) => return Ok(Task::Open(arguments.next().unwrap_or_default().into())),
-            ("--wait", _) => return wait(arguments.next(), arguments.next()),
+            ("--wait", _) => return counted(arguments.next(), arguments.next(), Task::Wait),
+            ("--go-on", _) => return counted(arguments.next(), arguments.next(), Task::GoOn),
             ("--calls", _) => return calls(arguments.next(), arguments.next()),
             _ => bail!("`{argument}` is not an option\n{USAGE}"),
         }
@@ -125,8 +132,8 @@ fn calls(whose: Option<String>, count: Option<String>) -> Result<Task> {
     Ok(Task::Call(Calls { whose, count }))
 }
 
-fn wait(path: Option<String>, count: Option<String>) -> Result<Task> {
-    Ok(Task::Wait(path.unwrap_or_default().into(), count.unwrap_or_default().parse()?))
+fn counted(path: Option<String>, count: Option<String>, task: fn(PathBuf, u64) -> Task) -> Result<Task> {
+    Ok(task(path.unwrap_or_default().into(), count.unwrap_or_default().parse()?))
 }
 
 fn part(name: Option<String>) -> Result<String> {

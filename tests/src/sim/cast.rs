@@ -1,10 +1,13 @@
 //! Who is in a history: every key that callers and messages may go to, by number.
 
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
 use drystone_runtime::{Key, Name, Partition};
 
 use super::{
     authors::LETTERS,
+    chronicle::lock,
     swarm::{PARTITIONS, Traffic},
 };
 
@@ -60,6 +63,16 @@ pub enum Role {
     Gate,
     /// A workflow.
     Errand,
+    /// A workflow that waits for what is published.
+    Listener,
+    /// A topic: to all, from when they wait.
+    News,
+    /// A topic: to all, from the start.
+    Notice,
+    /// A topic: to one.
+    Job,
+    /// An object that workflows call.
+    Till,
 }
 
 impl Role {
@@ -87,6 +100,9 @@ impl Role {
             Self::Box => "drystone:dead_letters",
             Self::Gate => "gate",
             Self::Errand => "errand",
+            Self::Listener => "listener",
+            Self::News | Self::Notice | Self::Job => "drystone:topics",
+            Self::Till => "till",
         })
     }
 
@@ -100,6 +116,11 @@ impl Role {
         matches!(self, Self::Basket | Self::Strict | Self::Heap)
     }
 
+    /// Whether it is a topic.
+    pub fn is_topic(self) -> bool {
+        matches!(self, Self::News | Self::Notice | Self::Job)
+    }
+
     /// Whether it is a queue.
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Mail | Self::Steps | Self::Tally)
@@ -107,11 +128,16 @@ impl Role {
 }
 
 /// A place in the cast.
-pub type Number = u8;
+pub type Number = u16;
 
-/// All members.
-#[derive(Clone, Debug)]
-pub struct Cast(Vec<Member>);
+/// All members: those that were drawn, and the children of errands, as they turn up.
+#[derive(Debug)]
+pub struct Cast {
+    members: Mutex<Vec<Arc<Member>>>,
+    /// How many were drawn.
+    drawn: usize,
+    letters: Key,
+}
 
 /// One member.
 #[derive(Clone, Debug)]
@@ -127,7 +153,7 @@ pub struct Member {
 impl Cast {
     /// The cast of a history with this traffic.
     pub fn new(traffic: &Traffic) -> Self {
-        let mut cast = Self(Vec::new());
+        let mut members = Vec::new();
         for (role, count) in [
             (Role::Letters, 1),
             (Role::Counter, traffic.counters),
@@ -151,26 +177,42 @@ impl Cast {
             (Role::Steps, traffic.steps),
             (Role::Tally, traffic.tallies),
             (Role::Errand, traffic.errands),
+            (Role::Till, usize::from(traffic.errands > 0)),
+            (Role::Listener, traffic.listeners),
+            (Role::News, usize::from(traffic.listeners > 0)),
+            (Role::Notice, usize::from(traffic.listeners > 0)),
+            (Role::Job, usize::from(traffic.listeners > 0)),
             (Role::Box, usize::from(traffic.has_letters())),
         ] {
-            (0..count).for_each(|index| cast.add(role, index));
+            members.extend((0..count).map(|index| Arc::new(Member::drawn(role, index))));
         }
-        cast
+        let (drawn, letters) = (members.len(), members[0].key.clone());
+        Self { members: Mutex::new(members), drawn, letters }
     }
 
     /// Where dead letters go.
     pub fn letters(&self) -> &Key {
-        &self.0[0].key
+        &self.letters
     }
 
     /// The member of this number.
-    pub fn member(&self, number: Number) -> &Member {
-        &self.0[usize::from(number)]
+    pub fn member(&self, number: Number) -> Arc<Member> {
+        lock(&self.members)[usize::from(number)].clone()
     }
 
-    /// The number of this key.
+    /// The number of this key. A child of an errand is a member from when it is first heard of.
     pub fn number(&self, key: &Key) -> Option<Number> {
-        self.0.iter().position(|member| member.key == *key).map(|place| place as Number)
+        let mut members = lock(&self.members);
+        if let Some(place) = members.iter().position(|member| member.key == *key) {
+            return Some(place as Number);
+        }
+        let parent = parent(key)?;
+        let is_parent = |member: &Arc<Member>| member.role == Role::Errand && member.key.key == parent;
+        if !members[..self.drawn].iter().any(is_parent) {
+            return None;
+        }
+        members.push(Arc::new(Member::new(Role::Errand, key.clone())));
+        Some((members.len() - 1) as Number)
     }
 
     /// The numbers of those with this role.
@@ -179,14 +221,41 @@ impl Cast {
     }
 
     /// All members with their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (Number, &Member)> {
-        self.0.iter().enumerate().map(|(place, member)| (place as Number, member))
+    pub fn iter(&self) -> impl Iterator<Item = (Number, Arc<Member>)> + use<> {
+        let members = lock(&self.members).clone();
+        members.into_iter().enumerate().map(|(place, member)| (place as Number, member))
     }
 
-    fn add(&mut self, role: Role, index: usize) {
-        let text = || format!("{role:?}-{index}").to_lowercase();
-        let key = if role == Role::Box { LETTERS } else { Key { space: SPACE, key: Bytes::from(text()) } };
-        let partition = key.partition(PARTITIONS);
-        self.0.push(Member { role, key, partition });
+    /// Those that were drawn.
+    pub fn drawn(&self) -> impl Iterator<Item = (Number, Arc<Member>)> + use<> {
+        self.iter().take(self.drawn)
     }
+
+    /// The children of errands.
+    pub fn children(&self) -> Vec<Number> {
+        self.iter().skip(self.drawn).map(|(number, _)| number).collect()
+    }
+}
+
+impl Member {
+    fn drawn(role: Role, index: usize) -> Self {
+        let text = || format!("{role:?}-{index}").to_lowercase();
+        let key = match role {
+            Role::Box => LETTERS,
+            role if role.is_topic() => Key { space: role.definition(), key: Bytes::from(format!("{role:?}")) },
+            _ => Key { space: SPACE, key: Bytes::from(text()) },
+        };
+        Self::new(role, key)
+    }
+
+    fn new(role: Role, key: Key) -> Self {
+        let partition = key.partition(PARTITIONS);
+        Self { role, key, partition }
+    }
+}
+
+/// The run that all of its ancestors have begun: what is before the first `/` in the key of a child.
+fn parent(key: &Key) -> Option<&[u8]> {
+    let place = key.key.iter().position(|byte| *byte == b'/').filter(|_| key.space == SPACE)?;
+    Some(&key.key[..place])
 }

@@ -7,6 +7,7 @@ mod deeds;
 mod errands;
 mod primitives;
 mod queues;
+mod topics;
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,8 +54,13 @@ impl Client {
     }
 
     async fn act(&mut self) {
-        let members: Vec<_> = self.world.cast.iter().map(|(number, member)| (number, member.role)).collect();
-        let (member, role) = self.chance.pick(&members);
+        let members: Vec<_> = self.world.cast.drawn().map(|(number, member)| (number, member.role)).collect();
+        let (mut member, role) = self.chance.pick(&members);
+        let mut children = self.world.cast.children();
+        children.retain(|child| self.world.witness.entity(*child).is_some());
+        if role == Role::Errand && !children.is_empty() && self.chance.permille(400) {
+            member = self.chance.pick(&children);
+        }
         if self.chance.permille(60) {
             return self.look(member).await;
         }
@@ -68,7 +74,7 @@ impl Client {
             Role::Alarmist => Ask::arm(self, member),
             Role::Ticker => Ask::tick(self, member),
             Role::Worker => Ask::work(self, member),
-            Role::Doomed | Role::Nobody | Role::Letters => return,
+            Role::Doomed | Role::Nobody | Role::Letters | Role::Till => return,
             role => return self.primitive(member, role).await,
         };
         self.tell(ask).await;

@@ -8,6 +8,7 @@ use drystone_runtime::{
     store::{
         Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, StoreError, StoreErrorKind,
         Verdict, Want, Woken, Worker,
+        sql::{Script, Scripted, Sql},
     },
 };
 use tokio::sync::{Notify, oneshot};
@@ -265,6 +266,10 @@ impl Store for FaultyStore {
         Box::pin(self.reading(self.world.witness.sweep(now, limit)))
     }
 
+    fn sql(&self) -> Option<&dyn Sql> {
+        Some(self)
+    }
+
     /// Hints pass through a task that loses, doubles and delays them.
     fn hints(&self) -> Hints {
         let mut inner = self.world.witness.hints();
@@ -289,5 +294,21 @@ impl Store for FaultyStore {
         };
         self.world.executor.spawn(self.group, "hints", Box::pin(task));
         hints
+    }
+}
+
+impl Sql for FaultyStore {
+    fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
+        Box::pin(async move {
+            let _under_way = self.world.weather.begin();
+            self.meet(true).await?;
+            let plan = self.plan(true);
+            self.world.chronicle.note(|| format!("k{} brings {} scripts, {plan:?}", self.process, scripts.len()));
+            if plan == Plan::default() {
+                return self.world.witness.transact(scripts).await;
+            }
+            let (witness, scripts) = (self.world.witness.clone(), scripts.to_vec());
+            self.writing(plan, Box::pin(async move { witness.transact(&scripts).await })).await
+        })
     }
 }

@@ -127,6 +127,7 @@ async fn rest(world: &Arc<World>) -> bool {
         empty_lines(world).await;
         stop_ticks(world).await;
         resume_queues(world).await;
+        resume_errands(world).await;
         quiet = if at_rest(world) { quiet + 1 } else { 0 };
     }
     true
@@ -208,6 +209,22 @@ async fn resume_queues(world: &Arc<World>) {
             let span = world.calls.asks(world, number, "resume", 0);
             let answer = Processes::call(world, process, call, |_| {}).await;
             world.calls.answered(world, span, answer.ok());
+        }
+    }
+}
+
+/// Nor does a run that is held.
+async fn resume_errands(world: &Arc<World>) {
+    let is_run = |role| matches!(role, Role::Errand | Role::Listener);
+    for (number, member) in world.cast.iter().filter(|(_, member)| is_run(member.role)) {
+        let record = world.witness.entity(number).and_then(|entity| serde_json::from_slice(&entity.head).ok());
+        if record.is_none_or(|record: errands::Record| record.paused.is_none()) {
+            continue;
+        }
+        for process in 0..world.processes.count() {
+            let (definition, body) = (member.role.definition(), Bytes::from_static(b"[]"));
+            let call = Call::new(definition, member.key.key.clone(), "resume", body).deadline(Duration::from_secs(1));
+            let _ = Processes::call(world, process, call, |_| {}).await;
         }
     }
 }

@@ -89,9 +89,29 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a step was undone",
     "an undo failed for good",
     "a run was updated",
+    "a run was restarted",
+    "a run was restarted that had ended",
+    "a run was restarted from one of its steps",
+    "a run went on as another generation",
+    "a generation waited for a turn of its own",
+    "an event was kept for the next generation",
+    "a child ended",
+    "a child was let go by its parent",
+    "a child went on without its parent",
+    "a parent was told that a child succeeded",
+    "a parent was told that a child failed",
+    "a parent was told that a child was cancelled or terminated",
+    "a booking was made",
+    "a booking was found again",
+    "a booking came too late",
+    "a run was held",
+    "a till answered a run",
+    "a run held a permit",
+    "an event that nobody took became a dead letter",
+    "a wait left its topic at its deadline",
 ];
 
-const PATH_COUNT: usize = 87;
+const PATH_COUNT: usize = 107;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

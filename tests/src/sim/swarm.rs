@@ -114,6 +114,12 @@ pub struct Traffic {
     pub gates: usize,
     /// Workflows.
     pub errands: usize,
+    /// Workflows that wait for what is published.
+    pub listeners: usize,
+    /// Runs are restarted now and then.
+    pub restarts: bool,
+    /// Runs are paused now and then.
+    pub pauses: bool,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -241,7 +247,15 @@ impl Processes {
 impl Traffic {
     /// Whether there is anything that the primitives' dead letters could come from.
     pub fn has_letters(&self) -> bool {
-        self.baskets + self.stricts + self.heaps + self.mails + self.steps + self.tallies + self.errands > 0
+        self.baskets
+            + self.stricts
+            + self.heaps
+            + self.mails
+            + self.steps
+            + self.tallies
+            + self.errands
+            + self.listeners
+            > 0
     }
 
     fn draw(chance: &mut Chance) -> Self {
@@ -276,6 +290,9 @@ impl Traffic {
             doom: chance.permille(100),
             gates: few(chance),
             errands: if chance.permille(350) { chance.between(1, 5) as usize } else { 0 },
+            listeners: if chance.permille(250) { chance.between(2, 7) as usize } else { 0 },
+            restarts: chance.coin(),
+            pauses: chance.permille(300),
         }
     }
 }

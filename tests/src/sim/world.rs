@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use drystone_runtime::{Store, store::Memory};
+use drystone_runtime::store::Memory;
 
 use super::{
     authors::Recorder,
@@ -170,6 +170,6 @@ fn witness(
     ends_survived: i32,
 ) -> Witness {
     let clock = executor.clone();
-    let memory: Arc<dyn Store> = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));
+    let memory = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));
     Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone(), ends_survived)
 }

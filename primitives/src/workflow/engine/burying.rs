@@ -24,6 +24,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// What is left to do for a run that has ended: unread events are buried (D1), and in the end it goes itself (L9).
     pub(super) fn after_the_end(&mut self) -> Result<(), Halt> {
+        self.tell_parent_late()?;
         if self.has_unread() {
             return self.bury();
         }

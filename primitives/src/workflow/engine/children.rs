@@ -1,7 +1,7 @@
 //! Children of a run (L6): begun by a message of its own commit, ended by a message of theirs. Each is taken exactly once (M1).
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Message, Name, Next, Range, stable_hash};
+use drystone_runtime::{Commit, Message, Millis, Name, Next, Range, stable_hash};
 use serde_json::value::RawValue;
 
 use super::{
@@ -176,16 +176,37 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Whoever began this run learns how it ended.
     pub(super) fn tell_parent(&mut self, end: &End) -> Result<(), Halt> {
-        let Some(parent) = self.record.parent.clone() else { return Ok(()) };
+        if Bug::ChildEndLater.planted() && self.record.parent.is_some() {
+            self.is_more = true;
+            return Ok(());
+        }
         if Bug::ChildEndForgotten.planted() && self.record.entries % 3 == 2 {
             return Ok(());
         }
+        self.say_end(end)
+    }
+
+    fn say_end(&mut self, end: &End) -> Result<(), Halt> {
+        let Some(parent) = self.record.parent.clone() else { return Ok(()) };
         let ending = match answer(end)? {
             Ok(value) => Ok(raw(&value).map_err(Halt::Park)?),
             Err(error) => Err(raw(&error).map_err(Halt::Park)?),
         };
         self.commit.send.extend(parent.told(ending));
         Ok(())
+    }
+
+    /// A bug that can be planted: the end of a child is one commit, and what tells its parent the next.
+    pub(super) fn tell_parent_late(&mut self) -> Result<(), Halt> {
+        let ended_at = self.record.end.as_ref().map(|end| Millis(end.at));
+        let is_next = self.seen.entity.is_some_and(|entity| entity.alarm <= ended_at);
+        if !is_next || !Bug::ChildEndLater.planted() {
+            return Ok(());
+        }
+        match self.journal()?.pop() {
+            Some(Entry { what: What::Ended(end), .. }) => self.say_end(&end),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use super::{
 impl<W: Workflow> Turning<'_, W> {
     /// Holds the run, unless it is held, has ended or is on its way out.
     pub(super) fn pause(&mut self) -> bool {
-        if self.record.is_held() || self.record.end.is_some() || self.record.cancel.is_some() {
+        let is_on_its_way_out = self.record.cancel.is_some() || self.record.undoes();
+        if self.record.is_held() || self.record.end.is_some() || is_on_its_way_out {
             return false;
         }
         // What is due may run: whether it does, memory could say, and memory may be gone (E13).

@@ -104,8 +104,9 @@ impl<W: Workflow> Turning<'_, W> {
     /// The place of a step: the `nth` that has ended, or that is waited for. What came when the run was on its way out is not
     /// its body's.
     fn find(&self, place: &Place, journal: &[Entry]) -> Result<From, Halt> {
-        let is_way_out =
-            |entry: &Entry| matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::Ended(_));
+        let is_way_out = |entry: &Entry| {
+            matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::UndoBegan(_) | What::Ended(_))
+        };
         let until = journal.iter().position(is_way_out).unwrap_or(journal.len());
         let is_it = |op: &str| step_name(op) == place.step && !is_code(op) && !is_call(op);
         let is_end = |what: &What| matches!(what, What::Ok(_) | What::Failed(_) | What::Fault(_));

@@ -21,7 +21,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.tell_listeners(event, &[("why", text)]);
         }
         self.live = None;
-        if self.record.untold > 0 && self.told() <= self.record.kept {
+        if self.record.untold > 0 && self.is_told_anew {
             self.keep_from_the_start();
         }
         self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));

@@ -89,6 +89,8 @@ pub(super) struct Turning<'a, W> {
     pub(super) has_continued: bool,
     /// Whether a generation waits for a turn of its own to begin.
     pub(super) is_deferred: bool,
+    /// Whether the body is told all that is recorded in this very turn: what it waits for, nobody has seen yet.
+    pub(super) is_told_anew: bool,
     workflow: PhantomData<fn() -> W>,
     /// What was asked for in this very turn, and has not run yet.
     pub(super) fresh: BTreeSet<String>,
@@ -121,6 +123,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             is_tried_again: false,
             has_continued: false,
             is_deferred: false,
+            is_told_anew: false,
             workflow: PhantomData,
             fresh: BTreeSet::new(),
             has_undone: false,
@@ -214,7 +217,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     /// Entries that are recorded and that the body has not been told, for it was stopped.
-    fn tell_untold(&mut self) -> Result<(), Halt> {
+    pub(super) fn tell_untold(&mut self) -> Result<(), Halt> {
         if self.record.untold == 0 || !self.record.goes_on() || self.record.winds_down() {
             return Ok(());
         }
@@ -225,6 +228,13 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Tells the body entries that are recorded, as long as it goes on as this generation.
     pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
+        self.is_told_anew = self.told() == 0;
+        let told = self.tell_each(untold);
+        self.is_told_anew = false;
+        told
+    }
+
+    fn tell_each(&mut self, untold: &[Entry]) -> Result<(), Halt> {
         let generation = self.record.generation;
         for entry in untold {
             self.keep_state()?;

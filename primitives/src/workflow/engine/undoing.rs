@@ -41,13 +41,19 @@ impl<W: Workflow> Turning<'_, W> {
                 UndoTakes::Input => None,
             }
         });
+        // Told again, it was noted when it was told first.
+        let is_noted = number < self.record.undos.noted;
+        let due = due.filter(|_| !is_noted);
+        if due.is_some() {
+            self.record.undos.noted = number + 1;
+        }
         let keeps_input = due.as_ref().is_some_and(|due| due.input.is_some());
         if keeps_input {
             self.forget_traces(pending);
         } else {
             self.forget_input(pending);
         }
-        self.note(due.into_iter().collect());
+        self.note(due.as_slice());
     }
 
     /// A step that is asked for in this very turn has not run yet: until then nothing of it is to be undone.
@@ -72,7 +78,7 @@ impl<W: Workflow> Turning<'_, W> {
                 None => self.let_go(pending),
             }
         }
-        self.note(dues);
+        self.note(&dues);
     }
 
     /// The undo of an operation that has one. What runs on the way out is not undone any more.
@@ -85,7 +91,7 @@ impl<W: Workflow> Turning<'_, W> {
         Some((undo_of::<W>(&pending.op)?, step))
     }
 
-    fn note(&mut self, dues: Vec<Due>) {
+    fn note(&mut self, dues: &[Due]) {
         for dues in dues.chunks(DUES_PER_ROW) {
             self.record.undos.rows += 1;
             self.record.undos.left += dues.len() as u64;
@@ -139,7 +145,7 @@ impl<W: Workflow> Turning<'_, W> {
                 self.begin_to_undo(End::Cancelled(None))?;
             }
             if input.len() <= BYTES_MAX {
-                self.undo(due, &input);
+                self.undo(&due, &input);
                 return Ok(true);
             }
             let what = self.too_long_to_undo(&due, input.len());
@@ -154,11 +160,11 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(false)
     }
 
-    fn undo(&mut self, due: Due, input: &Bytes) {
-        let (op, hash) = (undo_op(&due), canonical_hash(input));
-        let code = match due.input {
+    fn undo(&mut self, due: &Due, input: &Bytes) {
+        let (op, hash) = (undo_op(due), canonical_hash(input));
+        let code = match &due.input {
             // Its row becomes its undo's.
-            Some(Code::Row(number)) => self.replace_input(number, input),
+            Some(Code::Row(number)) => self.replace_input(*number, input),
             _ => self.input(input),
         };
         let step = Stepping::new(code, self.seen.now);
@@ -182,7 +188,7 @@ impl<W: Workflow> Turning<'_, W> {
         {
             number = began.rows - undos.rows + 1;
         }
-        let row = self.row(undo_lane(self.record.generation), number)?;
+        let row = self.row(&undo_lane(self.record.generation), number)?;
         let mut dues: Vec<Due> = decode_part("undo", &row).map_err(Halt::Park)?;
         self.record.undos.of = u32::try_from(dues.len()).unwrap_or(u32::MAX);
         dues.truncate(dues.len().saturating_sub(self.record.undos.done as usize));
@@ -199,7 +205,7 @@ impl<W: Workflow> Turning<'_, W> {
         };
         let mut parameters: Vec<Option<Box<RawValue>>> = match input {
             Code::Input(input) => decode(input.get().as_bytes()),
-            Code::Row(number) => decode(&self.row(inputs_lane(self.record.generation), *number)?),
+            Code::Row(number) => decode(&self.row(&inputs_lane(self.record.generation), *number)?),
             Code::Body(_) => Err("code of the body's own has no undo".to_owned()),
         }
         .map_err(Halt::Park)?;
@@ -210,7 +216,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// What the step returned that has this entry.
     fn output(&self, number: u64) -> Result<Box<RawValue>, Halt> {
         let lane = journal::lane(self.record.journal());
-        let entry: Entry = decode_part("journal", &self.row(lane, number)?).map_err(Halt::Park)?;
+        let entry: Entry = decode_part("journal", &self.row(&lane, number)?).map_err(Halt::Park)?;
         match entry.what {
             What::Ok(output) => Ok(output),
             _ => Err(Halt::Park(format!("entry {number} of the journal is not what is to be undone"))),
@@ -218,9 +224,9 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// One row, be it one that this very turn has put.
-    fn row(&self, lane: Name, number: u64) -> Result<Bytes, Halt> {
+    fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
         let key = journal::row_key(number);
-        if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
+        if let Some(row) = self.commit.put.iter().find(|row| row.lane == *lane && row.key == key) {
             return Ok(row.body.clone());
         }
         let rows = self.rows(&Range::at(lane.clone(), key.clone()))?;
@@ -274,7 +280,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// All is undone: the run ends as it would have without.
     pub(super) fn end_undone(&mut self) -> Result<(), Halt> {
         let Some(began) = self.record.undos.began else { return Ok(()) };
-        let entry = self.row(journal::lane(self.record.journal()), began.entry)?;
+        let entry = self.row(&journal::lane(self.record.journal()), began.entry)?;
         let entry: Entry = decode_part("journal", &entry).map_err(Halt::Park)?;
         match entry.what {
             What::UndoBegan(end) => self.end(end),

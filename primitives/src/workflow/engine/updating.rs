@@ -16,6 +16,9 @@ use super::{
     turning::{BYTES_MAX, ENTRIES_MAX, Halt, Seen, Turned, Turning, raw},
 };
 
+/// How a run stands that goes on as one generation after another, and waits for nothing: none of them has a state to change.
+const BETWEEN: &str = "between two generations";
+
 impl<W, D, A> Engine<W, D, A>
 where
     W: Flows<D, A>,
@@ -27,6 +30,8 @@ where
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         turning.takes_updates(name)?;
         turning.wake()?;
+        // A generation that waits for a turn of its own begins in this one.
+        turning.tell_untold()?;
         // It may be that today's code cannot go on with it: then it is stopped now, and that is kept.
         if let Err(refused) = turning.takes_updates(name) {
             return match (caller, refused) {
@@ -46,10 +51,11 @@ where
 impl<W: Workflow> Turning<'_, W> {
     /// Whether there is a body that would see it.
     fn takes_updates(&self, verb: &str) -> Result<(), Halt> {
-        if self.record.goes_on() && !self.record.winds_down() {
+        let is_between = self.is_deferred;
+        if self.record.goes_on() && !self.record.winds_down() && !is_between {
             return Ok(());
         }
-        let status = self.record.phase().word().to_owned();
+        let status = if is_between { BETWEEN.to_owned() } else { self.record.phase().word().to_owned() };
         Err(Halt::Refuse(Error::Refused { key: self.seen.key.clone(), verb: verb.to_owned(), status }))
     }
 

@@ -204,7 +204,7 @@ impl<W: Workflow> Turning<'_, W> {
             return;
         }
         let mut all: Vec<_> =
-            std::mem::take(&mut self.record.owed).into_iter().filter_map(|owed| owed.message()).collect();
+            std::mem::take(&mut self.record.owed).into_iter().filter_map(super::super::record::Owed::message).collect();
         all.extend(new);
         let later = all.split_off(all.len().min(SENT_PER_TURN));
         self.record.owed = later.into_iter().filter_map(|message| super::super::record::Owed::of(&message)).collect();

@@ -72,8 +72,26 @@ impl Parent {
     }
 }
 
+/// A step, and then the same as another generation, so often.
+#[derive(Default, Serialize, Deserialize)]
+pub(in crate::load) struct Rounds;
+
+#[workflow]
+impl Rounds {
+    async fn run(flow: &Flow<Self>, left: u64) -> u64 {
+        let left = flow.nop(left).await;
+        if left == 0 { left } else { flow.continue_as(left - 1).await }
+    }
+
+    #[step]
+    async fn nop(left: u64) -> u64 {
+        left
+    }
+}
+
 #[derive(Primitives)]
 pub(in crate::load) struct App {
+    rounds: Rounds,
     parent: Parent,
     nops: Nops,
     waiter: Waiter,

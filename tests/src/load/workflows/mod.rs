@@ -1,4 +1,4 @@
-//! Workflows: steps, starts, events, children, sleeps and replays, against the bare writer.
+//! Workflows: steps, starts, events, children, generations, sleeps and replays, against the bare writer.
 //!
 //! A run of `n` steps is `n + 1` commits: its start, and the end of each step, with which the next one is asked for. The bare
 //! writer beside it updates one row per call.
@@ -7,6 +7,7 @@ mod alone;
 mod app;
 pub(super) mod crowd;
 mod families;
+mod generations;
 pub(super) mod keys;
 mod replays;
 mod sleeping;
@@ -19,7 +20,7 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use drystone::d;
 
-pub(super) use self::{app::App, waiting::child};
+pub(super) use self::{app::App, generations::child as going_on, waiting::child};
 use super::{plan::Plan, report::Report};
 
 const CLOSE_MAX: Duration = d!("10s");
@@ -30,6 +31,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     transactions::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;
     families::measure(plan, directory, report).await?;
+    generations::measure(plan, directory, report)?;
     sleeping::measure(plan, directory, report).await?;
     replays::measure(plan, directory, report).await?;
     waiting::measure(plan, directory, report)

@@ -3,16 +3,21 @@
 use std::{pin::Pin, time::Duration};
 
 use drystone::{
-    Context, Event, Fault, Flow, Retry, Timestamp, durable, join_all, workflow,
+    Client, Context, Event, Fault, Flow, Retry, Timestamp, Transaction, durable, join_all, workflow,
     workflow::{Durable, EventOf, Said},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::sim::{
-    errands::{self, CODE_ATTEMPTS, Does, Kind, PAUSE, Plan, Task, Told, Trip, Wanted},
+    errands::{self, Booking, CODE_ATTEMPTS, Does, Kind, PAUSE, Plan, Task, Told, Trip, Wanted, Way},
     panics::on_purpose,
     toys::Stage,
 };
+
+use super::{Till, gate::Gate};
+
+/// How a booking is written.
+pub const BOOK: &str = "INSERT INTO booked VALUES (?1, ?2)";
 
 /// What people see of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +58,13 @@ pub(super) struct Parcel {
 
 #[workflow(events(Note, Price, Bid, Parcel))]
 impl Errand {
-    async fn run(flow: &Flow<Self>, trip: Trip) -> Result<Told, String> {
+    async fn run(
+        flow: &Flow<Self>,
+        trip: Trip,
+        _errands: &Client<Errand>,
+        _tills: &Client<Till>,
+        _gates: &Client<Gate>,
+    ) -> Result<Told, String> {
         flow.update(|errand| errand.cleanup = Some(trip.cleanup));
         let told = walk(flow.clone(), trip.plan).await;
         if trip.fails { Err("as drawn".to_owned()) } else { Ok(told) }
@@ -89,6 +100,20 @@ impl Errand {
     #[step(max_attempts = 2, backoff = "20ms", timeout = "300ms")]
     async fn unonce(done: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
         stage.act(cx).await.map(|()| done)
+    }
+
+    /// Writes a row, and only then fails or panics.
+    #[step(transaction, max_attempts = 2, backoff = "20ms")]
+    fn book(id: u64, does: Booking, sql: &mut Transaction<'_>) -> Result<u64, String> {
+        let world = errands::world();
+        world.recorder.acted.begins(id);
+        let value = world.recorder.acted.returns(id);
+        sql.execute(BOOK, (id, value)).map_err(|error| error.to_string())?;
+        match does {
+            Booking::Well => Ok(value),
+            Booking::Fails => Err("as drawn".to_owned()),
+            Booking::Panics => on_purpose("as drawn"),
+        }
     }
 
     /// Leaves a mark from outside; one in five is refused, after it was left.
@@ -148,6 +173,45 @@ async fn part(flow: Flow<Errand>, plan: Plan) -> Told {
         Plan::Race(arms) => first(&flow, arms).await,
         Plan::Join(arms) => Told::All(both(&flow, arms).await),
         Plan::All(arms) => Told::All(join_all(arms.into_iter().map(|arm| walk(flow.clone(), arm))).await),
+        Plan::Again(trip) => {
+            let never: Result<Told, String> = flow.continue_as(*trip).await;
+            never.unwrap_or(Told::Failed { at: 0 })
+        }
+        Plan::Child { trip, way } => child(&flow, *trip, way).await,
+        Plan::Ring { task, fails } => ring(&flow, task, fails).await,
+        Plan::Permit(held) => {
+            let permit = flow.permit(flow.client::<Gate>().get("gate-0").acquire()).await;
+            let told = walk(flow.clone(), *held).await;
+            drop(permit);
+            Told::Held(Box::new(told))
+        }
+        Plan::Book { task: Task { id, caught }, does } => {
+            let book = flow.book(id, does);
+            let ended = if caught { book.catch().await } else { Ok(book.await) };
+            stepped(&flow, ended)
+        }
+    }
+}
+
+#[durable]
+async fn child(flow: &Flow<Errand>, trip: Trip, way: Way) -> Told {
+    let name = format!("{:x}", trip.number);
+    let child = flow.child(flow.client::<Errand>().get(name).execute(trip));
+    let ended = match way {
+        Way::Awaited => child.await,
+        Way::Abandoned => child.abandon().await,
+        Way::Detached => return Told::Began { key: child.detached().await, at: now(flow) },
+    };
+    Told::Child { ended: ended.map(Box::new), at: now(flow) }
+}
+
+#[durable]
+async fn ring(flow: &Flow<Errand>, task: Task, fails: bool) -> Told {
+    let call = flow.try_call(flow.client::<Till>().get("till-0").ring(task.id, fails));
+    let ended = if task.caught { call.catch().await } else { Ok(call.await) };
+    match ended {
+        Ok(Ok(count)) => Told::Rung { count, at: now(flow) },
+        other => stepped(flow, other),
     }
 }
 
@@ -271,7 +335,11 @@ async fn wait<E: EventOf<Errand> + Event<Asks = Said> + Numbered>(flow: &Flow<Er
         (times, Some(limit)) => wait.times(times).timeout(limit).await,
     };
     match taken {
-        Ok(events) => Told::Events { numbers: events.iter().map(Numbered::number).collect(), at: now(flow) },
+        Ok(events) => {
+            let acted = &errands::world().recorder.acted;
+            events.iter().for_each(|event| acted.hears(event.number()));
+            Told::Events { numbers: events.iter().map(Numbered::number).collect(), at: now(flow) }
+        }
         Err(timeout) => Told::TimedOut { after_ms: timeout.after.as_millis() as u64, at: now(flow) },
     }
 }

@@ -12,6 +12,7 @@ mod errand;
 mod gate;
 pub mod heads;
 mod heap;
+mod listener;
 mod mail;
 mod pulse;
 mod queued;
@@ -20,6 +21,7 @@ mod recorder;
 mod steps;
 mod strict;
 mod tally;
+mod till;
 mod watched;
 
 use std::sync::Arc;
@@ -31,11 +33,13 @@ use serde::{Deserialize, Serialize};
 
 pub use acted::Acted;
 pub use bell::Bell;
-pub use errand::Errand;
+pub use errand::{BOOK, Errand};
 pub use gate::PERMITS;
 pub use heap::Sum;
+pub use listener::Hark;
 pub use queued::{Enqueued, Queued};
 pub use recorder::{Execution, Recorder};
+pub use till::Till;
 
 use self::watched::Watched;
 use super::{
@@ -65,6 +69,8 @@ struct Authored {
     steps: steps::Steps,
     tally: tally::Tally,
     errand: Errand,
+    listener: listener::Listener,
+    till: Till,
 }
 
 /// The ticks that succeeded, by number: the state of every continuous primitive here.

@@ -86,7 +86,7 @@ impl Watched {
     fn judge(&self, entity: &Entity, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let world = &self.stage.world;
         // What code of a body does is in its plan, and the model knows it.
-        if check::is_code(work.as_str()) || work.as_str().starts_with("look:") {
+        if check::is_code(work.as_str()) || check::is_elsewhere(work.as_str()) || work.as_str().starts_with("look:") {
             return;
         }
         let member = world.cast.number(&entity.key).expect("only the cast is run");

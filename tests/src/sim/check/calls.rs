@@ -32,6 +32,13 @@ impl Span {
     }
 }
 
+impl Span {
+    /// Whether it may have had a run begin anew.
+    pub fn restarts(&self) -> bool {
+        !self.refused && self.verb == "restart"
+    }
+}
+
 /// All calls to primitives.
 #[derive(Default)]
 pub struct Calls(Mutex<Vec<Span>>);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use drystone::{
     RunError,
-    workflow::{QueuedEvent, RunStatus, SendError, Sent},
+    workflow::{QueuedEvent, Restarted, RunStatus, SendError, Sent},
 };
 use serde::de::DeserializeOwned;
 
@@ -30,6 +30,9 @@ pub struct Answered {
 impl Answered {
     /// It was answered just now, with this.
     pub fn told(&self, world: &World, bytes: &Bytes) {
+        if self.verb == "restart" {
+            return self.restarted(world, bytes);
+        }
         if self.may_be_of_another(world) {
             return;
         }
@@ -39,10 +42,10 @@ impl Answered {
             return self.unbound(world, bytes);
         };
         let holds = match self.verb {
-            "start" | "start_or_get" => life.trip.number == self.number,
-            "start_with" => life.trip.number + 1 == self.number && sent(world, run, self.number, bytes),
+            "start" | "start_or_get" => run.root.is_none_or(|root| root == self.number),
+            "start_with" => run.root.is_none_or(|root| root + 1 == self.number) && sent(world, run, self.number, bytes),
             "send" | "send_or_start" => sent(world, run, self.number, bytes),
-            "mark" => life.ground.marks.contains(&self.number),
+            "mark" => life.ground.marks.contains(&self.number) || run.record.generation > 1,
             "cancel" => read(bytes) != Some(true) || life.is_cancelled,
             "terminate" => read(bytes) != Some(true) || life.phase == Phase::Over(End::Terminated),
             "result" => read::<Told>(bytes).is_some_and(|told| life.phase == Phase::Over(End::Succeeded(told))),
@@ -82,9 +85,19 @@ impl Answered {
         self.check(world, holds, || format!("the error {error:?}, and is {life:?}"));
     }
 
-    /// Whether the run may have been destroyed since, and another begun.
+    /// L4: the generation that a caller is told of has begun.
+    fn restarted(&self, world: &World, bytes: &Bytes) {
+        let durable = world.witness.durable();
+        let (Some(run), Some(told)) = (durable.errands().of(self.member), read::<Restarted>(bytes)) else { return };
+        let is_destroyed = world.calls.of(self.member).iter().any(Span::drops);
+        self.check(world, is_destroyed || told.generation <= run.record.generation, || {
+            format!("{told:?}, and is in generation {}", run.record.generation)
+        });
+    }
+
+    /// Whether the run may have been destroyed or restarted since, and another begun.
     fn may_be_of_another(&self, world: &World) -> bool {
-        world.calls.of(self.member).iter().any(Span::drops)
+        world.calls.of(self.member).iter().any(|span| span.drops() || span.restarts())
     }
 
     fn unbound(&self, world: &World, bytes: &Bytes) {
@@ -107,6 +120,8 @@ impl Answered {
 fn sent(world: &World, run: &Run, number: u64, bytes: &Bytes) -> bool {
     let Some(sent) = read::<Sent>(bytes) else { return false };
     let lost = world.recorder.acted.kind_of(number).is_some_and(|kind| may_be_lost(run, kind));
+    // What an older generation took went with its journal.
+    let lost = lost || run.record.generation > 1 && world.recorder.acted.was_heard(number);
     if sent.taken { run.taken.contains(&number) || lost } else { run.seen.contains(&number) || lost }
 }
 
@@ -117,7 +132,7 @@ pub(super) fn may_be_lost(run: &Run, kind: Kind) -> bool {
 
 fn fits(run: &Run, life: &Life, status: Option<&RunStatus>) -> bool {
     let Some(status) = status else { return true };
-    let is_known = status.entries <= run.journal.len() as u64;
+    let is_known = status.generation < run.record.generation || status.entries <= run.journal.len() as u64;
     is_known && (!status.phase.has_ended() || life.is_over())
 }
 

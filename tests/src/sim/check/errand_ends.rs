@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use drystone::{testing::replay, workflow::History};
-use drystone_runtime::{Entity, Name};
+use drystone_runtime::{Entity, Key, Name};
 
 use super::{Span, errand_answers::may_be_lost};
 use crate::sim::{
-    authors::Errand,
-    cast::{Number, Role},
+    authors::{Errand, Till, heads},
+    cast::{Number, Role, SPACE},
     chronicle::Class,
-    errands::{Asked, End, Kind, Life, Phase},
-    witness::Run,
+    errands::{Asked, End, Kind, Ledgered, Life, Op, Phase, Waiting},
+    witness::{Durable, Run, Story},
     world::World,
 };
 
 /// Checks every run of a history.
 pub(super) fn finish(world: &World) {
+    once(world);
+    family(world);
     let letters = letters(world);
     for member in world.cast.with(Role::Errand) {
         let durable = world.witness.durable();
@@ -30,18 +33,69 @@ pub(super) fn finish(world: &World) {
         let Some(entity) = story.entity.as_ref().filter(|_| !story.is_parked()) else { continue };
         let Some(run) = durable.errands().of(member) else { continue };
         let Some(life) = &run.life else { continue };
-        let resting = Resting { world, member, entity, run, life, any_parked };
+        let resting = Resting { world, durable: &durable, member, entity, run, life, any_parked };
         resting.is_done();
         resting.acted();
         resting.repeats();
-        if !is_destroyed {
+        resting.rang();
+        resting.booked();
+        if !is_destroyed && !world.calls.of(member).iter().any(Span::restarts) {
             resting.keeps_its_word(&letters);
         }
     }
 }
 
+/// M5, W6: without a restart each task is rung and booked once at most.
+fn once(world: &World) {
+    if world.calls.any("restart") {
+        return;
+    }
+    let durable = world.witness.durable();
+    for (law, mut tasks) in [("M5", rung(world, &durable)), ("W6", durable.table().tasks().collect())] {
+        tasks.sort_unstable();
+        let twice = tasks.windows(2).find(|pair| pair[0] == pair[1]);
+        world.chronicle.check(twice.is_none(), Class::Doubled, law, || format!("{twice:x?} was done twice"));
+    }
+}
+
+/// All that the tills were given.
+fn rung(world: &World, durable: &Durable) -> Vec<u64> {
+    let tills = world.cast.with(Role::Till).into_iter();
+    let tills = tills.filter_map(|till| durable.story(till).entity.as_ref());
+    tills.flat_map(|entity| heads::state::<Till>(entity).rung).collect()
+}
+
+/// L6: whoever was begun has lived; whoever was let go is cancelled; and nobody else is.
+fn family(world: &World) {
+    let durable = world.witness.durable();
+    let family = durable.errands().family();
+    for key in family.begun() {
+        let key = Key { space: SPACE, key: key.clone() };
+        let member = world.cast.number(&key);
+        let story = member.map(|member| durable.story(member));
+        let has_lived = story.is_some_and(|story| story.version.is_some());
+        world.chronicle.check(has_lived, Class::Lost, "L6", || format!("{key} was begun, and never lived"));
+        let Some(life) = member.and_then(|member| durable.errands().of(member)).and_then(|run| run.life.as_ref())
+        else {
+            continue;
+        };
+        let is_parked = story.is_some_and(Story::is_parked);
+        let calls = member.map(|member| world.calls.of(member)).unwrap_or_default();
+        let may_be_another = calls.iter().any(|span| span.restarts() || span.drops());
+        let is_let_go = family.is_cancelled(&key.key) && !is_parked && !may_be_another;
+        world.chronicle.check(!is_let_go || life.is_over() || life.is_cancelled, Class::Lost, "L6", || {
+            format!("{key} was let go, and is in {:?}", life.phase)
+        });
+        let is_asked = family.is_cancelled(&key.key) || calls.iter().any(|span| span.verb == "cancel");
+        world.chronicle.check(!life.is_cancelled || is_asked, Class::Broken, "L6", || {
+            format!("{key} is cancelled, and nobody wanted that")
+        });
+    }
+}
+
 struct Resting<'a> {
     world: &'a World,
+    durable: &'a Durable,
     member: Number,
     entity: &'a Entity,
     run: &'a Run,
@@ -53,15 +107,33 @@ struct Resting<'a> {
 impl Resting<'_> {
     /// What has not ended waits for events that nobody sent, and for nothing else.
     fn is_done(&self) {
-        let waits = |asked: &Asked| matches!(asked, Asked::Wait(wanted) if wanted.timeout_ms.is_none());
         let open = &self.life.ground.open;
         let is_done = match self.life.phase {
             Phase::Over(_) | Phase::Panicked => true,
-            Phase::Body | Phase::Cleanup => open.iter().all(|op| waits(&op.asked)),
-            Phase::Winding | Phase::Undoing(_) => false,
+            Phase::Body | Phase::Cleanup => open.iter().all(|op| self.may_wait(op)),
+            Phase::Deferred | Phase::Winding | Phase::Undoing(_) => false,
         };
         self.check(is_done, Class::Stuck, "R7", || format!("is in {:?}, and waits for {open:?}", self.life.phase));
         self.count();
+    }
+
+    /// For an event that nobody sent; for a child that waits for one; for a permit that somebody keeps who does.
+    fn may_wait(&self, op: &Op) -> bool {
+        match &op.asked {
+            Asked::Wait(wanted) => wanted.timeout_ms.is_none(),
+            Asked::Child { .. } => self.waits_for(op),
+            Asked::Permit => true,
+            _ => false,
+        }
+    }
+
+    fn waits_for(&self, op: &Op) -> bool {
+        let pending = self.run.record.pending.iter().find(|pending| pending.op == op.id);
+        let Some(Waiting::Child(childing)) = pending.map(|pending| &pending.what) else { return false };
+        let key = Key { space: SPACE, key: Bytes::from(childing.key.clone()) };
+        let Some(member) = self.world.cast.number(&key) else { return false };
+        let life = self.durable.errands().of(member).and_then(|run| run.life.as_ref());
+        self.durable.story(member).is_parked() || life.is_some_and(|life| !life.is_over())
     }
 
     fn count(&self) {
@@ -74,8 +146,8 @@ impl Resting<'_> {
             Phase::Over(End::Cancelled(Some(_))) => chronicle.sometimes("a run was cancelled, and its cleanup failed"),
             Phase::Over(End::Terminated) => chronicle.sometimes("a run was terminated"),
             Phase::Panicked => chronicle.sometimes("a run panicked"),
-            Phase::Body | Phase::Cleanup | Phase::Winding | Phase::Undoing(_) => {
-                chronicle.sometimes("a run waits for what nobody sent")
+            Phase::Deferred | Phase::Body | Phase::Cleanup | Phase::Winding | Phase::Undoing(_) => {
+                chronicle.sometimes("a run waits for what nobody sent");
             }
         }
     }
@@ -89,9 +161,35 @@ impl Resting<'_> {
         });
         for (task, value) in &self.life.values {
             let whose = acted.task_of(*value);
-            self.check(whose == Some(*task) && acted.count(*task) > 0, Class::Lost, "W1", || {
+            let is_its = whose == Some(*task) && acted.count(*task) > 0 || acted.was_given(*value);
+            self.check(is_its, Class::Lost, "W1", || {
                 format!("has recorded {value} of {task:x}, and that is of {whose:x?}")
             });
+        }
+    }
+
+    /// M5: what a till answered is what it has.
+    fn rang(&self) {
+        let rung = rung(self.world, self.durable);
+        for (task, count) in &self.life.rung {
+            let found = usize::try_from(*count).ok().and_then(|count| rung.get(count.checked_sub(1)?));
+            self.check(found == Some(task), Class::Lost, "M5", || {
+                format!("was told {count} for {task:x} of {rung:x?}")
+            });
+        }
+    }
+
+    /// W6: what is recorded of a booking is in one row.
+    fn booked(&self) {
+        for (task, value) in &self.life.values {
+            let rows: Vec<u64> = self.durable.table().of(*value).collect();
+            let is_booking = self.durable.table().count(*task) > 0;
+            self.check(
+                !is_booking || rows == [*task] || self.world.recorder.acted.was_given(*value),
+                Class::Lost,
+                "W6",
+                || format!("has booked {value} of {task:x}, and there is {rows:x?}"),
+            );
         }
     }
 
@@ -101,6 +199,10 @@ impl Resting<'_> {
         let (key, seed) = (self.entity.key.key.to_vec(), self.run.record.seed);
         let text =
             format!("{{\"workflow\":\"errand\",\"key\":{key:?},\"seed\":{seed},\"entries\":[{}]}}", entries.join(","));
+        // Its first poll is still to come.
+        if self.life.phase == Phase::Deferred {
+            return;
+        }
         let replayed = History::from_json(&text).map_err(|error| error.to_string());
         let replayed = replayed.and_then(|history| replay::<Errand>(&history).map_err(|error| error.to_string()));
         let as_drawn = self.has_panicked() && replayed.as_ref().is_err_and(|error| error.contains("as drawn"));
@@ -142,7 +244,8 @@ impl Resting<'_> {
         let Some(kind) = self.world.recorder.acted.kind_of(number) else { return };
         let queued = self.run.queues.get(&kind).into_iter().flat_map(BTreeMap::values);
         let queued = queued.filter(|queued| queued.number == number).count();
-        let taken = usize::from(self.run.taken.contains(&number));
+        let is_told = self.run.record.generation > 1 && queued == 0 && self.world.recorder.acted.was_heard(number);
+        let taken = usize::from(self.run.taken.contains(&number) || is_told);
         let buried = usize::from(self.run.buried.contains(&number));
         let places = queued + taken + buried;
         self.check(places < 2, Class::Doubled, "V1", || format!("has {number:x} in several places: {letters:?}"));
@@ -165,8 +268,7 @@ fn letters(world: &World) -> BTreeMap<u64, usize> {
     let Some(entity) = &durable.story(number).entity else { return letters };
     let bodies = durable.lanes().own(&(entity.id, Name::new("bodies")));
     for body in bodies.into_iter().flat_map(BTreeMap::values) {
-        let event = serde_json::from_slice::<(String, crate::sim::errands::Ledgered)>(body);
-        if let Ok((_, event)) = event {
+        if let Ok(event) = serde_json::from_slice::<Ledgered>(body) {
             *letters.entry(event.number).or_default() += 1;
         }
     }

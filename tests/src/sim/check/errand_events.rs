@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::errands::Writing;
 use crate::sim::{
     chronicle::Class,
-    errands::{Asked, Kind, Ledgered, Life, Op, Phase, QueueOf, Wanted, Wrong},
+    errands::{self, Asked, Kind, Ledgered, Life, Op, Phase, QueueOf, Wanted, Wrong},
     witness::Run,
 };
 
@@ -81,6 +81,11 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
             format!("counts {counted} of {} and has {rows}", kind.name())
         });
     }
+    if before.generation != after.generation && (before.generation > 0 || after.generation > 1) {
+        carried_over(writing, run);
+        run.taken_before = run.taken.len() as u64;
+        return;
+    }
     let is_over = run.life.as_ref().is_some_and(Life::is_over);
     let was_over = before.end.is_some();
     writing.check(!was_over || after.events == before.events, Class::Broken, "V7", || {
@@ -107,8 +112,34 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
         )
     });
     run.taken_before = run.taken.len() as u64;
-    if let Some(life) = run.life.as_ref().filter(|life| matches!(life.phase, Phase::Body | Phase::Cleanup)) {
+    let goes_on = |life: &&Life| matches!(life.phase, Phase::Body | Phase::Cleanup) && after.paused.is_none();
+    if let Some(life) = run.life.as_ref().filter(goes_on) {
         nothing_is_missed(writing, run, life);
+    }
+}
+
+/// L5: what nobody took stays queued when a generation is left. What it took went with its journal; but its body was told.
+fn carried_over(writing: &Writing<'_>, run: &mut Run) {
+    let (before, after) = (&run.record, &writing.change.record);
+    let acted = &errands::world().recorder.acted;
+    let mut missing = Vec::new();
+    for (kind, queue) in &writing.change.queues {
+        let lost = |record: &errands::Record| {
+            record.queues.get(kind.name()).map_or(0, |queue| queue.overwritten + queue.expired)
+        };
+        let left = run.queues.get(kind);
+        let gone = queue.iter().filter(|(number, _)| left.is_none_or(|left| !left.contains_key(number)));
+        let gone = gone.map(|(_, event)| event.number).filter(|number| !run.buried.contains(number));
+        let may_be_lost = lost(after) > lost(before) || *kind == Kind::Bid && before.end.is_some();
+        missing.extend(gone.filter(|_| !may_be_lost));
+    }
+    if !run.queues.values().all(BTreeMap::is_empty) {
+        writing.chronicle.sometimes("an event was kept for the next generation");
+    }
+    for number in missing {
+        let is_told = run.taken.contains(&number) || acted.was_heard(number);
+        writing.check(is_told, Class::Lost, "L5 V1", || format!("has lost {number:x} with its generation"));
+        run.taken.insert(number);
     }
 }
 

@@ -5,7 +5,9 @@ use drystone_runtime::{Cause, Commit, Cx, Entity, Error, Input, Millis, Next, Ou
 
 use crate::sim::{
     chronicle::Class,
-    errands::{ATTEMPTS, CODE_ATTEMPTS, PARCELS, PAUSE, Record, Stepping, UNDO_ATTEMPTS},
+    errands::{
+        ATTEMPTS, BOOK_ATTEMPTS, CODE_ATTEMPTS, PARCELS, PAUSE, Record, Stepping, UNDO_ATTEMPTS, of_work, work_name,
+    },
     toys::Stage,
 };
 
@@ -19,6 +21,12 @@ pub fn is_code(work: &str) -> bool {
     work.contains("run:code#")
 }
 
+/// Whether its end is not in the seed: that of a call, a permit or a booking.
+pub fn is_elsewhere(work: &str) -> bool {
+    let op = of_work(work).1.rsplit('/').next().unwrap_or_default();
+    ["call:", "permit:", "book#"].iter().any(|name| op.starts_with(name))
+}
+
 /// Whether it undoes another.
 pub(super) fn is_undo(work: &str) -> bool {
     work.starts_with("undo/")
@@ -26,22 +34,26 @@ pub(super) fn is_undo(work: &str) -> bool {
 
 /// Whether it is a step that its run waits for no more: its input may have gone before it was read.
 pub fn was_let_go(entity: &Entity, work: &str) -> bool {
-    is_step(work) && record_of(entity).step(work).is_none()
+    let (record, (generation, op)) = (record_of(entity), of_work(work));
+    is_step(work) && (record.generation != generation || record.step(op).is_none())
 }
 
 /// A step begins: one that its record waits for, and neither after it was recorded nor after its run has ended.
 pub fn errand_begins(stage: &Stage, entity: &Entity, work: &Work, cx: &Cx) {
-    let (world, op) = (&stage.world, work.id.as_str());
+    let (world, (generation, op)) = (&stage.world, of_work(work.id.as_str()));
     let record = record_of(entity);
-    let step = record.step(op);
+    let step = record.step(op).filter(|_| generation == record.generation);
+    let is_held = record.paused.as_ref().is_some_and(|paused| !paused.runs.iter().any(|runs| runs == op));
+    world.chronicle.check(!is_held, Class::Broken, "H2", || format!("{op} of {} begins, and it is held", cx.key));
     let listed = step.is_some_and(|step| step.attempt == work.attempt && step.retry_at.is_none_or(|at| at <= cx.now.0));
     world.chronicle.check(listed, Class::Broken, "W3", || {
         format!("{op} #{} of {} begins at {}, and its record has {step:?}", work.attempt, cx.key, cx.now)
     });
     let durable = world.witness.durable();
-    let Some(life) = durable.errands().run(entity.id).and_then(|run| run.life.as_ref()) else { return };
+    let Some(run) = durable.errands().run(entity.id) else { return };
+    let Some(life) = run.life.as_ref() else { return };
     // An owner whose lease ended early because the store's clock jumped cannot know.
-    let is_over = life.is_over() || life.has_recorded(op);
+    let is_over = run.record.generation > generation || life.is_over() || life.has_recorded(op);
     world.chronicle.check(!is_over || !world.clocks_are_honest(), Class::Doubled, "W1 L3", || {
         format!("{op} #{} of {} begins, and is over", work.attempt, cx.key)
     });
@@ -56,8 +68,11 @@ pub(super) fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis,
     let turn = Turn { stage, entity, now, before, after };
     match input {
         Input::Done { work, attempt, cause: Cause::Listed, outcome } if is_step(work.as_str()) => {
-            turn.ended(work.as_str(), *attempt, outcome);
-            turn.lost(Some(work.as_str()));
+            let (generation, op) = of_work(work.as_str());
+            if generation == turn.before.generation && generation == turn.after.generation {
+                turn.ended(op, *attempt, outcome);
+                turn.lost(Some(op));
+            }
         }
         Input::Call { verb, .. } if verb == "cancel" => turn.cancelled(),
         Input::Call { verb, .. } if verb == "send" || verb == "send_or_start" => {
@@ -74,7 +89,7 @@ pub(super) fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Nex
     let record = record_of(entity);
     match (input, next) {
         (Input::Call { verb, .. }, _) if matches!(verb.as_str(), "history" | "result" | "try_result") => {}
-        (_, Next::Read(ranges)) if ranges.iter().any(|range| range.lane == "journal/1") => {
+        (_, Next::Read(ranges)) if ranges.iter().any(|range| range.lane.starts_with("journal/")) => {
             chronicle.sometimes("a run was replayed");
             if record.entries >= 10 {
                 chronicle.sometimes("a run was replayed on ten entries or more");
@@ -114,9 +129,15 @@ impl Turn<'_> {
         let most = match op {
             _ if is_code(op) => CODE_ATTEMPTS,
             _ if is_undo(op) => UNDO_ATTEMPTS,
+            _ if is_elsewhere(op) && !op.contains("book#") => 1,
+            _ if op.contains("book#") => BOOK_ATTEMPTS,
             _ if op.contains("once#") => 1,
             _ => ATTEMPTS,
         };
+        // Somebody else was in trouble, and is asked again.
+        if is_elsewhere(op) && matches!(outcome, Outcome::Refused(_)) {
+            return;
+        }
         let has_failed = matches!(outcome, Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut);
         let step = self.after.step(op);
         if has_failed && attempt < most && (self.before.cancel.is_none() || is_undo(op)) {
@@ -177,7 +198,10 @@ impl Turn<'_> {
 
     /// The steps of this run whose code is under way in this process.
     fn running(&self) -> impl Iterator<Item = &str> {
-        let runs = |op: &str| self.stage.world.ledger.runs(self.stage, &self.entity.key, op);
+        let runs = |op: &str| {
+            let work = work_name(self.before.generation, op);
+            self.stage.world.ledger.runs(self.stage, &self.entity.key, &work)
+        };
         let ops = self.before.pending.iter().map(|pending| pending.op.as_str());
         ops.filter(move |op| self.before.step(op).is_some() && runs(op))
     }

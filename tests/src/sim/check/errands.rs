@@ -2,10 +2,10 @@
 
 use drystone_runtime::{Entity, Millis};
 
-use super::{errand_events, errand_turns::is_undo};
+use super::{errand_events, errand_journal};
 use crate::sim::{
     chronicle::{Chronicle, Class},
-    errands::{ATTEMPTS, Asked, CODE_ATTEMPTS, Life, Op, Pending, Phase, Waiting, What, Wrong},
+    errands::{ATTEMPTS, Asked, BOOK_ATTEMPTS, CODE_ATTEMPTS, Life, Op, Pending, Phase, Waiting, Way},
     witness::{Run, Written, state_of},
 };
 
@@ -20,7 +20,7 @@ pub fn errand_is_unreadable(chronicle: &Chronicle, entity: &Entity) {
 /// Tells the model what a write did to a run, and compares the two.
 pub fn inspect_errand(chronicle: &Chronicle, entity: &Entity, run: &mut Run, change: &Written) {
     let writing = Writing { chronicle, entity, change };
-    writing.journal(run);
+    errand_journal::told(&writing, run);
     let Some(life) = &run.life else {
         return writing.check(false, Class::Lost, "W1", || "has no journal".to_owned());
     };
@@ -29,6 +29,7 @@ pub fn inspect_errand(chronicle: &Chronicle, entity: &Entity, run: &mut Run, cha
     }
     writing.waits(life);
     writing.stands(run, life);
+    writing.claims(run, life);
     errand_events::conserved(&writing, run);
 }
 
@@ -40,48 +41,6 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// W1: entries are added at the end, none is left out, changed or removed; each is what the model can be told.
-    fn journal(&self, run: &mut Run) {
-        for (number, body) in &self.change.journal {
-            let is_next = *number == run.journal.len() as u64;
-            let Some(body) = body.as_ref().filter(|_| is_next) else {
-                let count = run.journal.len();
-                return self
-                    .check(false, Class::Lost, "W1", || format!("writes {body:?} as entry {number} of {count}"));
-            };
-            run.journal.push(body.clone());
-            if let Err(Wrong(class, law, why)) = self.entry(run) {
-                return self.check(false, class, law, || why);
-            }
-        }
-        let (counted, found) = (self.change.record.entries, run.journal.len() as u64);
-        self.check(counted == found, Class::Lost, "W1", || format!("counts {counted} entries and has {found}"));
-    }
-
-    fn entry(&self, run: &mut Run) -> Result<(), Wrong> {
-        let body = &run.journal[run.journal.len() - 1];
-        let entry = Run::entry(body).map_err(|why| Wrong(Class::Broken, "W1", why))?;
-        let Some(life) = &mut run.life else {
-            run.life = Some(Life::begin(self.change.record.seed, &entry)?);
-            return Ok(());
-        };
-        let before = life.ground.open.clone();
-        let op = life.entry(&entry)?;
-        match &entry.what {
-            What::TimedOut(_) => self.chronicle.sometimes("a wait timed out"),
-            What::Updated(_) => self.chronicle.sometimes("a run was updated"),
-            What::Ok(_) if is_undo(&entry.op) => self.chronicle.sometimes("a step was undone"),
-            What::Failed(_) | What::Fault(_) if is_undo(&entry.op) => {
-                self.chronicle.sometimes("an undo failed for good");
-            }
-            _ => {}
-        }
-        if let (Some(op), What::Events(events)) = (op, &entry.what) {
-            errand_events::took(self, run, (&op, entry.at), &before, events)?;
-        }
-        Ok(())
-    }
-
     /// What it waits for is what the model waits for, until the same time (A5, L7).
     fn waits(&self, life: &Life) {
         let pending = &self.change.record.pending;
@@ -110,6 +69,11 @@ impl Writing<'_> {
         self.check(is_stopped == (life.phase == Phase::Panicked), Class::Stuck, "W4", || {
             format!("is stopped: {:?}, and the model is in {:?}", record.stopped, life.phase)
         });
+        let is_deferred = record.is_deferred() && record.end.is_none();
+        self.check(is_deferred == (life.phase == Phase::Deferred), Class::Stuck, "L5", || {
+            format!("has told {} of {}, and the model is in {:?}", record.untold, record.entries, life.phase)
+        });
+        self.check(!life.leaves(), Class::Stuck, "L5", || format!("should have gone on as {:?}", life.ground.next));
         let expected = life.expected();
         self.check(expected.is_none(), Class::Stuck, "L1", || format!("should have ended with {expected:?}"));
         self.check(record.end.is_some() == life.is_over(), Class::Broken, "L1", || format!("says {:?}", record.end));
@@ -119,12 +83,36 @@ impl Writing<'_> {
         self.alarm();
     }
 
+    /// W6: there is a row for each booking that is waited for, and for no other.
+    fn claims(&self, run: &Run, life: &Life) {
+        let record = &self.change.record;
+        let is_claimed = |pending: &&Pending| matches!(&pending.what, Waiting::Step(step) if step.claimed);
+        let waited: Vec<_> = record.pending.iter().filter(is_claimed).map(|pending| pending.op.as_bytes()).collect();
+        let rows: Vec<_> = run.claims.iter().filter(|(of, _)| *of == record.generation).collect();
+        let is_known = |(_, op): &&(u32, drystone_runtime::RowKey)| waited.contains(&&op[..]);
+        let fits =
+            rows.len() == run.claims.len() && rows.len() == waited.len() && run.claims.iter().all(|row| is_known(&row));
+        self.check(fits, Class::Broken, "W6", || format!("has the claims {:?} and waits for {waited:?}", run.claims));
+        let books = |op: &&Op| matches!(op.asked, Asked::Book { .. });
+        let is_body = matches!(life.phase, Phase::Body | Phase::Cleanup);
+        let count = life.ground.open.iter().filter(books).count();
+        self.check(!is_body || count == waited.len(), Class::Lost, "W6", || format!("claims {waited:?} of {count}"));
+    }
+
     fn alarm(&self) {
         let record = &self.change.record;
+        // It goes on in a turn of its own.
+        if record.is_deferred() && record.end.is_none() && record.paused.is_none() {
+            return self.check(self.entity.alarm.is_some(), Class::Stuck, "L5", || "is never begun".to_owned());
+        }
         let has_unread = record.queues.values().any(|queue| queue.count > 0);
         let due = match &record.end {
             Some(end) if has_unread => Some(end.at),
             Some(end) => Some(end.at + RETENTION_MS),
+            None if record.paused.is_some() => {
+                self.chronicle.sometimes("a run was held");
+                None
+            }
             None => {
                 let began = record.undos.began.filter(|_| !record.undos.is_over && record.pending.is_empty());
                 let due = record.pending.iter().filter_map(Pending::due_at).min().or(began.map(|began| began.at));
@@ -146,6 +134,11 @@ fn is_it(pending: &Pending, op: &Op) -> bool {
     match (&pending.what, &op.asked) {
         (Waiting::Step(step), Asked::Step { once, .. }) => step.attempt <= if *once { 1 } else { ATTEMPTS },
         (Waiting::Step(step), Asked::Code { .. }) => step.attempt <= CODE_ATTEMPTS,
+        (Waiting::Step(step), Asked::Book { .. }) => step.attempt <= BOOK_ATTEMPTS,
+        (Waiting::Step(step), Asked::Ring { .. } | Asked::Permit) => step.attempt == 1,
+        (Waiting::Child(childing), Asked::Child { number, way }) => {
+            childing.key.contains(&format!("/{number:x}~")) && childing.is_abandoned == (*way != Way::Awaited)
+        }
         (Waiting::Sleep(_), Asked::Sleep) | (Waiting::Event(_), Asked::Wait(_)) => pending.due_at() == op.until,
         _ => false,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
-    authors::{Bell, Flushes, Ticked, heads, heads::Ticking},
+    authors::{Bell, Flushes, Ticked, Till, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
@@ -32,7 +32,9 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Pulse | Role::Drip | Role::Chime => inspection.ticked(),
         Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
         Role::Bell => inspection.bell(),
+        Role::Till => inspection.till(),
         Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}
+        Role::Listener | Role::News | Role::Notice | Role::Job => {}
     }
 }
 
@@ -71,6 +73,13 @@ impl Inspection<'_> {
         if is.len() > was.len() + 1 {
             self.chronicle.sometimes("a chain held several turns");
         }
+    }
+
+    /// What a till was given stays, in order.
+    fn till(&self) {
+        let was = self.before.map(heads::state::<Till>).unwrap_or_default().rung;
+        let is = heads::state::<Till>(self.after).rung;
+        self.check(is.starts_with(&was), Class::Lost, "M5", || format!("had {was:x?} and has {is:x?}"));
     }
 
     fn relay(&self) {

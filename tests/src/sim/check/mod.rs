@@ -6,8 +6,10 @@ mod buffers;
 mod calls;
 mod counters;
 mod errand_answers;
+mod errand_children;
 mod errand_ends;
 mod errand_events;
+mod errand_journal;
 mod errand_turns;
 mod errands;
 mod gates;
@@ -21,13 +23,15 @@ mod queues;
 mod rest;
 mod takes;
 mod ticks;
+mod topics;
 mod turned;
 
 pub use buffers::inspect_buffer;
 pub use calls::{Calls, Span};
 pub use counters::{Answer, Asked, Counters};
 pub use errand_answers::Answered;
-pub use errand_turns::{errand_begins, is_code, is_step, was_let_go};
+pub use errand_children::{inspect_ends, inspect_family, inspect_orphans};
+pub use errand_turns::{errand_begins, is_code, is_elsewhere, is_step, was_let_go};
 pub use errands::{errand_is_unreadable, inspect_errand};
 pub use gates::{Left, inspect_gate};
 pub use inspect::inspect;
@@ -49,5 +53,6 @@ pub fn finish(world: &World) {
     queued::finish(world);
     errand_ends::finish(world);
     ticks::finish(world);
+    topics::finish(world);
     rest::finish(world);
 }

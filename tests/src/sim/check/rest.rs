@@ -1,19 +1,25 @@
 //! R7, and liveness: when the faults have stopped, everything ends; then nothing is left to do.
 
-use drystone_runtime::Entity;
+use std::collections::BTreeMap;
+
+use drystone_runtime::{Entity, Millis};
 
 use crate::sim::{
     authors::{
         Bell,
-        heads::{self, Buffering, Gating},
+        heads::{self, Buffering, Gating, Permit},
         queueing::Queueing,
     },
     cast::{Member, Role},
     chronicle::Class,
     errands,
     toys::{Alarms, Job, Queue, codec::Record},
+    witness::Durable,
     world::World,
 };
+
+/// Later than any lease ends that somebody must renew: a hundred years after these histories, in milliseconds.
+const FAR: Millis = Millis(4_000_000_000_000);
 
 /// Why a history is not at rest yet; empty if it is.
 pub fn unfinished(world: &World) -> Vec<String> {
@@ -24,7 +30,7 @@ pub fn unfinished(world: &World) -> Vec<String> {
         .map(|key| format!("a message waits for {key}"))
         .collect();
     for (number, member) in world.cast.iter() {
-        why.extend(durable.story(number).entity.as_ref().and_then(|entity| still_to_do(member, entity)));
+        why.extend(durable.story(number).entity.as_ref().and_then(|entity| still_to_do(&member, entity)));
     }
     why
 }
@@ -37,8 +43,13 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if member.role.is_queue() && queue(entity).depth() > 0 {
         return Some(format!("{} has items", member.key));
     }
-    // The dead letters expire some day, and so do the keys that a queue remembers.
-    let lingers = member.role == Role::Box || member.role.is_queue() || is_kept(member, entity);
+    if matches!(member.role, Role::Errand | Role::Listener) && errand(entity).paused.is_some() {
+        return Some(format!("{} is held", member.key));
+    }
+    // The dead letters expire some day, and so do the keys that a queue remembers; a permit that a run holds has no end.
+    let is_held = member.role == Role::Gate && entity.alarm > Some(FAR);
+    let is_kept = is_kept(member, entity) || is_idle_topic(member, entity);
+    let lingers = member.role == Role::Box || member.role.is_queue() || is_held || is_kept;
     if let Some(at) = entity.alarm.filter(|_| !lingers) {
         return Some(format!("the alarm of {} at {at} has not rung", member.key));
     }
@@ -51,12 +62,18 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
 /// Whether it is a run that has ended, and is only kept; its unread events go first. One that was stopped is tried again, and
 /// stops again.
 fn is_kept(member: &Member, entity: &Entity) -> bool {
-    let read = || serde_json::from_slice::<errands::Record>(&entity.head).unwrap_or_default();
-    member.role == Role::Errand && {
-        let record = read();
+    matches!(member.role, Role::Errand | Role::Listener) && {
+        let record = errand(entity);
         let has_ended = record.end.is_some() && record.queues.values().all(|queue| queue.count == 0);
         has_ended || record.stopped.is_some()
     }
+}
+
+/// Whether it is a topic that nobody is to be told of: what it keeps expires some day; but what it keeps for one soon does.
+fn is_idle_topic(member: &Member, entity: &Entity) -> bool {
+    let record: serde_json::Value = serde_json::from_slice(&entity.head).unwrap_or_default();
+    let is_pending = member.role == Role::Job && record.get("pending").is_some();
+    member.role.is_topic() && record.get("pass").is_none() && !is_pending
 }
 
 /// What must hold of each member at rest.
@@ -69,7 +86,7 @@ pub(super) fn finish(world: &World) {
         let left = match member.role {
             Role::Alarmist => {
                 let alarms = Alarms::decode(&entity.state).unwrap_or_default();
-                on_time(world, member, &alarms);
+                on_time(world, &member, &alarms);
                 let ends = (alarms.rung.len() + alarms.replaced.len()) as u64;
                 (ends != alarms.armed).then(|| format!("armed {} times, ended {ends}", alarms.armed))
             }
@@ -87,8 +104,11 @@ pub(super) fn finish(world: &World) {
                 left.then(|| "items are left".to_owned())
             }
             Role::Gate => {
-                let record = heads::record::<Gating>(&entity.head).filter(|gate| (gate.used, gate.waiting) != (0, 0));
-                record.map(|record| format!("not everything has come back: {record:?}"))
+                let record = heads::record::<Gating>(&entity.head);
+                let record = record.filter(|gate| (gate.used, gate.waiting) != (0, 0));
+                // What has ended is taken back by who asks next, if a run holds or held another.
+                let is_kept = entity.alarm > Some(FAR) && out(&durable, entity) <= permits(world, &durable);
+                record.filter(|_| !is_kept).map(|record| format!("not everything has come back: {record:?}"))
             }
             role if role.is_queue() => {
                 let left = queue(entity);
@@ -106,8 +126,25 @@ pub(super) fn finish(world: &World) {
     }
 }
 
+fn errand(entity: &Entity) -> errands::Record {
+    serde_json::from_slice(&entity.head).unwrap_or_default()
+}
+
 fn queue(entity: &Entity) -> Queueing {
     heads::record(&entity.head).unwrap_or_default()
+}
+
+/// Permits that are out for ever.
+fn out(durable: &Durable, entity: &Entity) -> u64 {
+    let rows = durable.lanes().own(&(entity.id, "held".into())).into_iter().flat_map(BTreeMap::values);
+    let permits = rows.filter_map(|row| serde_json::from_slice::<Permit>(row).ok());
+    permits.filter(|permit| Millis::from(permit.until) > FAR).map(|permit| permit.weight).sum()
+}
+
+/// Permits that runs hold, or wait for.
+fn permits(world: &World, durable: &Durable) -> u64 {
+    let runs = world.cast.with(Role::Errand).into_iter().filter_map(|member| durable.story(member).entity.as_ref());
+    runs.map(|entity| errand(entity).permits.len() as u64).sum()
 }
 
 /// A2: within 100 ms of due, when nothing goes wrong.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Ask, Client};
 use crate::sim::{
     cast::Number,
-    errands::{HOARD, Kind, Trip},
+    errands::{HOARD, Kind, Reach, Trip},
 };
 
 impl Client {
@@ -23,7 +23,8 @@ impl Client {
     }
 
     async fn ask_errand(&mut self, member: Number) {
-        let verb = match self.chance.below(40) {
+        let restarts = self.world.swarm.traffic.restarts;
+        let verb = match self.chance.below(48) {
             0..19 => return self.send(member).await,
             19..24 => return self.mark(member).await,
             24 => return self.start(member).await,
@@ -36,6 +37,9 @@ impl Client {
             37 if self.world.swarm.traffic.destroys => "destroy",
             37 => "resume",
             38 => "state",
+            40..43 if restarts => return self.restart(member).await,
+            43 if self.world.swarm.traffic.pauses => "pause",
+            44 | 45 => "resume",
             _ => "history",
         };
         let body = if verb == "history" { json!([0]) } else { json!([]) };
@@ -46,6 +50,10 @@ impl Client {
     }
 
     async fn start(&mut self, member: Number) {
+        // Nobody but its parent knows the key of a child before it is there.
+        if self.world.cast.children().contains(&member) {
+            return;
+        }
         if self.chance.permille(20) {
             return self.hoard(member).await;
         }
@@ -82,6 +90,27 @@ impl Client {
         }
     }
 
+    /// Has a run begin anew, with the same or another trip, or from one of its steps.
+    async fn restart(&mut self, member: Number) {
+        let body = match self.chance.below(6) {
+            0 | 1 => json!([null, null, null]),
+            2 => {
+                let trip = self.trip();
+                self.world.recorder.acted.restarts(&trip);
+                json!([[trip], null, null])
+            }
+            _ => {
+                let step = self.chance.pick(&["work", "work", "once", "book", "unwork"]);
+                let place = json!({ "step": step, "nth": self.chance.between(1, 2) });
+                let value =
+                    (step != "unwork" && self.chance.permille(200)).then(|| [self.world.recorder.acted.gives()]);
+                json!([null, place, value])
+            }
+        };
+        let number = self.number();
+        self.say_errand(member, "restart", number, &body).await;
+    }
+
     /// Changes its state.
     async fn mark(&mut self, member: Number) {
         let number = self.number();
@@ -95,7 +124,12 @@ impl Client {
 
     fn trip(&mut self) -> Trip {
         let mut chance = self.chance.fork();
-        Trip::draw(&mut chance, &mut || self.number())
+        let reach = Reach {
+            calls: self.world.swarm.processes.count == 1,
+            gates: self.world.swarm.traffic.gates > 0,
+            panics: !self.world.swarm.traffic.restarts,
+        };
+        Trip::draw(&mut chance, reach, &mut || self.number())
     }
 
     /// An event, as it is sent, and its number.

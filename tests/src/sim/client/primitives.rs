@@ -20,6 +20,8 @@ impl Client {
             Role::Gate => self.pass(member).await,
             Role::Box => self.letters(member).await,
             Role::Errand => self.errand(member).await,
+            Role::Listener => self.listen(member).await,
+            role if role.is_topic() => self.publish(member, role).await,
             role if role.is_queue() => self.queue(member).await,
             _ => self.gather(member).await,
         }

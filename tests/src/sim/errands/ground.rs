@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drystone::Fault;
 use drystone_runtime::stable_hash;
 
-use super::{Does, Task, Wanted};
+use super::{Booking, Does, Task, Trip, Wanted, Way};
 
 /// An operation that is outstanding.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,15 +26,24 @@ pub enum Asked {
     Code { task: Task, does: Does },
     Sleep,
     Wait(Wanted),
+    Child { number: u64, way: Way },
+    Ring { task: Task, fails: bool },
+    Permit,
+    Book { task: Task, does: Booking },
 }
 
 impl Asked {
-    /// What acts outside.
+    /// What acts outside, and returns what nobody else returns.
     pub fn task(&self) -> Option<Task> {
         match self {
-            Self::Step { task, .. } | Self::Code { task, .. } => Some(*task),
-            Self::Sleep | Self::Wait(_) => None,
+            Self::Step { task, .. } | Self::Code { task, .. } | Self::Book { task, .. } => Some(*task),
+            Self::Sleep | Self::Wait(_) | Self::Child { .. } | Self::Ring { .. } | Self::Permit => None,
         }
+    }
+
+    /// Whether it runs, as steps do.
+    pub fn runs(&self) -> bool {
+        self.task().is_some() || matches!(self, Self::Ring { .. } | Self::Permit)
     }
 }
 
@@ -44,7 +53,7 @@ pub struct Ground {
     seed: u64,
     /// The time of the run.
     pub now: i64,
-    used: BTreeMap<(String, &'static str), u32>,
+    used: BTreeMap<(String, String), u32>,
     /// What is outstanding, in the order in which it was asked for.
     pub open: Vec<Op>,
     /// The marks in the state.
@@ -55,6 +64,10 @@ pub struct Ground {
     pub fault: Option<Fault>,
     /// What was let go.
     pub gone: Vec<Op>,
+    /// The trip that the run goes on as.
+    pub next: Option<Box<Trip>>,
+    /// When what was kept of an older generation was told again: deadlines are counted from then.
+    pub told_again: Option<i64>,
 }
 
 impl Ground {
@@ -64,14 +77,19 @@ impl Ground {
     }
 
     /// Asks for something; its identity.
-    pub fn ask(&mut self, branch: &str, name: &'static str, asked: Asked, until: Option<i64>) -> String {
+    pub fn ask(&mut self, branch: &str, name: &str, asked: Asked, until: Option<i64>) -> String {
         let id = self.identity(branch, name);
         self.open.push(Op { id: id.clone(), asked, until });
         id
     }
 
+    /// When a deadline of so many milliseconds is over that is asked for now.
+    pub fn after(&self, millis: u64) -> i64 {
+        self.told_again.unwrap_or(self.now) + millis.cast_signed()
+    }
+
     /// The next identity of a name in a branch.
-    pub fn identity(&mut self, branch: &str, name: &'static str) -> String {
+    pub fn identity(&mut self, branch: &str, name: &str) -> String {
         format!("{branch}{name}#{}", self.count(branch, name))
     }
 
@@ -104,8 +122,8 @@ impl Ground {
         self.panicked || self.fault.is_some()
     }
 
-    fn count(&mut self, branch: &str, name: &'static str) -> u32 {
-        let count = self.used.entry((branch.to_owned(), name)).or_default();
+    fn count(&mut self, branch: &str, name: &str) -> u32 {
+        let count = self.used.entry((branch.to_owned(), name.to_owned())).or_default();
         *count += 1;
         *count
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Asked, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, What};
+use super::{Asked, Booking, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, Way, What, outside};
 use crate::sim::{authors::Errand, chronicle::Class};
 
 /// What is wrong with an entry, and which law says so.
@@ -12,6 +12,8 @@ pub struct Wrong(pub Class, pub &'static str, pub String);
 /// Where a run is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
+    /// It has not been polled yet.
+    Deferred,
     /// Its body goes on.
     Body,
     /// Its body has panicked.
@@ -49,25 +51,39 @@ pub struct Life {
     last_at: i64,
     /// What is to be undone if it fails.
     dues: Dues,
+    /// What its tills have answered to what.
+    pub rung: Vec<(u64, u64)>,
 }
 
 impl Life {
-    /// A run begins with this entry.
-    pub fn begin(seed: u64, entry: &Entry) -> Result<Self, Wrong> {
-        let What::Started((trip,)) = &entry.what else {
+    /// A run, or a generation of it, begins with this entry; what was kept of an older one was told again at `told_again`.
+    pub fn begin(seed: u64, entry: &Entry, told_again: Option<i64>) -> Result<Self, Wrong> {
+        let Some(trip) = entry.trip() else {
             return Err(Wrong(Class::Lost, "W1", format!("begins with {entry:?}")));
         };
         let mut ground = Ground::new(seed, entry.at, Vec::new());
-        let node = Node::begin(&trip.plan, "", &mut ground);
+        ground.told_again = told_again;
         let (trip, recorded, last_at) = (trip.clone(), BTreeSet::new(), entry.at);
-        let (values, phase, is_cancelled, cleanup) = (Vec::new(), Phase::Body, false, Some(trip.cleanup.clone()));
-        let dues = Dues::default();
-        let mut life = Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at, dues };
-        if life.ground.panicked {
-            life.cleanup = None;
-            life.panics(Ground::new(seed, entry.at, Vec::new()));
+        let (values, rung, dues) = (Vec::new(), Vec::new(), Dues::default());
+        let (phase, node, is_cancelled, cleanup) = (Phase::Deferred, Node::Never, false, None);
+        Ok(Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at, dues, rung })
+    }
+
+    /// Its body is polled for the first time.
+    pub fn first_poll(&mut self) {
+        let before = self.ground.clone();
+        self.phase = Phase::Body;
+        self.node = Node::begin(&self.trip.plan, "", &mut self.ground);
+        if self.ground.panicked {
+            return self.panics(before);
         }
-        Ok(life)
+        self.cleanup = Some(self.trip.cleanup.clone());
+    }
+
+    /// Whether it should have gone on as another generation.
+    pub fn leaves(&self) -> bool {
+        let is_over = self.node.told().is_some() || self.ground.is_over();
+        self.phase == Phase::Body && self.ground.next.is_some() && !is_over
     }
 
     /// Whether it has ended.
@@ -100,7 +116,9 @@ impl Life {
         }
         self.last_at = entry.at;
         match &entry.what {
-            What::Started(_) => Err(Wrong(Class::Doubled, "L2", format!("starts again: {entry:?}"))),
+            What::Started(_) | What::StartedAs { .. } => {
+                Err(Wrong(Class::Doubled, "L2", format!("starts again: {entry:?}")))
+            }
             What::CancelAsked => self.cancel().map(|()| None),
             What::CancelBegan(state) => self.clean(state, entry.at).map(|()| None),
             What::Ended(end) => self.end(end, entry.at).map(|()| None),
@@ -116,11 +134,11 @@ impl Life {
             return Err(Wrong(Class::Doubled, "L3", "is cancelled twice".to_owned()));
         }
         (self.is_cancelled, self.phase, self.node) = (true, Phase::Winding, Node::Never);
-        self.ground.open.retain(|op| op.asked.task().is_some());
+        self.ground.open.retain(|op| op.asked.runs());
         // Those that wait to be tried again are let go; those that run end first.
         let steps = self.ground.open.clone();
         steps.iter().for_each(|op| self.dues.push(op, None, Sure::May));
-        (self.ground.panicked, self.ground.fault) = (false, None);
+        (self.ground.panicked, self.ground.fault, self.ground.next) = (false, None, None);
         Ok(())
     }
 
@@ -152,8 +170,11 @@ impl Life {
             return Err(Wrong(class, "W1", format!("records {entry:?}, and waits for {open:?} in {:?}", self.phase)));
         };
         self.fits(&op, entry)?;
-        if let (Some(task), What::Ok(value)) = (op.asked.task(), &entry.what) {
-            self.values.push((task.id, *value));
+        if let (Some(task), Some(value)) = (op.asked.task(), entry.value()) {
+            self.values.push((task.id, value));
+        }
+        if let (Asked::Ring { task, .. }, Some(count)) = (&op.asked, entry.rung()) {
+            self.rung.push((task.id, count));
         }
         if self.phase != Phase::Cleanup {
             self.note(&op, entry);
@@ -177,7 +198,7 @@ impl Life {
     /// What is due of a step that has ended so.
     fn note(&mut self, op: &Op, entry: &Entry) {
         match &entry.what {
-            What::Ok(value) => self.dues.push(op, Some(*value), Sure::Must),
+            What::Ok(_) => self.dues.push(op, entry.value(), Sure::Must),
             What::Fault(_) => self.dues.push(op, None, Sure::Must),
             // An attempt before may have come to nobody knows what.
             What::Failed(_) => self.dues.push(op, None, Sure::May),
@@ -209,7 +230,7 @@ impl Life {
         let before = self.dues.clone();
         let value = self.dues.undone(&entry.op).filter(|_| !twice);
         let is_well = match &entry.what {
-            What::Ok(given) => value == Some(*given),
+            What::Ok(given) => value.is_some() && value == given.as_u64(),
             _ => value.is_some(),
         };
         let class = if twice { Class::Doubled } else { Class::Broken };
@@ -233,11 +254,24 @@ impl Life {
 
     /// Whether such an operation can end so, and not before its time.
     fn fits(&self, op: &Op, entry: &Entry) -> Result<(), Wrong> {
-        let is_due = op.until.is_some_and(|until| until <= entry.at);
+        // What is kept of an older generation was due in that.
+        let is_due = self.ground.told_again.is_some() || op.until.is_some_and(|until| until <= entry.at);
         let fits = match (&op.asked, &entry.what) {
-            (Asked::Step { .. }, What::Ok(_) | What::Failed(_) | What::Fault(_)) => true,
-            (Asked::Code { does, .. }, What::Ok(_)) => matches!(does, Does::Well(_)),
-            (Asked::Code { .. }, What::Fault(_)) => true,
+            (Asked::Step { .. }, What::Ok(_)) => entry.value().is_some(),
+            (Asked::Step { .. }, What::Failed(_) | What::Fault(_)) => true,
+            (Asked::Code { does, .. }, What::Ok(_)) => matches!(does, Does::Well(_)) && entry.value().is_some(),
+            (Asked::Code { .. } | Asked::Ring { .. } | Asked::Permit | Asked::Book { .. }, What::Fault(_)) => true,
+            (Asked::Child { way: Way::Detached, .. }, What::Ok(_)) => entry.began().is_some(),
+            (Asked::Child { .. }, What::Ok(_) | What::Failed(_)) => entry.ended().is_some(),
+            (Asked::Ring { fails, .. }, What::Ok(_)) => !fails && entry.rung().is_some(),
+            (Asked::Ring { fails, .. }, What::Failed(_)) => *fails,
+            (Asked::Permit, What::Ok(_)) => true,
+            // Unless a caller has said what it is to have returned.
+            (Asked::Book { does, .. }, What::Ok(_)) => {
+                let was_given = |value| outside::world().recorder.acted.was_given(value);
+                entry.value().is_some_and(|value| *does == Booking::Well || was_given(value))
+            }
+            (Asked::Book { does, .. }, What::Failed(_)) => *does == Booking::Fails,
             (Asked::Sleep, What::Woke) => is_due,
             (Asked::Wait(wanted), What::TimedOut(after)) => is_due && wanted.timeout_ms == Some(*after),
             (Asked::Wait(wanted), What::Events(events)) => {
@@ -282,7 +316,7 @@ impl Life {
                 let error = fault.map(|fault| fault.to_string());
                 (is_done || error.is_some()).then_some(End::Cancelled(error))
             }
-            Phase::Panicked | Phase::Winding | Phase::Over(_) | Phase::Undoing(_) => None,
+            Phase::Deferred | Phase::Panicked | Phase::Winding | Phase::Over(_) | Phase::Undoing(_) => None,
         }
     }
 }

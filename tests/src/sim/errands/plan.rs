@@ -1,9 +1,7 @@
 //! What an errand is to do: a tree, drawn.
 
-use drystone::Fault;
+use drystone::{Fault, RunError};
 use serde::{Deserialize, Serialize};
-
-use crate::sim::chance::Chance;
 
 /// All that a run is started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +67,53 @@ pub enum Plan {
     Join(Vec<Plan>),
     /// All of any number: `join_all`.
     All(Vec<Plan>),
+    /// The run goes on as a new generation.
+    Again(Box<Trip>),
+    /// A run of its own, under the number of its trip.
+    Child {
+        /// What it does.
+        trip: Box<Trip>,
+        /// What becomes of it without its parent.
+        way: Way,
+    },
+    /// Has a till ring, once.
+    Ring {
+        /// What the till takes.
+        task: Task,
+        /// Whether it refuses it.
+        fails: bool,
+    },
+    /// Holds a permit of a gate, so long.
+    Permit(Box<Plan>),
+    /// Books a row in a table, in a transaction.
+    Book {
+        /// What is booked.
+        task: Task,
+        /// How that ends.
+        does: Booking,
+    },
+}
+
+/// What becomes of a child without its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Way {
+    /// It is waited for, and cancelled if it is not any more.
+    Awaited,
+    /// It is waited for, and goes on if it is not any more.
+    Abandoned,
+    /// It is never waited for.
+    Detached,
+}
+
+/// How a booking ends, after it has written its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Booking {
+    /// Well.
+    Well,
+    /// With an error.
+    Fails,
+    /// With a panic.
+    Panics,
 }
 
 /// Something that acts outside.
@@ -148,95 +193,30 @@ pub enum Told {
     Seq(Vec<Told>),
     Won(usize, Box<Told>),
     All(Vec<Told>),
+    Child { ended: Result<Box<Told>, RunError<String>>, at: i64 },
+    Began { key: String, at: i64 },
+    Rung { count: u64, at: i64 },
+    Held(Box<Told>),
 }
 
 impl Trip {
-    /// One by chance; `number` gives numbers that are unique in the history.
-    pub fn draw(chance: &mut Chance, number: &mut impl FnMut() -> u64) -> Self {
-        let mut drawing = Drawing { left: chance.between(1, 24) as u32, chance, number, panics: true };
-        let plan = drawing.seq(3);
-        (drawing.left, drawing.panics) = (3, false);
-        let cleanup = drawing.seq(1);
-        let fails = drawing.chance.permille(100);
-        Self { number: (drawing.number)(), plan, cleanup, fails }
-    }
-
-    /// One that lets events pile up, more than are read at once, and then takes them one by one.
-    pub fn hoard(number: &mut impl FnMut() -> u64) -> Self {
-        let wait = || Plan::Wait(Wanted { kind: Kind::Note, key: None, times: 1, timeout_ms: None });
-        let waits = (0..HOARD).map(|_| wait()).collect();
-        let (plan, cleanup) = (Plan::Seq(vec![Plan::Sleep(300), Plan::Seq(waits)]), Plan::Seq(Vec::new()));
-        Self { number: number(), plan, cleanup, fails: false }
+    /// Itself, and all trips that it may go on as.
+    pub fn generations(&self) -> Vec<&Trip> {
+        let mut all = vec![self];
+        self.plan.generations(&mut all);
+        all
     }
 }
 
-struct Drawing<'a, N> {
-    chance: &'a mut Chance,
-    number: &'a mut N,
-    /// How many parts may still be drawn.
-    left: u32,
-    panics: bool,
-}
-
-impl<N: FnMut() -> u64> Drawing<'_, N> {
-    fn seq(&mut self, depth: u32) -> Plan {
-        let count = self.chance.between(1, 5);
-        Plan::Seq((0..count).map_while(|_| self.part(depth)).collect())
-    }
-
-    /// Some part, while there is something left.
-    fn part(&mut self, depth: u32) -> Option<Plan> {
-        self.left = self.left.checked_sub(1)?;
-        let drawn = if depth == 0 { self.chance.between(6, 23) } else { self.chance.below(24) };
-        Some(match drawn {
-            0 | 1 => Plan::Race(self.arms(depth, 3)),
-            2 | 3 => Plan::Join(self.arms(depth, 3)),
-            4 => Plan::All(self.arms(depth, 4)),
-            5 => self.seq(depth - 1),
-            6..12 => self.step(),
-            12 | 13 => self.code(),
-            14 => self.patient(),
-            15 | 16 => Plan::Sleep(self.chance.pick(&[0, 1, 20, 60, 400])),
-            17 => Plan::Until(self.chance.pick(&[-1_000, 0, 30, 200])),
-            18..22 => Plan::Wait(self.wanted()),
-            22 => Plan::Mark((self.number)()),
-            _ if self.panics && self.chance.permille(60) => Plan::Panic,
-            _ => Plan::Chance,
-        })
-    }
-
-    fn arms(&mut self, depth: u32, most: u64) -> Vec<Plan> {
-        (0..self.chance.between(2, most)).map(|_| self.part(depth - 1).unwrap_or(Plan::Chance)).collect()
-    }
-
-    fn step(&mut self) -> Plan {
-        let (once, heavy) = (self.chance.permille(200), self.chance.permille(100));
-        Plan::Step { task: self.task(), once, heavy }
-    }
-
-    fn code(&mut self) -> Plan {
-        let does = match self.chance.below(10) {
-            0 => Does::Panics,
-            1 => Does::Hangs,
-            _ => Does::Well(self.chance.pick(&[0, 0, 3, 30, 120])),
-        };
-        Plan::Code { task: self.task(), does }
-    }
-
-    fn patient(&mut self) -> Plan {
-        let (sleep_ms, rounds) = (self.chance.pick(&[1, 20, 100]), self.chance.between(1, 3) as u32);
-        Plan::Patient { task: self.task(), sleep_ms, rounds }
-    }
-
-    fn task(&mut self) -> Task {
-        Task { id: (self.number)(), caught: self.chance.permille(700) }
-    }
-
-    fn wanted(&mut self) -> Wanted {
-        let kind = self.chance.pick(&[Kind::Note, Kind::Note, Kind::Price, Kind::Bid, Kind::Parcel, Kind::Parcel]);
-        let key = (kind == Kind::Parcel && self.chance.coin()).then(|| self.chance.below(2) as u8);
-        let times = if matches!(kind, Kind::Note | Kind::Parcel) { self.chance.pick(&[1, 1, 1, 2]) } else { 1 };
-        let timeout_ms = self.chance.permille(600).then(|| self.chance.pick(&[0, 20, 100, 400]));
-        Wanted { kind, key, times, timeout_ms }
+impl Plan {
+    fn generations<'a>(&'a self, all: &mut Vec<&'a Trip>) {
+        match self {
+            Self::Again(trip) => all.extend(trip.generations()),
+            Self::Permit(held) => held.generations(all),
+            Self::Seq(parts) | Self::Race(parts) | Self::Join(parts) | Self::All(parts) => {
+                parts.iter().for_each(|part| part.generations(all));
+            }
+            _ => {}
+        }
     }
 }

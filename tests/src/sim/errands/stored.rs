@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use drystone::{Fault, workflow::RunPhase};
+use drystone::{Fault, RunError, workflow::RunPhase};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Told, Trip};
 use crate::sim::authors::Errand;
@@ -15,6 +16,20 @@ pub struct Record {
     pub generation: u32,
     pub seed: u64,
     pub entries: u64,
+    #[serde(default)]
+    pub untold: u64,
+    #[serde(default)]
+    pub started_at: i64,
+    #[serde(default)]
+    pub lane: u32,
+    #[serde(default)]
+    pub kept: u64,
+    #[serde(default)]
+    pub paused: Option<Paused>,
+    #[serde(default)]
+    pub parent: Option<ParentOf>,
+    #[serde(default)]
+    pub permits: BTreeMap<String, Value>,
     #[serde(default)]
     pub pending: Vec<Pending>,
     #[serde(default)]
@@ -29,6 +44,24 @@ pub struct Record {
     pub end: Option<Ended>,
     #[serde(default)]
     pub undos: Undos,
+}
+
+/// Somebody holds the run.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Paused {
+    pub at: i64,
+    #[serde(default)]
+    pub runs: Vec<String>,
+}
+
+/// The run that began it.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct ParentOf {
+    pub key: String,
+    pub op: String,
+    pub generation: u32,
 }
 
 /// What is due to be undone.
@@ -80,6 +113,19 @@ pub enum Waiting {
     Step(Stepping),
     Sleep(i64),
     Event(Awaited),
+    Child(Childing),
+}
+
+/// A child that is waited for.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "as the kind names them")]
+pub struct Childing {
+    pub key: String,
+    /// Not there any more once it was begun.
+    #[serde(default)]
+    pub input: Option<Value>,
+    #[serde(default)]
+    pub is_abandoned: bool,
 }
 
 /// A step that is waited for.
@@ -89,6 +135,8 @@ pub struct Stepping {
     pub attempt: u32,
     #[serde(default)]
     pub retry_at: Option<i64>,
+    #[serde(default)]
+    pub claimed: bool,
 }
 
 /// Events that are waited for.
@@ -111,6 +159,16 @@ pub struct QueueOf {
 }
 
 impl Record {
+    /// The number of the lane that its journal lies in.
+    pub fn journal(&self) -> u32 {
+        if self.lane == 0 { self.generation } else { self.lane }
+    }
+
+    /// Whether its generation waits for a turn of its own to begin.
+    pub fn is_deferred(&self) -> bool {
+        (self.entries, self.untold) == (1, 1) && self.stopped.is_none()
+    }
+
     /// The step of this operation, if it is waited for.
     pub fn step(&self, op: &str) -> Option<&Stepping> {
         self.pending.iter().find(|pending| pending.op == op).and_then(|pending| match &pending.what {
@@ -127,6 +185,7 @@ impl Pending {
             Waiting::Step(step) => step.retry_at,
             Waiting::Sleep(until) => Some(*until),
             Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
+            Waiting::Child(_) => None,
         }
     }
 }
@@ -141,14 +200,58 @@ pub struct Entry {
     pub what: What,
 }
 
+impl Entry {
+    /// What a generation begins with, if it does with this.
+    pub fn trip(&self) -> Option<&Trip> {
+        match &self.what {
+            What::Started((trip,)) | What::StartedAs { input: (trip,), .. } => Some(trip),
+            _ => None,
+        }
+    }
+
+    /// What a step returned.
+    pub fn value(&self) -> Option<u64> {
+        match &self.what {
+            What::Ok(value) => value.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// What a till answered.
+    pub fn rung(&self) -> Option<u64> {
+        match &self.what {
+            What::Ok(answer) => answer.get(0)?.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// The key of a child that nobody waits for.
+    pub fn began(&self) -> Option<String> {
+        match &self.what {
+            What::Ok(key) => key.as_str().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// How a child ended.
+    pub fn ended(&self) -> Option<Result<Box<Told>, RunError<String>>> {
+        match &self.what {
+            What::Ok(told) => serde_json::from_value(told.clone()).ok().map(Ok),
+            What::Failed(error) => serde_json::from_value(error.clone()).ok().map(Err),
+            _ => None,
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub enum What {
     Started((Trip,)),
-    Ok(u64),
-    Failed(String),
+    StartedAs { generation: u32, input: (Trip,) },
+    Ok(Value),
+    Failed(Value),
     Fault(Fault),
     Woke,
     Events(Vec<Ledgered>),
@@ -194,4 +297,15 @@ pub struct Ledgered {
 pub struct Queued {
     pub at: i64,
     pub event: Ledgered,
+}
+
+/// The generation and the operation in the name of a step's work.
+pub fn of_work(work: &str) -> (u32, &str) {
+    let numbered = work.strip_prefix('@').and_then(|rest| rest.split_once('/'));
+    numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, work))
+}
+
+/// The name of the work of an operation.
+pub fn work_name(generation: u32, op: &str) -> String {
+    if generation == 1 { op.to_owned() } else { format!("@{generation}/{op}") }
 }

@@ -29,9 +29,20 @@ pub enum Node {
     Race(Vec<Node>),
     /// All of them.
     All(Vec<Node>),
+    /// A permit that is waited for, and what is done then.
+    Permit {
+        /// Which.
+        id: String,
+        /// What is done with it.
+        plan: Box<Plan>,
+        /// Where it is.
+        branch: String,
+    },
+    /// What is done with a permit.
+    Held(Box<Node>),
     /// It has ended.
     Ended(Told),
-    /// It never does: the body has panicked, or has a fault.
+    /// It never does: the body has panicked, or has a fault, or goes on as another generation.
     Never,
 }
 
@@ -66,10 +77,10 @@ impl Node {
                 patient.round(ground);
                 Self::Patient(patient)
             }
-            Plan::Sleep(millis) => Self::sleep(branch, ground, ground.now + millis.cast_signed()),
+            Plan::Sleep(millis) => Self::sleep(branch, ground, ground.after(*millis)),
             Plan::Until(millis) => Self::sleep(branch, ground, ground.now + millis),
             Plan::Wait(wanted) => {
-                let until = wanted.timeout_ms.map(|millis| ground.now + millis.cast_signed());
+                let until = wanted.timeout_ms.map(|millis| ground.after(millis));
                 let name = match wanted.kind {
                     super::Kind::Note => "wait:Note",
                     super::Kind::Price => "wait:Price",
@@ -86,6 +97,28 @@ impl Node {
             Plan::Panic => {
                 ground.panicked = true;
                 Self::Never
+            }
+            // The first of them is meant.
+            Plan::Again(trip) => {
+                ground.next.get_or_insert_with(|| trip.clone());
+                Self::Never
+            }
+            Plan::Child { trip, way } => {
+                let (name, asked) =
+                    (format!("child:{:x}", trip.number), Asked::Child { number: trip.number, way: *way });
+                Self::Waits { id: ground.ask(branch, &name, asked, None), caught: false }
+            }
+            Plan::Ring { task, fails } => {
+                let asked = Asked::Ring { task: *task, fails: *fails };
+                Self::Waits { id: ground.ask(branch, "call:ring", asked, None), caught: task.caught }
+            }
+            Plan::Permit(held) => {
+                let id = ground.ask(branch, "permit:gate-0", Asked::Permit, None);
+                Self::Permit { id, plan: held.clone(), branch: branch.to_owned() }
+            }
+            Plan::Book { task, does } => {
+                let asked = Asked::Book { task: *task, does: *does };
+                Self::Waits { id: ground.ask(branch, "book", asked, None), caught: task.caught }
             }
             Plan::Seq(parts) => Self::next(Vec::new(), parts.clone().into_iter(), branch, ground),
             Plan::Race(arms) => Self::race(arms, branch, ground),
@@ -145,6 +178,17 @@ impl Node {
         Self::All(begun).joined()
     }
 
+    /// What was done with a permit is done.
+    fn released(self) -> Self {
+        match self {
+            Self::Held(held) => match *held {
+                Self::Ended(told) => Self::Ended(Told::Held(Box::new(told))),
+                held => Self::Held(Box::new(held)),
+            },
+            other => other,
+        }
+    }
+
     fn joined(self) -> Self {
         let Self::All(arms) = &self else { return self };
         let told: Option<Vec<_>> = arms.iter().map(|arm| arm.told().cloned()).collect();
@@ -170,6 +214,15 @@ impl Node {
                 told => told.map_or(Self::Never, Self::Ended),
             },
             Self::Patient(patient) => patient.tell(entry, ground),
+            Self::Permit { id, plan, branch } if id == entry.op => match &entry.what {
+                What::Ok(_) => Self::Held(Box::new(Self::begin(&plan, &branch, ground))).released(),
+                What::Fault(fault) => {
+                    ground.fault = Some(fault.clone());
+                    Self::Never
+                }
+                _ => Self::Never,
+            },
+            Self::Held(held) => Self::Held(Box::new(held.tell(entry, ground))).released(),
             Self::Seq { mut done, now, rest, branch } => match now.tell(entry, ground) {
                 Self::Ended(told) => {
                     done.push(told);
@@ -191,7 +244,8 @@ impl Node {
     /// What it waits for is waited for no more.
     fn let_go(&self, ground: &mut Ground) {
         match self {
-            Self::Waits { id, .. } => ground.let_go(id),
+            Self::Waits { id, .. } | Self::Permit { id, .. } => ground.let_go(id),
+            Self::Held(held) => held.let_go(ground),
             Self::Patient(patient) => {
                 ground.let_go(&patient.step);
                 patient.sleep.iter().for_each(|sleep| drop(ground.close(sleep)));
@@ -207,7 +261,7 @@ impl Patient {
     /// The next sleep, if there is one: made where the race is made.
     fn round(&mut self, ground: &mut Ground) {
         self.sleep = (self.left > 0).then(|| {
-            let until = ground.now + self.sleep_ms.cast_signed();
+            let until = ground.after(self.sleep_ms);
             let sleep = ground.ask(&self.branch, "sleep", Asked::Sleep, Some(until));
             drop(ground.fork(&self.branch));
             sleep
@@ -241,14 +295,22 @@ fn forked(count: usize, branch: &str, ground: &mut Ground) -> Vec<String> {
 /// What an operation is told by an entry.
 fn outcome(entry: &Entry) -> Option<Told> {
     let at = entry.at;
+    let is = |name: &str| entry.op.rsplit('/').next().is_some_and(|op| op.starts_with(name));
     Some(match &entry.what {
-        What::Ok(value) => Told::Done { value: *value, at },
+        What::Ok(_) if is("call:") => Told::Rung { count: entry.rung()?, at },
+        What::Ok(_) if is("child:") => match entry.began() {
+            Some(key) => Told::Began { key, at },
+            None => Told::Child { ended: entry.ended()?, at },
+        },
+        What::Failed(_) if is("child:") => Told::Child { ended: entry.ended()?, at },
+        What::Ok(_) => Told::Done { value: entry.value()?, at },
         What::Failed(_) => Told::Failed { at },
         What::Fault(fault) => Told::Fault(fault.clone()),
         What::Woke => Told::Woke { at },
         What::Events(events) => Told::Events { numbers: events.iter().map(|event| event.number).collect(), at },
         What::TimedOut(after_ms) => Told::TimedOut { after_ms: *after_ms, at },
         What::Started(_)
+        | What::StartedAs { .. }
         | What::CancelAsked
         | What::CancelBegan(_)
         | What::Ended(_)

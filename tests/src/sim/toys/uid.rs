@@ -2,7 +2,7 @@
 
 use crate::sim::cast::Number;
 
-/// One message, as its sender numbers it: 1, 2, 3 … per receiver. What receivers record shows by itself whether
+/// One message between members that were drawn, of whom there are few, as its sender numbers it: 1, 2, 3 … per receiver. What receivers record shows by itself whether
 /// one is missing, doubled or out of order (M1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uid {
@@ -26,8 +26,8 @@ impl Uid {
     /// From a number, if it is a message's.
     pub fn of(number: u64) -> Option<Self> {
         (number & MESSAGE != 0).then_some(Self {
-            from: (number >> 40) as Number,
-            to: (number >> 32) as Number,
+            from: Number::from((number >> 40) as u8),
+            to: Number::from((number >> 32) as u8),
             sequence: number as u32,
         })
     }

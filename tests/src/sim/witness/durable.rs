@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::{Errands, Lanes, Queues};
+use super::{Errands, Lanes, Queues, Table, Topics};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -29,6 +29,11 @@ pub struct Durable {
     lanes: Lanes,
     queues: Queues,
     errands: Errands,
+    topics: Topics,
+    /// Of a child that was never bound.
+    nobody: Story,
+    /// What authors have booked.
+    pub(super) table: Table,
 }
 
 /// The life of one key.
@@ -54,13 +59,14 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, remembered, lanes, queues, errands) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands }
+        let (inbox, remembered, lanes, queues, errands, topics) = Default::default();
+        let (nobody, table) = Default::default();
+        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands, topics, nobody, table }
     }
 
     /// The life of a member.
     pub fn story(&self, number: Number) -> &Story {
-        &self.stories[usize::from(number)]
+        self.stories.get(usize::from(number)).unwrap_or(&self.nobody)
     }
 
     /// The rows of all members.
@@ -71,6 +77,16 @@ impl Durable {
     /// The items of all queues.
     pub fn queues(&self) -> &Queues {
         &self.queues
+    }
+
+    /// What authors have booked.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// All that was published.
+    pub fn topics(&self) -> &Topics {
+        &self.topics
     }
 
     /// All runs.
@@ -96,6 +112,8 @@ impl Durable {
             self.chronicle.violation(Class::Broken, "V10", message);
             return false;
         };
+        let members = self.stories.len().max(usize::from(number) + 1);
+        self.stories.resize_with(members, Story::default);
         let crashes = self.crashes(number);
         self.check_guard(number, write);
         self.check_time(number, now);
@@ -103,6 +121,10 @@ impl Durable {
         self.remember(write);
         if write.drop.iter().any(|gone| gone.held) {
             self.chronicle.sometimes("a batch became a dead letter");
+        }
+        let role = self.cast.member(number).role;
+        if role.is_topic() || role == Role::Listener {
+            self.topics.applied(&self.chronicle, (number, role), write, &self.lanes);
         }
         self.lanes.applied(number, self.cast.member(number).role, write);
         self.become_it(number, write, excused);

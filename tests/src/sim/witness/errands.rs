@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    DeadLetter, Entity, RowKey, Version,
+    Entity, RowKey, Version,
     store::{After, Write},
 };
+use serde::Deserialize;
 
 use crate::sim::{
     authors::LETTERS,
@@ -16,11 +17,14 @@ use crate::sim::{
     errands::{Entry, Kind, Ledgered, Life, Queued, Record},
 };
 
+use super::Family;
+
 /// All runs.
 #[derive(Default)]
 pub struct Errands {
     runs: BTreeMap<Version, Run>,
     of: BTreeMap<Number, Version>,
+    family: Family,
 }
 
 /// One run.
@@ -30,12 +34,16 @@ pub struct Run {
     pub life: Option<Life>,
     /// Its record.
     pub record: Record,
-    /// Its journal.
+    /// Its journal, as far as its generation has it.
     pub journal: Vec<Bytes>,
+    /// The trip that it was started with, if that was ever durable.
+    pub root: Option<u64>,
+    /// Rows of bookings, by generation and operation.
+    pub claims: BTreeSet<(u32, RowKey)>,
     /// The events that are queued, by their numbers in the run.
     pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
     /// Inputs that lie in rows.
-    pub inputs: BTreeSet<RowKey>,
+    pub inputs: BTreeSet<(String, RowKey)>,
     /// Every event that was ever durable.
     pub seen: BTreeSet<u64>,
     /// Every event that a wait has taken.
@@ -54,8 +62,8 @@ pub struct Run {
 pub struct Written {
     /// Its record.
     pub record: Record,
-    /// Rows of the journal, by number; nothing where one was removed.
-    pub journal: Vec<(u64, Option<Bytes>)>,
+    /// Rows of journals, by lane and number; nothing where one was removed.
+    pub journal: Vec<(u32, u64, Option<Bytes>)>,
     /// The queues before it.
     pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
     /// Events that it has sent to the dead letters.
@@ -73,12 +81,18 @@ impl Errands {
         self.runs.get(&id)
     }
 
+    /// Which runs have begun which.
+    pub fn family(&self) -> &Family {
+        &self.family
+    }
+
     /// Takes a write, and checks what it did.
     pub(super) fn applied(&mut self, chronicle: &Chronicle, member: Number, write: &Write) {
         let entity = match &write.after {
             After::Entity(entity) => entity,
             After::Destroyed | After::Unbound => {
-                self.of.remove(&member);
+                let run = self.of.remove(&member).and_then(|id| self.runs.get(&id));
+                check::inspect_orphans(chronicle, &mut self.family, run, write);
                 return;
             }
         };
@@ -88,7 +102,9 @@ impl Errands {
             return check::errand_is_unreadable(chronicle, entity);
         };
         let change = run.take(record, write, entity.version.0 >> 32);
+        check::inspect_family(chronicle, &mut self.family, run, &change.record, write);
         check::inspect_errand(chronicle, entity, run, &change);
+        check::inspect_ends(chronicle, &mut self.family, run, &change, write);
         run.record = change.record;
     }
 }
@@ -99,16 +115,27 @@ impl Run {
         let (queues, mut journal) = (self.queues.clone(), Vec::new());
         for ((lane, key), body) in write.rows.iter() {
             let number = key[..].try_into().map_or(u64::MAX, u64::from_be_bytes);
-            match lane.as_str() {
-                "journal/1" => journal.push((number, body.clone())),
-                "inputs/1" if body.is_some() => drop(self.inputs.insert(key.clone())),
-                "inputs/1" => drop(self.inputs.remove(key)),
-                lane => self.event(lane, number, body.as_ref(), epoch),
+            match lane.split_once('/') {
+                Some(("journal", of)) => journal.push((of.parse().unwrap_or(0), number, body.clone())),
+                Some(("inputs", of)) if body.is_some() => drop(self.inputs.insert((of.to_owned(), key.clone()))),
+                Some(("inputs", of)) => drop(self.inputs.remove(&(of.to_owned(), key.clone()))),
+                Some(("transactions", of)) => {
+                    let claim = (of.parse().unwrap_or(0), key.clone());
+                    if body.is_some() {
+                        self.claims.insert(claim)
+                    } else {
+                        self.claims.remove(&claim)
+                    };
+                }
+                _ => self.event(lane, number, body.as_ref(), epoch),
             }
         }
-        if write.drop.iter().any(|gone| gone.lane == "inputs/1") {
-            self.inputs.clear();
+        for kind in Kind::ALL {
+            if write.drop.iter().any(|gone| gone.lane.strip_prefix("event/") == Some(kind.name())) {
+                self.queues.remove(&kind);
+            }
         }
+        self.inputs.retain(|(of, _)| !write.drop.iter().any(|gone| gone.lane == format!("inputs/{of}").as_str()));
         let letters: Vec<_> = write.sent.iter().filter(|sent| sent.to == LETTERS).filter_map(buried).collect();
         self.seen.extend(&letters);
         self.buried.extend(&letters);
@@ -144,8 +171,14 @@ impl Run {
 
 /// The number of an event that is on its way to the dead letters.
 fn buried(sent: &drystone_runtime::store::Outgoing) -> Option<u64> {
-    let letter = DeadLetter::decode(&sent.body).filter(|letter| letter.verb == "send")?;
-    serde_json::from_slice::<(String, Ledgered)>(&letter.body).ok().map(|(_, event)| event.number)
+    let [letter] = serde_json::from_slice::<[Buried; 1]>(&sent.body).ok().filter(|_| sent.verb == "event")?;
+    Some(letter.payload.number)
+}
+
+/// An event on its way to the dead letters.
+#[derive(Deserialize)]
+struct Buried {
+    payload: Ledgered,
 }
 
 /// The state of a run, as it is stored.

@@ -3,27 +3,34 @@
 
 mod durable;
 mod errands;
+mod family;
 mod lanes;
 mod leases;
 mod queues;
+mod table;
+mod topics;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use drystone_runtime::{
     Cx, Entity, Millis, Store, Work,
     store::{
-        After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Verdict, Want, Woken,
+        After, Answer, Batch, Claimed, Cursor, Found, Hints, Memory, Page, Query, Read, Ready, Verdict, Want, Woken,
         Worker as Asker, Write,
+        sql::{Script, Scripted, Sql},
     },
 };
 
 pub use durable::{Durable, Story};
 pub(crate) use errands::state_of;
 pub use errands::{Errands, Run, Written};
+pub use family::Family;
 pub(crate) use lanes::items_in;
 pub use lanes::{Lanes, Place};
 pub use leases::Leases;
 pub use queues::{Change, Fate, Item, Items, Queue, Queues};
+pub use table::Table;
+pub use topics::{Kept, Publication, Topics, Watcher, rows};
 
 use super::{
     cast::{Cast, Number},
@@ -33,7 +40,7 @@ use super::{
 
 /// A store that lets everything through and checks it.
 pub struct Witness {
-    inner: Arc<dyn Store>,
+    inner: Arc<Memory>,
     executor: Executor,
     store: Group,
     chronicle: Arc<Chronicle>,
@@ -45,7 +52,7 @@ pub struct Witness {
 impl Witness {
     /// A witness of this store, whose clock is that of the group.
     pub fn new(
-        inner: Arc<dyn Store>,
+        inner: Arc<Memory>,
         executor: Executor,
         store: Group,
         chronicle: Arc<Chronicle>,
@@ -186,5 +193,24 @@ impl Store for Witness {
 
     fn hints(&self) -> Hints {
         self.inner.hints()
+    }
+
+    fn sql(&self) -> Option<&dyn Sql> {
+        Some(self)
+    }
+}
+
+impl Sql for Witness {
+    fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
+        Box::pin(async move {
+            let mut durable = self.durable();
+            let scripted = self.inner.run_scripts(scripts, &mut durable.table);
+            self.chronicle.note(|| format!("store: {} scripts -> {scripted:?}", scripts.len()));
+            durable.table.ran(&self.chronicle, scripts, &scripted);
+            if scripted.iter().any(|scripted| matches!(scripted, Scripted::Gone | Scripted::Fenced)) {
+                self.chronicle.sometimes("a booking came too late");
+            }
+            Ok(scripted)
+        })
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 struct Report;
 #[workflow(cron = "0 9 * * MOO")]
 impl Report {
-    async fn run(flow: &Flow<Self>, tick: Tick) {}
+    async fn run(_flow: &Flow<Self>, _tick: Tick) {}
 }
 #[derive(Primitives)]
 struct App {

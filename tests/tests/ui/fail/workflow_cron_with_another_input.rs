@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 struct Report;
 #[workflow(cron = "0 9 * * MON")]
 impl Report {
-    async fn run(flow: &Flow<Self>, name: String) {}
+    async fn run(_flow: &Flow<Self>, _name: String) {}
 }
 #[derive(Primitives)]
 struct App {

@@ -7,7 +7,7 @@ impl Sale {
         flow.book(7).await
     }
     #[step(transaction)]
-    async fn book(cents: u64, sql: &mut Transaction<'_>) -> u64 {
+    async fn book(cents: u64, _sql: &mut Transaction<'_>) -> u64 {
         cents
     }
 }

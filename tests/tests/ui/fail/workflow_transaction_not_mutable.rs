@@ -7,7 +7,7 @@ impl Sale {
         flow.book(7).await
     }
     #[step(transaction)]
-    fn book(cents: u64, sql: &Transaction<'_>) -> u64 {
+    fn book(cents: u64, _sql: &Transaction<'_>) -> u64 {
         cents
     }
 }

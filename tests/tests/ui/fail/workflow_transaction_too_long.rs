@@ -7,7 +7,7 @@ impl Sale {
         flow.book(7).await
     }
     #[step(transaction, timeout = "1m")]
-    fn book(cents: u64, sql: &mut Transaction<'_>) -> u64 {
+    fn book(cents: u64, _sql: &mut Transaction<'_>) -> u64 {
         cents
     }
 }

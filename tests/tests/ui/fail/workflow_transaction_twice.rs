@@ -7,7 +7,7 @@ impl Sale {
         flow.book(7).await
     }
     #[step(transaction)]
-    fn book(sql: &mut Transaction<'_>, cents: u64, other: &mut Transaction<'_>) -> u64 {
+    fn book(_sql: &mut Transaction<'_>, cents: u64, _other: &mut Transaction<'_>) -> u64 {
         cents
     }
 }

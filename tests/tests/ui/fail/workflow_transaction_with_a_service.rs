@@ -7,7 +7,7 @@ impl Sale {
         flow.book(7).await
     }
     #[step(transaction)]
-    fn book(cents: u64, mail: &Mail, sql: &mut Transaction<'_>) -> u64 {
+    fn book(cents: u64, _mail: &Mail, _sql: &mut Transaction<'_>) -> u64 {
         cents
     }
 }

@@ -1,0 +1,102 @@
+//! What nobody could take, and what a person does about it: dead letters are listed, read, replayed and removed.
+//!
+//! An item that failed too often, and events that their run did not take before it ended. Each replay is one commit: the letter goes and
+//! what was in it is sent, or neither.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use drystone::{
+    Event, Failure, Flow, Item, Primitives, Runtime, Services, d,
+    dead_letters::{Filter, What},
+    primitive, workflow,
+};
+use serde::{Deserialize, Serialize};
+
+/// An answer of a customer. What a run did not take may be of use to another: it has a topic.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one")]
+struct Answer(String);
+
+/// Takes one answer.
+#[derive(Default, Serialize, Deserialize)]
+struct Inquiry;
+
+#[workflow(events(Answer))]
+impl Inquiry {
+    async fn run(flow: &Flow<Self>) -> String {
+        flow.wait_for::<Answer>().await.0
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Mails;
+
+#[primitive(queue, max_attempts = 2, backoff = "1ms")]
+impl Mails {
+    #[process]
+    async fn send(&mut self, mail: Item<String>, relay: &Relay) -> Result<(), Failure> {
+        if relay.is_up.load(Ordering::Relaxed) {
+            println!("  sent: {}", mail.value);
+            Ok(())
+        } else {
+            Err("the relay is down".into())
+        }
+    }
+}
+
+#[derive(Default)]
+struct Relay {
+    is_up: AtomicBool,
+}
+
+#[derive(Services)]
+struct Deps {
+    relay: std::sync::Arc<Relay>,
+}
+
+#[derive(Primitives)]
+struct App {
+    inquiry: Inquiry,
+    mails: Mails,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let (folder, relay) = (tempfile::tempdir()?, std::sync::Arc::new(Relay::default()));
+    let app = Runtime::sqlite(folder.path().join("app.db")).services(Deps { relay: relay.clone() });
+    let runtime = app.start::<App>().await?;
+    let (client, letters) = (runtime.client(), runtime.dead_letters());
+
+    println!("a mail cannot be sent, and a run ends with an answer that it did not take");
+    client.mails("out").enqueue("your parcel is on its way".into()).await?;
+    client.inquiry("a").start().await?;
+    for answer in ["yes", "and one more thing"] {
+        client.inquiry("a").send(Answer(answer.into())).await.map_or_else(|error| println!("  {error}"), drop);
+    }
+    client.inquiry("b").start().await?;
+    client.inquiry("b").pause().await?;
+    client.inquiry("b").send(Answer("never mind".into())).await?;
+    client.inquiry("b").terminate().await?;
+    while letters.count().await? < 2 {
+        tokio::time::sleep(d!("5ms")).await;
+    }
+    for letter in letters.list(Filter::default()).await?.letters {
+        println!("  {} {:?} of {} {}: {}", letter.id, letter.what, letter.definition, letter.key, letter.reason);
+    }
+
+    println!("the relay is up again: the mail is replayed to where it was going");
+    relay.is_up.store(true, Ordering::Relaxed);
+    let items = letters.list(Filter { what: Some(What::Item), ..Filter::default() }).await?.letters;
+    letters.replay(items[0].id).await?;
+    client.mails("out").drain().await?;
+
+    println!("the answer is of use to another: it is published, and whoever waits gets it");
+    let unread = letters.events::<Answer>(Filter::default()).await?.events;
+    println!("  {:?} was sent to {}", unread[0].event, unread[0].letter.key);
+    client.inquiry("c").start().await?;
+    letters.replay_to_topic(unread[0].letter.id).await?;
+    assert_eq!(client.inquiry("c").result().await?, "never mind");
+    println!("  c got it; in all {:?}", letters.counts().await?);
+    assert_eq!(letters.count().await?, 0);
+    Ok(runtime.shutdown(d!("5s")).await?)
+}

@@ -1,0 +1,113 @@
+//! Payments: a webhook publishes, and whoever waits for that order hears of it; it need not know who that is.
+//!
+//! `Paid` goes to all who wait for its order (a log), `Packing` to one of those who are free (a work queue). The process dies in between.
+
+use drystone::{Event, Flow, Primitives, Runtime, d, workflow};
+use drystone_examples::{is_first_life, two_lives};
+use serde::{Deserialize, Serialize};
+
+/// Money has come for an order. All who wait for this order are told.
+#[derive(Event, Serialize, Deserialize)]
+#[event(topic, key = order, from = "created")]
+struct Paid {
+    order: String,
+    cents: u64,
+}
+
+/// A parcel is to be packed. The packer who waits longest gets it; with none it is kept.
+#[derive(Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "1d")]
+struct Packing {
+    order: String,
+}
+
+/// Ships when the order is paid.
+#[derive(Default, Serialize, Deserialize)]
+struct Shipping;
+
+#[workflow(events(Paid))]
+impl Shipping {
+    async fn run(flow: &Flow<Self>, order: String) -> String {
+        let paid = flow.wait_for::<Paid>().key(&order).await;
+        let packing = flow.publish(Packing { order: order.clone() }).await;
+        let waiting = packing.map_or(0, |published| published.waiting);
+        format!("{order}: {} cents, {waiting} packers wait", paid.cents)
+    }
+}
+
+/// Thanks when the order is paid, if that is soon.
+#[derive(Default, Serialize, Deserialize)]
+struct Thanks;
+
+#[workflow(events(Paid))]
+impl Thanks {
+    async fn run(flow: &Flow<Self>, order: String) -> String {
+        match flow.wait_for::<Paid>().key(&order).timeout("1h").await {
+            Ok(paid) => format!("{order}: thanks for {} cents", paid.cents),
+            Err(_) => format!("{order}: a reminder"),
+        }
+    }
+}
+
+/// Packs one parcel.
+#[derive(Default, Serialize, Deserialize)]
+struct Packer;
+
+#[workflow(events(Packing))]
+impl Packer {
+    async fn run(flow: &Flow<Self>) -> String {
+        let Packing { order } = flow.wait_for::<Packing>().await;
+        format!("{} packs {order}", flow.key_text())
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    shipping: Shipping,
+    thanks: Thanks,
+    packer: Packer,
+}
+
+fn main() -> anyhow::Result<()> {
+    two_lives(async |file| {
+        let runtime = Runtime::sqlite(file).start::<App>().await?;
+        if is_first_life() {
+            wait(&runtime.client()).await?;
+        } else {
+            pay(&runtime.client()).await?;
+        }
+        Ok(runtime.shutdown(d!("5s")).await?)
+    })
+}
+
+async fn wait(client: &AppClient) -> anyhow::Result<()> {
+    println!("  two runs wait for order-9 to be paid, and two packers for something to pack");
+    client.shipping("ship-9").start("order-9".into()).await?;
+    client.thanks("thank-9").start("order-9".into()).await?;
+    client.packer("ann").start().await?;
+    client.packer("bob").start().await?;
+    for watcher in client.topic_of::<Paid>("order-9").watchers(None).await?.watchers {
+        println!("  {} {} waits in {}", watcher.workflow, watcher.run, watcher.operation);
+    }
+    println!("  the process dies");
+    std::process::abort()
+}
+
+async fn pay(client: &AppClient) -> anyhow::Result<()> {
+    println!("  the webhook comes, and comes again");
+    for _ in 0..2 {
+        let paid = Paid { order: "order-9".into(), cents: 1200 };
+        let published = client.publish(paid).idempotency_key("hook-1").await?;
+        println!("  published as number {}, {} waited", published.number, published.waiting);
+        assert_eq!((published.number, published.waiting), (1, 2));
+    }
+    let (shipped, thanked) = (client.shipping("ship-9").result().await?, client.thanks("thank-9").result().await?);
+    println!("  {shipped}\n  {thanked}\n  {}", client.packer("ann").result().await?);
+    assert_eq!(shipped, "order-9: 1200 cents, 2 packers wait");
+    assert_eq!(thanked, "order-9: thanks for 1200 cents");
+    assert_eq!(client.packer("bob").try_result().await?, None, "one parcel, one packer");
+    for to in client.topic_of::<Paid>("order-9").deliveries(1, None).await?.deliveries {
+        println!("  number 1 went to {} {}", to.workflow, to.run);
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Which event goes where: no event is lost without being counted, and each has one place at any time.
+//!
+#![doc = include_str!("../../docs/events.svg")]
+//!
+//! Behind each answer is the test that shows it, in `tests/tests` of the repository.
+//!
+//! | what happens | where the event is then | shown by |
+//! |---|---|---|
+//! | it is sent to a run that waits for it | taken, in the commit that stores it | `workflow_events::an_event_that_is_waited_for_is_taken_in_the_commit_that_stores_it` |
+//! | it is sent to a run that does not wait, or not yet | in the queue of the run, in order | `workflow_events::events_sent_before_their_waits_are_all_taken_in_order` |
+//! | it is sent to a run that has ended, or that there is not | nowhere: its sender is told | `workflow_events::unknown_and_ended_runs_take_no_events` |
+//! | the run ends, and it is still queued | a dead letter; or gone, or published: `on_terminated` | `workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`, `dead_events::what_a_run_did_not_take_goes_where_its_type_says` |
+//! | nobody takes it from the queue for `expires` | gone, and counted | `workflow_events::an_event_that_has_expired_is_not_taken` |
+//! | it is published for all, and runs wait | in the log, and with each of them, once | `topics::an_event_is_numbered_and_reaches_all_who_wait_and_nobody_else` |
+//! | it is published for all, and nobody waits | in the log, for those who read from `created` or `start` | `topics::a_log_is_read_from_where_its_type_says_each_event_once_and_in_order` |
+//! | it is published for one, and runs wait | with the one who waits longest | `topics::an_event_for_one_goes_to_the_one_who_waits_longest` |
+//! | it is published for one, and nobody waits | pending, until somebody takes it | `topics::an_event_for_one_goes_to_the_one_who_waits_longest` |
+//! | … for `keep_for` | a dead letter | `topics::an_event_that_nobody_takes_in_time_is_a_dead_letter_and_can_be_published_again` |
+//! | it comes to a run that does not wait for it any more | in the log; one that is for one goes to the next | `topics::what_came_for_a_wait_that_is_over_goes_to_the_next` |
+//! | it is published, then the deadline of a wait passes, then it comes | taken: it was there first | `topics::an_event_that_was_published_before_a_deadline_wins_over_it` |
+//! | the deadline passes, then it is published | for the next wait | `topics::what_is_published_after_a_deadline_is_for_the_next_wait` |
+//! | the process dies when it is published, and a thousand wait | with all of them, once | `topics::a_thousand_who_wait_are_told_in_slices_each_once_wherever_the_process_dies` |
+//! | the same webhook comes twice | published once, with an idempotency key | `dead_events::what_is_published_twice_with_one_key_is_one_event` |
+//! | a log is full | in it; the oldest is gone, and counted | `topics::a_log_keeps_so_many_and_counts_those_that_go_early` |
+//! | too many are pending | nowhere: its publisher is told | `topics::a_topic_that_is_full_refuses_and_loses_nothing` |
+//! | a dead letter is replayed | where it was going, at another entity, or on its topic; the letter is gone in the same commit | `dead_events::a_dead_event_is_replayed_to_its_run_to_another_and_to_its_topic` |

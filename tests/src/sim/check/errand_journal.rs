@@ -1,0 +1,170 @@
+//! W1, L4, L5, H2: entries are added at the end of a journal, none is left out, changed or removed, and each is what the model can be
+//! told; a generation begins as it was asked to.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::{errand_events, errand_turns::is_undo, errands::Writing};
+use crate::sim::{
+    chronicle::Class,
+    errands::{self, Entry, Life, Phase, What, Wrong},
+    witness::{Run, state_of},
+};
+
+/// Tells the model what a write adds to the journal.
+pub(super) fn told(writing: &Writing<'_>, run: &mut Run) {
+    let record = &writing.change.record;
+    let is_another = run.life.is_none() || record.generation != run.record.generation;
+    let told = if is_another { generation(writing, run) } else { entries(writing, run) };
+    if let Err(Wrong(class, law, why)) = told {
+        return writing.check(false, class, law, || why);
+    }
+    let (counted, found) = (record.entries, run.journal.len() as u64);
+    writing.check(counted == found, Class::Lost, "W1", || format!("counts {counted} entries and has {found}"));
+}
+
+/// The rows that a write puts into the journal of its record.
+fn rows<'a>(writing: &'a Writing<'_>) -> impl Iterator<Item = (u64, Option<&'a Bytes>)> {
+    let lane = writing.change.record.journal();
+    let own = writing.change.journal.iter().filter(move |(of, ..)| *of == lane);
+    own.map(|(_, number, body)| (*number, body.as_ref()))
+}
+
+/// The same generation goes on.
+fn entries(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
+    begin_late(writing, run);
+    for (number, body) in rows(writing) {
+        let count = run.journal.len() as u64;
+        let Some(body) = body.filter(|_| number == count) else {
+            return Err(Wrong(Class::Lost, "W1", format!("writes {body:?} as entry {number} of {count}")));
+        };
+        run.journal.push(body.clone());
+        entry(writing, run, body)?;
+    }
+    begin_late(writing, run);
+    Ok(())
+}
+
+/// A generation that waited for a turn of its own has begun, if its body has left something in its state, or was stopped.
+fn begin_late(writing: &Writing<'_>, run: &mut Run) {
+    let has_begun = state_of(writing.entity).is_some_and(|state| state.cleanup.is_some());
+    let is_stopped = writing.change.record.stopped.is_some();
+    if let Some(life) = run.life.as_mut().filter(|life| life.phase == Phase::Deferred)
+        && (has_begun || is_stopped)
+    {
+        life.first_poll();
+    }
+}
+
+/// Another generation begins, or goes on from what it keeps of the one before. What the others of this write recorded went with
+/// their lanes, and nobody sees it.
+fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
+    let record = &writing.change.record;
+    let journal = journal(writing, run)?;
+    let read = |body: &Bytes| Run::entry(body).map_err(|why| Wrong(Class::Broken, "W1", why));
+    let first = journal.first().ok_or_else(|| Wrong(Class::Lost, "W1", "has no journal".to_owned()))?;
+    let first = read(first)?;
+    is_asked_for(run, &first)?;
+    run.root = run.root.or_else(|| first.trip().filter(|_| record.generation == 1).map(|trip| trip.number));
+    if let Some(old) = run.life.take() {
+        count(writing, &old, &first);
+    }
+    let mut life = Life::begin(record.seed, &first, (record.kept > 0).then_some(record.started_at))?;
+    if !record.is_deferred() {
+        life.first_poll();
+    }
+    (run.life, run.journal) = (Some(life), Vec::new());
+    for (number, body) in journal.iter().enumerate() {
+        run.journal.push(body.clone());
+        let is_kept = (number as u64) < record.kept;
+        if let Some(life) = run.life.as_mut().filter(|_| !is_kept) {
+            life.ground.told_again = None;
+        }
+        match number {
+            0 => {}
+            _ if is_kept => drop(life_of(run)?.entry(&read(body)?)?),
+            _ => entry(writing, run, body)?,
+        }
+    }
+    life_of(run)?.ground.told_again = None;
+    Ok(())
+}
+
+fn life_of(run: &mut Run) -> Result<&mut Life, Wrong> {
+    run.life.as_mut().ok_or_else(|| Wrong(Class::Lost, "W1", "has not begun".to_owned()))
+}
+
+/// The journal of the generation that begins: what is kept is as it was, but for its start.
+fn journal(writing: &Writing<'_>, run: &Run) -> Result<Vec<Bytes>, Wrong> {
+    let record = &writing.change.record;
+    let put: BTreeMap<u64, &Bytes> = rows(writing).filter_map(|(number, body)| Some((number, body?))).collect();
+    let old: &[Bytes] = if run.record.journal() == record.journal() { &run.journal } else { &[] };
+    let entry = |number: u64| {
+        let kept = old.get(number as usize);
+        let is_changed = number > 0 && number < record.kept && kept.is_some() && put.contains_key(&number);
+        let body = put.get(&number).copied().or(kept).filter(|_| !is_changed);
+        body.cloned().ok_or_else(|| Wrong(Class::Lost, "L4 W1", format!("loses entry {number} of {}", record.entries)))
+    };
+    (0..record.entries).map(entry).collect()
+}
+
+/// L4, L5: it is the same trip again, one that it goes on as, or one that a caller gave.
+fn is_asked_for(run: &Run, first: &Entry) -> Result<(), Wrong> {
+    let (Some(old), Some(trip)) = (&run.life, first.trip()) else { return Ok(()) };
+    let is_it = |known: &errands::Trip| known.generations().iter().any(|known| known.number == trip.number);
+    let given = || errands::world().recorder.acted.restarted();
+    if is_it(&old.trip) || given().iter().any(is_it) {
+        return Ok(());
+    }
+    Err(Wrong(Class::Broken, "L5", format!("goes on as {trip:?}, and was {:?}", old.trip)))
+}
+
+fn count(writing: &Writing<'_>, old: &Life, first: &Entry) {
+    let is_same = first.trip().is_some_and(|trip| trip.number == old.trip.number);
+    writing.chronicle.sometimes(match (is_same, writing.change.record.kept > 0) {
+        (_, true) => "a run was restarted from one of its steps",
+        (true, false) => "a run was restarted",
+        (false, false) => "a run went on as another generation",
+    });
+    if old.is_over() {
+        writing.chronicle.sometimes("a run was restarted that had ended");
+    }
+    if writing.change.record.is_deferred() {
+        writing.chronicle.sometimes("a generation waited for a turn of its own");
+    }
+}
+
+/// The model is told one entry.
+fn entry(writing: &Writing<'_>, run: &mut Run, body: &Bytes) -> Result<(), Wrong> {
+    let entry = Run::entry(body).map_err(|why| Wrong(Class::Broken, "W1", why))?;
+    held(writing, run, &entry)?;
+    let life = life_of(run)?;
+    let before = life.ground.open.clone();
+    let op = life.entry(&entry)?;
+    match &entry.what {
+        What::Ok(_) if entry.op.contains("call:") => writing.chronicle.sometimes("a till answered a run"),
+        What::Ok(_) if entry.op.contains("permit:") => writing.chronicle.sometimes("a run held a permit"),
+        What::TimedOut(_) => writing.chronicle.sometimes("a wait timed out"),
+        What::Updated(_) => writing.chronicle.sometimes("a run was updated"),
+        What::Ok(_) if is_undo(&entry.op) => writing.chronicle.sometimes("a step was undone"),
+        What::Failed(_) | What::Fault(_) if is_undo(&entry.op) => {
+            writing.chronicle.sometimes("an undo failed for good");
+        }
+        _ => {}
+    }
+    if let (Some(op), What::Events(events)) = (op, &entry.what) {
+        errand_events::took(writing, run, (&op, entry.at), &before, events)?;
+    }
+    Ok(())
+}
+
+/// H2: what is due while a run is held waits.
+fn held(writing: &Writing<'_>, run: &Run, entry: &Entry) -> Result<(), Wrong> {
+    let (Some(before), Some(after)) = (&run.record.paused, &writing.change.record.paused) else { return Ok(()) };
+    let is_due = matches!(entry.what, What::Woke | What::TimedOut(_) | What::Events(_));
+    if before.at == after.at && is_due {
+        return Err(Wrong(Class::Broken, "H2", format!("is held, and has {entry:?}")));
+    }
+    Ok(())
+}

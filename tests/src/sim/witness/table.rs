@@ -1,0 +1,100 @@
+//! A table of an author's own, in memory: bookings are rows in it, and it knows which claim has written which (W6).
+
+use std::collections::BTreeMap;
+
+use drystone_runtime::{
+    Lane, RowKey, Version,
+    store::{
+        Savepoints,
+        sql::{EachRow, Script, Scripted, SqlFault, SqlFaultKind, SqlValue, Statements},
+    },
+};
+
+use crate::sim::{
+    authors::BOOK,
+    chronicle::{Chronicle, Class},
+};
+
+/// A row that says that a script was run.
+type Place = (Version, Lane, RowKey);
+
+/// The rows, each a task and what its execution returned.
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<(u64, u64)>,
+    saved: usize,
+    done: BTreeMap<Place, u64>,
+}
+
+impl Table {
+    /// The rows that a value is in.
+    pub fn of(&self, value: u64) -> impl Iterator<Item = u64> {
+        self.rows.iter().filter(move |(_, written)| *written == value).map(|(task, _)| *task)
+    }
+
+    /// How often a task was booked.
+    pub fn count(&self, task: u64) -> usize {
+        self.rows.iter().filter(|(written, _)| *written == task).count()
+    }
+
+    /// All tasks that were booked.
+    pub fn tasks(&self) -> impl Iterator<Item = u64> {
+        self.rows.iter().map(|(task, _)| *task)
+    }
+
+    /// Scripts were run: each that is done is a row, and no other has left one.
+    pub(super) fn ran(&mut self, chronicle: &Chronicle, scripts: &[Script], scripted: &[Scripted]) {
+        for (script, scripted) in scripts.iter().zip(scripted) {
+            let (Some(claim), Scripted::Done(value)) = (&script.claim, scripted) else { continue };
+            let value = serde_json::from_slice(value).unwrap_or(0);
+            let place = (claim.entity, claim.lane.clone(), claim.key.clone());
+            let is_again = self.done.contains_key(&place);
+            chronicle.sometimes(if is_again { "a booking was found again" } else { "a booking was made" });
+            let before = *self.done.entry(place).or_insert(value);
+            chronicle.check(before == value, Class::Doubled, "W6", || {
+                format!("{claim:?} was run twice: it came to {before} and to {value}")
+            });
+        }
+        let known = self.rows.iter().filter(|(_, value)| self.done.values().any(|done| done == value)).count();
+        chronicle.check(known == self.rows.len(), Class::Broken, "W6", || {
+            format!("there are rows of scripts that have failed: {:?}, and done are {:?}", self.rows, self.done)
+        });
+        chronicle.check(known == self.done.len(), Class::Lost, "W6", || {
+            format!("{} scripts are done, and there are {known} rows", self.done.len())
+        });
+    }
+}
+
+impl Savepoints for Table {
+    fn save(&mut self) {
+        self.saved = self.rows.len();
+    }
+
+    fn roll_back(&mut self) {
+        self.rows.truncate(self.saved);
+    }
+}
+
+impl Statements for Table {
+    fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
+        match values {
+            [SqlValue::Integer(task), SqlValue::Integer(value)] if sql == BOOK => {
+                self.rows.push((task.cast_unsigned(), value.cast_unsigned()));
+                Ok(1)
+            }
+            _ => Err(unknown(sql)),
+        }
+    }
+
+    fn query(&mut self, sql: &str, _: &[SqlValue], _: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        Err(unknown(sql))
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
+        Err(unknown(sql))
+    }
+}
+
+fn unknown(sql: &str) -> SqlFault {
+    SqlFault::new(SqlFaultKind::Statement, format!("this table does not know `{sql}`"))
+}

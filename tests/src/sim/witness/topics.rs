@@ -1,0 +1,244 @@
+//! What was published and is durable, and who was seen waiting for it then.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Lane, Name, RowKey, Version,
+    store::{After, Outgoing, Write},
+};
+use serde::Deserialize;
+
+use super::Lanes;
+use crate::sim::{
+    authors::LETTERS,
+    cast::{Number, Role},
+    chronicle::{Chronicle, Class},
+};
+
+/// All topics.
+#[derive(Default)]
+pub struct Topics {
+    published: BTreeMap<u64, Publication>,
+    dead: BTreeMap<u64, u32>,
+    last: BTreeMap<Version, u64>,
+}
+
+/// An event, from when it was published.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    /// Where.
+    pub topic: Number,
+    /// Under which number.
+    pub number: u64,
+    /// Waits that were there, and for whom it was in time: key of the run and operation.
+    pub due: Vec<(Vec<u8>, String)>,
+}
+
+/// An event in a row.
+#[derive(Debug, Deserialize)]
+pub struct Kept {
+    /// When it was published.
+    pub at: i64,
+    /// What was published.
+    pub event: Numbered,
+}
+
+/// What is in every event here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Numbered {
+    /// Unique in the history.
+    pub number: u64,
+}
+
+/// Somebody who waits, in a row.
+#[derive(Debug, Deserialize)]
+pub struct Watcher {
+    /// The wait.
+    pub wait: Wait,
+    /// The last number when it came.
+    pub after: u64,
+}
+
+/// A wait of a run.
+#[derive(Debug, Deserialize)]
+pub struct Wait {
+    /// Whose it is.
+    pub by: By,
+    /// Since when.
+    pub since: i64,
+    /// Until when.
+    #[serde(default)]
+    pub until: Option<i64>,
+}
+
+/// Which one.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct By {
+    /// The key of the run.
+    pub key: String,
+    /// The operation.
+    pub op: String,
+}
+
+#[derive(Deserialize)]
+struct Delivered {
+    to: By,
+    seen: SeenNumber,
+    at: i64,
+}
+
+#[derive(Deserialize)]
+struct SeenNumber {
+    number: u64,
+}
+
+#[derive(Deserialize)]
+struct Dead {
+    payload: Numbered,
+}
+
+/// A lane of a topic, read.
+pub fn rows<T: for<'a> Deserialize<'a>>(lanes: &Lanes, id: Version, lane: &'static str) -> BTreeMap<RowKey, T> {
+    let rows = lanes.own(&(id, Name::new(lane))).into_iter().flatten();
+    rows.filter_map(|(key, body)| Some((key.clone(), serde_json::from_slice(body).ok()?))).collect()
+}
+
+impl Topics {
+    /// All that was published.
+    pub fn published(&self) -> &BTreeMap<u64, Publication> {
+        &self.published
+    }
+
+    /// How often an event became a dead letter.
+    pub fn dead(&self, value: u64) -> u32 {
+        self.dead.get(&value).copied().unwrap_or(0)
+    }
+
+    /// A write of a topic or of somebody who listens, over the rows as they were before it.
+    pub(super) fn applied(
+        &mut self,
+        chronicle: &Chronicle,
+        (member, role): (Number, Role),
+        write: &Write,
+        before: &Lanes,
+    ) {
+        for letter in write.sent.iter().filter(|sent| sent.to == LETTERS && sent.verb == "event") {
+            if let Ok([dead]) = serde_json::from_slice::<[Dead; 1]>(&letter.body) {
+                *self.dead.entry(dead.payload.number).or_default() += 1;
+                chronicle.sometimes("an event that nobody took became a dead letter");
+            }
+        }
+        if !role.is_topic() {
+            return;
+        }
+        let id = match &write.after {
+            After::Entity(entity) => entity.id,
+            _ => match write.entity() {
+                Some(id) => id,
+                None => return,
+            },
+        };
+        let writing = Writing { chronicle, role, write, watchers: rows(before, id, "watchers") };
+        self.publishes(member, id, &writing);
+        let pending = rows::<Kept>(before, id, "pending");
+        for sent in write.sent.iter().filter(|sent| sent.verb == "topic:event") {
+            writing.delivers(sent, &pending);
+        }
+        for sent in &write.sent {
+            if sent.verb == "topic:left" {
+                chronicle.sometimes("a wait left its topic at its deadline");
+            }
+        }
+    }
+
+    fn publishes(&mut self, topic: Number, id: Version, writing: &Writing<'_>) {
+        for (number, kept) in writing.put() {
+            let value = kept.event.number;
+            if self.published.contains_key(&value) {
+                continue;
+            }
+            let last = self.last.entry(id).or_default();
+            writing.chronicle.check(number == *last + 1, Class::Doubled, "T1", || {
+                format!("{} numbers {value:x} as {number}, after {last}", writing.write.key)
+            });
+            *last = number;
+            let due = writing.due(number, kept.at);
+            self.published.insert(value, Publication { topic, number, due });
+        }
+    }
+}
+
+/// A write of a topic.
+struct Writing<'a> {
+    chronicle: &'a Chronicle,
+    role: Role,
+    write: &'a Write,
+    watchers: BTreeMap<RowKey, Watcher>,
+}
+
+impl Writing<'_> {
+    /// The events that it puts anywhere, by number.
+    fn put(&self) -> BTreeMap<u64, Kept> {
+        let is_event = |lane: &Lane| *lane == *"log" || *lane == *"pending";
+        let put = self.write.rows.iter().filter(|((lane, _), _)| is_event(lane));
+        let read = |((_, key), body): (&(Lane, RowKey), &Option<Bytes>)| {
+            Some((number_in(key), serde_json::from_slice(body.as_ref()?).ok()?))
+        };
+        put.filter_map(read).collect()
+    }
+
+    /// Who is to have an event of a log.
+    fn due(&self, number: u64, at: i64) -> Vec<(Vec<u8>, String)> {
+        if self.role == Role::Job {
+            return Vec::new();
+        }
+        let is_due =
+            |watcher: &&Watcher| watcher.after + 1 == number && watcher.wait.until.is_none_or(|until| at < until);
+        let due = self.watchers.values().filter(is_due);
+        due.map(|watcher| (watcher.wait.by.key.clone().into_bytes(), watcher.wait.by.op.clone())).collect()
+    }
+
+    fn stays(&self, lane: &str, key: &RowKey) -> bool {
+        !self.write.rows.iter().any(|((of, row), body)| **of == *lane && row == key && body.is_none())
+    }
+
+    /// An event is sent to a wait: one that was in time, the oldest, to the one who waited longest.
+    fn delivers(&self, sent: &Outgoing, pending: &BTreeMap<RowKey, Kept>) {
+        let Ok(delivered) = serde_json::from_slice::<Delivered>(&sent.body) else {
+            let message = format!("{} delivers {:?}", self.write.key, sent.body);
+            return self.chronicle.violation(Class::Broken, "T1", message);
+        };
+        let (number, at) = (delivered.seen.number, delivered.at);
+        let place = self.watchers.iter().find(|(_, watcher)| watcher.wait.by == delivered.to);
+        if let Some((_, watcher)) = place {
+            let wait = &watcher.wait;
+            self.chronicle.check(wait.until.is_none_or(|until| at < until), Class::Broken, "T4", || {
+                format!("{} delivers number {number} of {at} to {wait:?}, which was over", self.write.key)
+            });
+            self.chronicle.check(self.role != Role::News || at >= wait.since, Class::Broken, "T2", || {
+                format!("{} delivers number {number} of {at} to {wait:?}, which began later", self.write.key)
+            });
+        }
+        if self.role != Role::Job {
+            return;
+        }
+        let older = pending.iter().find(|(key, _)| number_in(key) < number && self.stays("pending", key));
+        self.chronicle.check(older.is_none(), Class::Broken, "T3", || {
+            format!("{} gives number {number} away, and keeps {older:?}", self.write.key)
+        });
+        let Some((served, _)) = place else { return };
+        let waits = |(key, watcher): &(&RowKey, &Watcher)| {
+            *key < served && watcher.wait.until.is_none_or(|until| at < until) && self.stays("watchers", key)
+        };
+        let longer = self.watchers.iter().find(waits);
+        self.chronicle.check(longer.is_none(), Class::Broken, "T3", || {
+            format!("{} gives number {number} to {:?}, and {longer:?} waits longer", self.write.key, delivered.to)
+        });
+    }
+}
+
+/// The number at the beginning of a row's key.
+fn number_in(key: &[u8]) -> u64 {
+    key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
+}

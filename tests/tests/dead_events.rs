@@ -1,0 +1,182 @@
+//! Events that nobody took: where they go, and how they come back (D).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    Event, Flow, Primitives, Published, d,
+    dead_letters::{Filter, LetterError, What},
+    testing::World,
+    workflow,
+};
+use drystone_tests::typed::{both, names};
+use serde::{Deserialize, Serialize};
+
+/// Unread, it is a dead letter.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "1h")]
+struct Task(u32);
+
+/// Unread, it is published.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", key = shop, on_terminated = "publish")]
+struct Order {
+    shop: String,
+    number: u32,
+}
+
+/// Unread, it is gone.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(on_terminated = "discard")]
+struct Hint(u32);
+
+/// Has no topic.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+struct Note(String);
+
+/// Takes one task, and one order of its shop; told to sleep it takes none.
+#[derive(Default, Serialize, Deserialize)]
+struct Worker;
+
+#[workflow(events(Task, Order, Hint, Note))]
+impl Worker {
+    async fn run(flow: &Flow<Self>, what: String) -> u32 {
+        match what.as_str() {
+            "task" => flow.wait_for::<Task>().await.0,
+            "order" => flow.wait_for::<Order>().key("main").await.number,
+            _ => {
+                flow.sleep("30d").await;
+                0
+            }
+        }
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    worker: Worker,
+}
+
+/// A run that ends with one of each unread.
+async fn end_with_unread(world: &World<App>, key: &str) {
+    let run = world.client().worker(key);
+    run.start("sleep".into()).await.unwrap();
+    run.send(Task(1)).await.unwrap();
+    run.send(Order { shop: "main".into(), number: 2 }).await.unwrap();
+    run.send(Hint(3)).await.unwrap();
+    run.send(Note("n".into())).await.unwrap();
+    run.terminate().await.unwrap();
+    world.settle().await;
+}
+
+/// D1
+#[tokio::test]
+async fn what_a_run_did_not_take_goes_where_its_type_says() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        world.client().worker("waits").start("order".into()).await.unwrap();
+        end_with_unread(&world, "a").await;
+        assert_eq!(world.client().worker("waits").result().await.unwrap(), 2, "published, and somebody waited");
+        let letters = world.dead_letters().list(Filter::default()).await.unwrap().letters;
+        let shown: Vec<_> = letters.iter().map(|letter| (letter.what, letter.event.as_deref().unwrap())).collect();
+        assert_eq!(shown, [(What::Event, "Note"), (What::Event, "Task")]);
+        assert!(letters[0].reason.contains("terminated"), "{}", letters[0].reason);
+    }
+}
+
+/// D3
+#[tokio::test]
+async fn a_dead_event_is_replayed_to_its_run_to_another_and_to_its_topic() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let (client, letters) = (world.client(), world.dead_letters());
+        for key in ["a", "b", "c"] {
+            end_with_unread(&world, key).await;
+        }
+        let tasks = letters.events::<Task>(Filter::default()).await.unwrap().events;
+        assert_eq!(tasks.iter().map(|task| task.letter.key.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert!(tasks.iter().all(|task| task.event == Ok(Task(1))));
+        client.worker("other").start("task".into()).await.unwrap();
+        letters.replay_to(tasks[0].letter.id, "worker", "other").await.unwrap();
+        assert_eq!(client.worker("other").result().await.unwrap(), 1);
+        client.worker("topic").start("task".into()).await.unwrap();
+        letters.replay_to_topic(tasks[1].letter.id).await.unwrap();
+        assert_eq!(client.worker("topic").result().await.unwrap(), 1);
+        client.worker("c").restart_with("task".into()).await.unwrap();
+        letters.replay(tasks[2].letter.id).await.unwrap();
+        assert_eq!(client.worker("c").result().await.unwrap(), 1);
+        let gone = letters.replay(tasks[2].letter.id).await.unwrap_err().failed().unwrap();
+        assert_eq!(gone, LetterError::Unknown { id: tasks[2].letter.id });
+    }
+}
+
+/// D3
+#[tokio::test]
+async fn an_event_that_dies_again_keeps_its_topic() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let letters = world.dead_letters();
+        end_with_unread(&world, "a").await;
+        let task = letters.events::<Task>(Filter::default()).await.unwrap().events.remove(0).letter;
+        letters.replay(task.id).await.unwrap();
+        world.advance(d!("1h")).await;
+        let again = letters.events::<Task>(Filter::default()).await.unwrap().events.remove(0);
+        assert!(again.letter.id > task.id, "its run has ended, and takes nothing");
+        assert_eq!((again.letter.topic.as_deref(), again.event), (Some("Task"), Ok(Task(1))));
+        world.client().worker("b").start("task".into()).await.unwrap();
+        letters.replay_to_topic(again.letter.id).await.unwrap();
+        assert_eq!(world.client().worker("b").result().await.unwrap(), 1);
+    }
+}
+
+/// D3
+#[tokio::test]
+async fn what_has_no_topic_is_not_published_and_stays() {
+    let world = World::memory().start::<App>().await;
+    let letters = world.dead_letters();
+    end_with_unread(&world, "a").await;
+    let note = letters.events::<Note>(Filter::default()).await.unwrap().events.remove(0);
+    let refused = letters.replay_to_topic(note.letter.id).await.unwrap_err().failed().unwrap();
+    assert_eq!(refused, LetterError::NoTopic { id: note.letter.id });
+    assert_eq!(letters.events::<Note>(Filter::default()).await.unwrap().events, [note]);
+}
+
+/// D3, E15
+#[tokio::test]
+async fn letters_are_counted_whatever_becomes_of_them() {
+    let world = World::memory().start::<App>().await;
+    let letters = world.dead_letters();
+    end_with_unread(&world, "a").await;
+    end_with_unread(&world, "b").await;
+    let all = letters.list(Filter::default()).await.unwrap().letters;
+    letters.replay_to_topic(all[1].id).await.unwrap();
+    letters.remove(all[0].id).await.unwrap();
+    world.advance(d!("30d")).await;
+    let counts = letters.counts().await.unwrap();
+    // The task that was published again died again, an hour later; the orders, which nobody took, after a week.
+    assert_eq!((counts.kept, counts.added, counts.replayed, counts.removed), (3, 7, 1, 1));
+    assert_eq!(counts.expired, 2);
+    let told = world.events();
+    for name in ["dead_letter.added", "dead_letter.replayed", "dead_letter.removed", "dead_letter.expired"] {
+        assert!(names(&told).contains(&name), "{name}");
+    }
+    world.advance(d!("1h")).await;
+    let after = letters.counts().await.unwrap();
+    assert_eq!((after.kept, after.expired), (2, 3));
+}
+
+/// V9, T1
+#[tokio::test]
+async fn what_is_published_twice_with_one_key_is_one_event() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for _ in 0..2 {
+            let published = client.publish(Task(7)).idempotency_key("hook-1").await.unwrap();
+            assert_eq!(published, Published { number: 1, waiting: 0 });
+            world.restart().await;
+        }
+        let other = client.publish(Task(8)).idempotency_key("hook-1").await;
+        assert!(other.is_err(), "the same key with something else is refused");
+        assert_eq!(client.topic::<Task>().status().await.unwrap().unwrap().pending, 1);
+    }
+}
