@@ -110,10 +110,19 @@ impl Turn<'_> {
         let (_, watcher) = read::<Watcher>(row)?;
         let watcher = Watcher { wait, ..watcher };
         // What came between the two deadlines was not for it then, and is now.
-        let Some((number, kept)) = self.due(&watcher)? else { return self.put(WATCHERS, place, &watcher) };
-        self.let_go(&place);
-        let given = self.give(&watcher, number, &kept)?;
-        self.note_given(vec![given])
+        let is_log = self.record.options.deliver == Deliver::All;
+        let due = if is_log { self.due(&watcher)? } else { None };
+        if let Some((number, kept)) = due {
+            self.let_go(&place);
+            let given = self.give(&watcher, number, &kept)?;
+            return self.note_given(vec![given]);
+        }
+        self.put(WATCHERS, place, &watcher)?;
+        if !is_log && self.record.pending > 0 {
+            // Others may wait longer.
+            self.begin_pass_anew(watcher.after + 1);
+        }
+        Ok(())
     }
 
     /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.
