@@ -194,7 +194,7 @@ fn made(input: &DeriveInput, said: &Said) -> TokenStream {
     let name = said.name.as_ref().map_or_else(|| quote!(#default), ToTokens::to_token_stream);
     let of = quote!(::drystone::workflow::EventOptions);
     let can = can(ident, said.is_topic(), said.key.is_some());
-    let asks = if said.is_topic() && said.key.is_some() { quote!(Unsaid) } else { quote!(Said) };
+    let asks = if said.is_topic() && said.key.is_some() { quote!(WithoutItsKey) } else { quote!(Said) };
     let (options, key) = (definition::all_set(&of, &said.queue, OPTIONS), said.key.as_ref().map(key_of));
     let codec = quote_spanned!(ident.span()=> ::drystone::author::stored::<#ident>());
     // A constant of its own is looked at by the compiler even if nobody asks for it.

@@ -27,7 +27,7 @@ use super::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not durable: a workflow can only await what a replay can repeat",
     label = "would be lost in a crash, and repeated by every replay",
-    note = "time: `flow.sleep(\"5m\")`; calls to the world: a `#[step] async fn`, or `flow.run(\"name\", async move {{ .. }})`; calls of other entities: `flow.call(..)`; several at once: `select!`, `join!`, `join_all`; a helper: an `async fn` of the workflow's `impl`, or one with `#[durable]`"
+    note = "time: `flow.sleep(\"5m\")`; calls to the world: a `#[step] async fn`, or `flow.run(\"name\", async move {{ .. }})`; calls of other entities: `flow.call(..)`; several at once: `select!`, `join!`, `join_all`; a helper: an `async fn` of the workflow's `impl`, or one with `#[durable]`; a wait `WithoutItsKey` has a topic for each key: say which, `flow.wait_for::<Paid>().key(order)`"
 )]
 pub trait Durable: Future {}
 
@@ -48,10 +48,13 @@ impl Durable for Sleep {}
 #[diagnostic::do_not_recommend]
 impl<W: 'static, F: Fn(&W) -> bool + Unpin> Durable for WaitUntil<W, F> {}
 
-// What a wait does not say is told in its own words.
+#[diagnostic::do_not_recommend]
 impl<E: Event, K: IsSaid> Durable for Wait<E, K> {}
+#[diagnostic::do_not_recommend]
 impl<E: Event, K: IsSaid> Durable for WaitMany<E, K> {}
+#[diagnostic::do_not_recommend]
 impl<E: Event, K: IsSaid> Durable for TimedWait<Wait<E, K>> {}
+#[diagnostic::do_not_recommend]
 impl<E: Event, K: IsSaid> Durable for TimedWait<WaitMany<E, K>> {}
 #[diagnostic::do_not_recommend]
 impl<A: Durable, B: Durable> Durable for Race<A, B> {}

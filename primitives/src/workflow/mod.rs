@@ -294,6 +294,6 @@ pub use self::{
     undo::{FailedUndo, UndoCode, UndoTakes},
     until::WaitUntil,
     verbs::{QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
-    wait::{EventTimeout, IsSaid, Said, TimedWait, Unsaid, Wait, WaitMany},
+    wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
 };
 pub(crate) use self::{heartbeat::Heart, record::Parent as Waiter};

@@ -32,17 +32,11 @@ pub struct Said;
 
 /// A wait for an event that has a topic for each key, and does not say which.
 #[derive(Debug)]
-pub struct Unsaid;
+pub struct WithoutItsKey;
 
 /// What a wait can be awaited with.
-#[diagnostic::on_unimplemented(
-    message = "this wait does not say for which key: its event has a topic for each",
-    label = "waits without a key",
-    note = "write `flow.wait_for::<Paid>().key(order)`"
-)]
 pub trait IsSaid {}
 
-#[diagnostic::do_not_recommend]
 impl IsSaid for Said {}
 
 impl<E: Event> Wait<E, E::Asks> {
