@@ -1,6 +1,9 @@
 //! How the last child lets everybody hear the end of the storm.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use drystone::{Runtime, dead_letters::Filter};
@@ -32,18 +35,18 @@ pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
 
 /// The last event goes to all who wait just then, and again until nobody is left.
 async fn heard(app: &Runtime<App>, topic: Topic) -> Result<()> {
-    let client = app.client();
+    let (client, mut left) = (app.client(), (0..topic.listeners()).collect::<VecDeque<_>>());
     for time in 0_u64.. {
         end(&client, topic, time).await?;
-        loop {
-            let ended = results(&client, topic).await?.values().all(Option::is_some);
-            if ended {
-                return Ok(());
-            }
-            if topic.status(&client).await?.is_some_and(|status| status.watching > 0) {
+        while let Some(nth) = left.front() {
+            if client.listener(topic.run(*nth)).try_result().await?.is_some() {
+                left.pop_front();
+            } else if topic.status(&client).await?.is_some_and(|status| status.watching > 0) {
                 break;
             }
-            tokio::task::yield_now().await;
+        }
+        if left.is_empty() {
+            break;
         }
     }
     Ok(())
