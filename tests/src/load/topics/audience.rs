@@ -43,13 +43,11 @@ impl Hall {
 
     /// Lets so many runs wait on a topic, publishes, and says how long that took. The time in which they come to wait is not in it.
     pub(super) async fn tell(&self, topic: u64, count: u64) -> Result<Told> {
-        let mut results = self.gather(topic, count).await?;
+        let waiting = self.gather(topic, count).await?;
         let start = Instant::now();
         let published = self.client.publish(Posted::to(topic)).await?;
         let answered = start.elapsed();
-        while let Some(result) = results.join_next().await {
-            result??;
-        }
+        crowd::served(waiting).await?;
         let told = Told { answered, ended: start.elapsed() };
         ensure!(published.waiting == count, "{} waited, not {count}", published.waiting);
         Ok(told)
@@ -72,15 +70,16 @@ impl Hall {
             async move { Ok(run.start(topic).await?) }
         };
         crowd::each(count, start).await?;
+        let results = keys.into_iter().map(|key| {
+            let result = self.client.listener(key).result();
+            async move { Ok(result.await.map(drop)?) }
+        });
+        let waiting = crowd::seated(results.collect()).await?;
+        // This question stands behind all of theirs.
         while self.watching(topic).await? < count {
             sleep(LOOK).await;
         }
-        let mut results = JoinSet::new();
-        for key in keys {
-            let result = self.client.listener(key).result();
-            results.spawn(async move { Ok(result.await.map(drop)?) });
-        }
-        Ok(results)
+        Ok(waiting)
     }
 
     /// How many waits a topic knows.

@@ -1,12 +1,17 @@
-//! Many callers who start very many runs.
+//! Many callers who start very many runs, and many who wait for their results.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
 };
 
 use anyhow::Result;
-use tokio::task::JoinSet;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 /// At once: what one commit takes of them.
 const CALLERS: usize = 512;
@@ -16,9 +21,21 @@ pub(in crate::load) async fn each<F>(count: u64, call: impl Fn(u64) -> F + Clone
 where
     F: Future<Output = Result<()>> + Send,
 {
+    each_by(CALLERS, count, call).await
+}
+
+/// The same with so many callers at once.
+pub(in crate::load) async fn each_by<F>(
+    callers_at_once: usize,
+    count: u64,
+    call: impl Fn(u64) -> F + Clone + Send + 'static,
+) -> Result<()>
+where
+    F: Future<Output = Result<()>> + Send,
+{
     let next = Arc::new(AtomicU64::new(0));
     let mut callers = JoinSet::new();
-    for _ in 0..CALLERS {
+    for _ in 0..callers_at_once {
         let (next, call) = (next.clone(), call.clone());
         callers.spawn(async move {
             loop {
@@ -31,4 +48,37 @@ where
         });
     }
     callers.join_all().await.into_iter().collect()
+}
+
+/// Lets somebody wait for each of these, and answers when all of them have asked: else what is measured next would stand in line
+/// behind their questions.
+pub(in crate::load) async fn seated<F>(results: Vec<F>) -> Result<JoinSet<Result<()>>>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (asked, count) = (Arc::new(Semaphore::new(0)), results.len());
+    let mut waiting = JoinSet::new();
+    for result in results {
+        waiting.spawn(seat(result, asked.clone()));
+    }
+    asked.acquire_many(u32::try_from(count)?).await?.forget();
+    Ok(waiting)
+}
+
+async fn seat(result: impl Future<Output = Result<()>>, asked: Arc<Semaphore>) -> Result<()> {
+    let mut result = pin!(result);
+    let first = poll_fn(|context| Poll::Ready(result.as_mut().poll(context))).await;
+    asked.add_permits(1);
+    match first {
+        Poll::Ready(result) => result,
+        Poll::Pending => result.await,
+    }
+}
+
+/// Waits until all of them have what they waited for.
+pub(in crate::load) async fn served(mut waiting: JoinSet<Result<()>>) -> Result<()> {
+    while let Some(result) = waiting.join_next().await {
+        result??;
+    }
+    Ok(())
 }

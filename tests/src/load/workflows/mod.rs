@@ -6,6 +6,7 @@
 mod alone;
 mod app;
 pub(super) mod crowd;
+mod events;
 mod families;
 mod generations;
 pub(super) mod keys;
@@ -30,6 +31,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     steps::measure(plan, directory, report).await?;
     transactions::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;
+    events::measure(plan, directory, report).await?;
     families::measure(plan, directory, report).await?;
     generations::measure(plan, directory, report)?;
     sleeping::measure(plan, directory, report).await?;

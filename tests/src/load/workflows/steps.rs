@@ -22,13 +22,14 @@ use super::{
     keys::Keys,
 };
 
-/// Steps per second, as a part of the bare writer's calls with as many callers as there are runs at once.
-const STEPS_MIN: f64 = 0.4;
+/// How many runs go at once, and the goal: steps per second, as a part of the bare writer's calls with as many callers. Alone a run of
+/// ten steps is eleven commits one after another; the last is 60,000 steps where the bare writer does 330,000 calls.
+const GOALS: [(u64, &str, f64); 3] =
+    [(1, "steps_1_at_once", 0.6), (64, "steps_64_at_once", 0.4), (512, "steps_512_at_once", 0.18)];
 
-/// One run at a time, 64 and 512 at once.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "steps-bare.db").await?;
-    for (at_once, goal) in [(1, None), (64, Some("steps_64_at_once")), (512, None)] {
+    for (at_once, name, least) in GOALS {
         let path = directory.join(format!("steps-{at_once}.db"));
         let runtime = Runtime::sqlite(&path).start::<App>().await?;
         let ours = Subject::new(Runs::new(runtime.client()), &path)?;
@@ -37,10 +38,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
         let rounds = Rounds::measure(plan.rounds, round).await?;
         report.line(rounds.line(0, format!("{at_once} at once: bare writer")));
         report.line(rounds.compared(1, 0, format!("{at_once} at once: steps; a run of {STEPS}"), Measured::rate));
-        if let Some(name) = goal {
-            let value = rounds.ratio(1, 0, Measured::rate);
-            report.goal(Goal { name, bound: Bound::AtLeast(STEPS_MIN), value });
-        }
+        report.goal(Goal { name, bound: Bound::AtLeast(least), value: rounds.ratio(1, 0, Measured::rate) });
         runtime.shutdown(CLOSE_MAX).await?;
     }
     Ok(())
