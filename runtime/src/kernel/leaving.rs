@@ -13,11 +13,14 @@ use super::{
 };
 use crate::{Error, Key, Partition};
 
+/// How many keys are looked at by a visit that finds memory full. It has brought one at the most, and who is in use is passed over once,
+/// so this keeps up; more would be spent at every visit, under the lock, while nobody can leave.
+const LOOKS: usize = 4;
+
 impl Core {
     /// Lets the least recently used go until there is room; never one that something would be lost with.
     pub(crate) fn evict(&mut self, at: &Shared, released: &mut Released) {
-        // A few at a time: this is done at every visit that finds memory full.
-        for _ in 0..self.residents.len().min(64) {
+        for _ in 0..LOOKS {
             if self.resident_bytes <= at.options.resident_bytes_max / 8 * 7 {
                 return;
             }
