@@ -14,6 +14,7 @@ use super::{
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
 };
+    written::{self, Written},
 use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
 
 /// The record of a run.
@@ -32,8 +33,8 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
     /// What it waits for, in the order in which it asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) pending: Vec<Pending>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "written::parts")]
+    pub(super) pending: Vec<Written<Pending>>,
     /// How many inputs lie in rows of their own, of all time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) inputs: u64,
@@ -439,6 +440,10 @@ impl Record {
     /// Whether the body is gone: steps that run are waited for, and what is due is undone.
     pub(super) fn winds_down(&self) -> bool {
         self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().map(|pending| &**pending)
+    }
+
     }
 
     /// Whether steps are being undone.
@@ -471,7 +476,7 @@ impl Record {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
         let may_run = |op: &str| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
-        let steps = self.pending.iter().filter_map(|pending| Some((pending, pending.step()?)));
+        let steps = self.pending().filter_map(|pending| Some((pending, pending.step()?)));
         steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
@@ -493,7 +498,7 @@ impl Record {
         if self.cancel.is_some() {
             return RunPhase::Cancelling;
         }
-        let runs = self.pending.iter().filter_map(Pending::step).any(|step| step.retry_at.is_none());
+        let runs = self.pending().filter_map(Pending::step).any(|step| step.retry_at.is_none());
         if runs { RunPhase::Running } else { RunPhase::Suspended }
     }
 
@@ -523,11 +528,11 @@ impl Record {
         if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
             return Some(began.at);
         }
-        self.pending.iter().filter_map(Pending::due_at).min()
+        self.pending().filter_map(Pending::due_at).min()
     }
 
     pub(super) fn shown_pending(&self) -> Vec<WaitsFor> {
-        self.pending.iter().map(Pending::shown).collect()
+        self.pending().map(Pending::shown).collect()
     }
 
     pub(super) fn shown_queues(&self) -> Vec<QueuedEvents> {

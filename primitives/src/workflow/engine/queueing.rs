@@ -155,7 +155,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         queue.count += 1;
         let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
-        if Bug::TakenBeforeRecorded.planted() && self.record.pending.iter().any(waits) {
+        if Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits) {
             self.is_more = true;
             return Ok(number);
         }
