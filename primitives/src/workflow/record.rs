@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drystone_runtime::{Key, Message, Millis, Name, Status};
+use drystone_runtime::{Key, Message, Millis, Name, Range, Rows, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -11,11 +11,15 @@ use super::{
     ask::{Ask, Until},
     called::KeyText,
     core::OpId,
+    journal::{self, Entry},
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
-};
     written::{self, Written},
+};
 use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
+
+/// A first entry up to this length lies in the record, too.
+const FIRST_BYTES_MAX: usize = 256;
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +33,10 @@ pub(super) struct Record {
     pub(super) started_at: i64,
     /// How many entries the journal has.
     pub(super) entries: u64,
+    /// The first of them, as long as it is the only one and short: a run that sleeps, or waits, from its beginning on is woken
+    /// without a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<Box<RawValue>>,
     /// How many of them the body was told: all, unless it was stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
@@ -432,6 +440,10 @@ impl Record {
         self.pending.iter().position(|pending| pending.op == op)
     }
 
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().map(|pending| &**pending)
+    }
+
     /// Whether its body, or its `#[cancelled]` body, may go on.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_none() && self.stopped.is_none()
@@ -440,10 +452,6 @@ impl Record {
     /// Whether the body is gone: steps that run are waited for, and what is due is undone.
     pub(super) fn winds_down(&self) -> bool {
         self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
-    pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
-        self.pending.iter().map(|pending| &**pending)
-    }
-
     }
 
     /// Whether steps are being undone.
@@ -469,6 +477,28 @@ impl Record {
     /// The number of the lane that the journal lies in.
     pub(super) fn journal(&self) -> u32 {
         if self.lane == 0 { self.generation } else { self.lane }
+    }
+
+    /// One more entry is in the journal.
+    pub(super) fn count_entry(&mut self, text: &[u8]) {
+        let is_kept = self.entries == 0 && text.len() <= FIRST_BYTES_MAX;
+        self.first = is_kept.then(|| crate::decode(text).ok()).flatten();
+        self.entries += 1;
+    }
+
+    /// What must be read of the journal before all of it is here.
+    pub(super) fn unread(&self) -> Option<Range> {
+        self.first.is_none().then(|| journal::range(self.journal(), 0, self.entries))
+    }
+
+    /// The whole journal; the rows that it needs if they were not read.
+    pub(super) fn entries_in(&self, rows: &Rows) -> Result<Result<Vec<Entry>, String>, Range> {
+        if let Some(first) = &self.first {
+            return Ok(Entry::of_text(0, first.get().as_bytes()).map(|entry| vec![entry]));
+        }
+        let range = journal::range(self.journal(), 0, self.entries);
+        let rows = rows.get(&range).ok_or(range)?;
+        Ok(rows.iter().map(Entry::read).collect())
     }
 
     /// Steps whose code should run now; of a run that is held, those that ran before.
