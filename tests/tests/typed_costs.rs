@@ -335,6 +335,17 @@ fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
             let run = world.client().trip("run-b");
             assert_eq!(cost(&world, async { assert!(run.status().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
             assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 1));
+            // As does one that waits from its beginning on: the record has its start.
+            travel(&world, "run-c", 0, "wait").await;
+            world.restart().await;
+            let run = world.client().trip("run-c");
+            assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 1));
+            // What wakes a sleeper brings the record.
+            for (key, steps, reads) in [("run-d", 0, 0), ("run-e", 1, 1)] {
+                travel(&world, key, steps, "sleep").await;
+                world.restart().await;
+                assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 2, reads));
+            }
         }
     });
 }

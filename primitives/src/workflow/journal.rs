@@ -144,9 +144,13 @@ impl Entry {
     }
 
     pub(super) fn read(row: &Row) -> Result<Self, String> {
+        Self::of_text(number_of(&row.key), &row.body)
+    }
+
+    /// The entry of this number.
+    pub(super) fn of_text(number: u64, text: &[u8]) -> Result<Self, String> {
         // A long journal has many rows: only one that cannot be read is named.
-        serde_json::from_slice(&row.body)
-            .or_else(|_| decode_part(&format!("journal[{}]", number_of(&row.key)), &row.body))
+        serde_json::from_slice(text).or_else(|_| decode_part(&format!("journal[{number}]"), text))
     }
 
     pub(super) fn written(&self) -> Result<Bytes, String> {

@@ -263,6 +263,7 @@ mod wait;
 #[cfg(feature = "cron")]
 mod wall;
 pub mod what_happens_when;
+mod written;
 
 #[cfg(feature = "cron")]
 pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drystone_runtime::{Key, Message, Millis, Name, Status};
+use drystone_runtime::{Key, Message, Millis, Name, Range, Rows, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -11,10 +11,15 @@ use super::{
     ask::{Ask, Until},
     called::KeyText,
     core::OpId,
+    journal::{self, Entry},
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
+    written::{self, Written},
 };
 use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
+
+/// A first entry up to this length lies in the record, too.
+const FIRST_BYTES_MAX: usize = 256;
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -28,12 +33,16 @@ pub(super) struct Record {
     pub(super) started_at: i64,
     /// How many entries the journal has.
     pub(super) entries: u64,
+    /// The first of them, as long as it is the only one and short: a run that sleeps, or waits, from its beginning on is woken
+    /// without a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first: Option<Box<RawValue>>,
     /// How many of them the body was told: all, unless it was stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
     /// What it waits for, in the order in which it asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) pending: Vec<Pending>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "written::parts")]
+    pub(super) pending: Vec<Written<Pending>>,
     /// How many inputs lie in rows of their own, of all time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) inputs: u64,
@@ -431,6 +440,10 @@ impl Record {
         self.pending.iter().position(|pending| pending.op == op)
     }
 
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().map(|pending| &**pending)
+    }
+
     /// Whether its body, or its `#[cancelled]` body, may go on.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_none() && self.stopped.is_none()
@@ -466,12 +479,34 @@ impl Record {
         if self.lane == 0 { self.generation } else { self.lane }
     }
 
+    /// One more entry is in the journal.
+    pub(super) fn count_entry(&mut self, text: &[u8]) {
+        let is_kept = self.entries == 0 && text.len() <= FIRST_BYTES_MAX;
+        self.first = is_kept.then(|| crate::decode(text).ok()).flatten();
+        self.entries += 1;
+    }
+
+    /// What must be read of the journal before all of it is here.
+    pub(super) fn unread(&self) -> Option<Range> {
+        self.first.is_none().then(|| journal::range(self.journal(), 0, self.entries))
+    }
+
+    /// The whole journal; the rows that it needs if they were not read.
+    pub(super) fn entries_in(&self, rows: &Rows) -> Result<Result<Vec<Entry>, String>, Range> {
+        if let Some(first) = &self.first {
+            return Ok(Entry::of_text(0, first.get().as_bytes()).map(|entry| vec![entry]));
+        }
+        let range = journal::range(self.journal(), 0, self.entries);
+        let rows = rows.get(&range).ok_or(range)?;
+        Ok(rows.iter().map(Entry::read).collect())
+    }
+
     /// Steps whose code should run now; of a run that is held, those that ran before.
     pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
         let may_run = |op: &str| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
-        let steps = self.pending.iter().filter_map(|pending| Some((pending, pending.step()?)));
+        let steps = self.pending().filter_map(|pending| Some((pending, pending.step()?)));
         steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
@@ -493,7 +528,7 @@ impl Record {
         if self.cancel.is_some() {
             return RunPhase::Cancelling;
         }
-        let runs = self.pending.iter().filter_map(Pending::step).any(|step| step.retry_at.is_none());
+        let runs = self.pending().filter_map(Pending::step).any(|step| step.retry_at.is_none());
         if runs { RunPhase::Running } else { RunPhase::Suspended }
     }
 
@@ -523,11 +558,11 @@ impl Record {
         if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
             return Some(began.at);
         }
-        self.pending.iter().filter_map(Pending::due_at).min()
+        self.pending().filter_map(Pending::due_at).min()
     }
 
     pub(super) fn shown_pending(&self) -> Vec<WaitsFor> {
-        self.pending.iter().map(Pending::shown).collect()
+        self.pending().map(Pending::shown).collect()
     }
 
     pub(super) fn shown_queues(&self) -> Vec<QueuedEvents> {

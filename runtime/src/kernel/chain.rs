@@ -50,7 +50,8 @@ pub(crate) struct Chain {
     pub(crate) retry: Vec<Retry>,
     pub(crate) sent: Vec<Outgoing>,
     pub(crate) remember: Vec<Remembered>,
-    pub(crate) weight: usize,
+    /// Bytes of its rows and messages. The record is written once, as the last turn leaves it.
+    pub(crate) added: usize,
     /// Whether the author's struct differs: then no code that acts outside may start on it.
     pub(crate) changes_state: bool,
     pub(crate) destroys: bool,

@@ -86,11 +86,11 @@ impl Body {
         now: Millis,
         at: &Shared,
     ) {
-        let weight = commit.weight();
+        let added = commit.added();
         self.open_chain(version);
         let chain = &mut self.chain;
         chain.touched = chain.touched.max(touched(self.tip.as_ref(), after.as_ref()));
-        chain.weight += weight;
+        chain.added += added;
         chain.changes_state |= commit.state.is_some() || commit.destroy || self.tip.is_none();
         chain.destroys = commit.destroy;
         chain.evicts |= commit.evict;
@@ -265,8 +265,16 @@ impl Body {
             || (!chain.closed
                 && !ends_its_birth
                 && chain.links.len() < limits.chain_turns_max
-                && chain.weight + commit.weight() <= limits.commit_bytes_max
+                && chain.added + commit.added() + self.record_after(commit) <= limits.commit_bytes_max
                 && chain.row_changes() + commit.row_changes() < limits.commit_rows_max)
+    }
+
+    /// How long the record is that the store is given with this commit, however many turns have changed it.
+    fn record_after(&self, commit: &Commit) -> usize {
+        let tip = self.tip.as_ref();
+        let head = commit.head.as_ref().or(tip.map(|tip| &tip.head));
+        let state = commit.state.as_ref().or(tip.map(|tip| &tip.state));
+        head.map_or(0, Bytes::len) + state.map_or(0, Bytes::len)
     }
 
     /// The limits of K3, and the rule that only who borrows the struct may change it.

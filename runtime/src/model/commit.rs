@@ -68,10 +68,15 @@ impl Commit {
 
     /// How many bytes the store is given.
     pub(crate) fn weight(&self) -> usize {
+        let record = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
+        self.added() + record(&self.head) + record(&self.state)
+    }
+
+    /// How many of them come on top of what other turns of the same chain write; the record takes the place of theirs.
+    pub(crate) fn added(&self) -> usize {
         let rows: usize = self.put.iter().map(|row| row.key.len() + row.body.len()).sum();
         let sent: usize = self.send.iter().map(|message| message.body.len()).sum();
-        let record = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
-        rows + sent + record(&self.head) + record(&self.state)
+        rows + sent
     }
 
     /// How many rows the store changes.

@@ -36,7 +36,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let dropped = dropped.iter().filter(|_| !Bug::LosersKept.planted());
         let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
-        let gone: Vec<Pending> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
+        let gone: Vec<_> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
         self.record.pending.retain(|pending| !gone.iter().any(|gone| gone.op == pending.op));
         self.let_all_go(&gone);
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
@@ -45,7 +45,7 @@ impl<W: Workflow> Turning<'_, W> {
             let mut pending = self.asked(&op, &ask);
             self.is_asked_now(&pending);
             self.claim_asked(&mut pending, &ask);
-            self.record.pending.push(pending);
+            self.record.pending.push(pending.into());
         }
         if let Some(end) = self.too_much() {
             let ended = self.end(end);
@@ -81,7 +81,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Whether a row that is put aside is the input of a child.
     fn is_of_child(&self, row: &Row) -> bool {
         let of = |childing: &Childing| matches!(childing.input, Some(Code::Row(number)) if journal::row_key(number) == row.key);
-        row.lane == inputs_lane(self.record.generation) && self.record.pending.iter().filter_map(Pending::child).any(of)
+        row.lane == inputs_lane(self.record.generation) && self.record.pending().filter_map(Pending::child).any(of)
     }
 
     fn asked(&mut self, op: &OpId, ask: &Ask) -> Pending {

@@ -80,7 +80,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn begin_child(&mut self, index: usize) -> Result<(), Halt> {
-        let Pending { op, what: Waiting::Child(childing), .. } = &self.record.pending[index] else { return Ok(()) };
+        let Pending { op, what: Waiting::Child(childing), .. } = &*self.record.pending[index] else { return Ok(()) };
         let Some(code) = &childing.input else { return Ok(()) };
         let input = self.input_of(code)?;
         let parent = self.place_of(op);
@@ -137,7 +137,7 @@ impl<W: Workflow> Turning<'_, W> {
         let is_too_long = |childing: &Childing| {
             self.seen.names.key(&Name::from(childing.definition.clone()), childing.key.bytes()).is_err()
         };
-        let children = self.record.pending.iter().filter_map(Pending::child);
+        let children = self.record.pending().filter_map(Pending::child);
         children.filter(|childing| childing.input.is_some()).any(is_too_long)
     }
 

@@ -14,6 +14,7 @@ use super::{
         record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
         status::RunPhase,
         undo::undone_by,
+        written::Written,
     },
     Engine,
     asking::inputs_lane,
@@ -182,8 +183,9 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn retries_are_due(&mut self) {
         let now = self.seen.now.0;
         for pending in &mut self.record.pending {
-            if let Waiting::Step(step) = &mut pending.what {
-                step.retry_at = step.retry_at.filter(|at| *at > now);
+            let is_over = pending.step().and_then(|step| step.retry_at).is_some_and(|at| at <= now);
+            if is_over && let Waiting::Step(step) = &mut pending.what {
+                step.retry_at = None;
             }
         }
     }
@@ -255,7 +257,7 @@ impl<W: Workflow> Turning<'_, W> {
         let due: BTreeSet<String> =
             self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         self.record.paused = None;
-        let runs = |pending: &Pending| due.contains(&pending.op) && !Bug::RunningDropped.planted();
+        let runs = |pending: &Written<Pending>| due.contains(&pending.op) && !Bug::RunningDropped.planted();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
         self.record.pending = kept;
         self.let_all_go(&gone);

@@ -42,7 +42,7 @@ pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
     let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
     let is_polled = record.goes_on() && !record.winds_down() && !record.is_held();
     if is_polled && !live.is_some_and(|live| is_of(live, record)) {
-        wanted.push(journal::range(record.journal(), 0, record.entries));
+        wanted.extend(record.unread());
     }
     wanted.retain(|range| seen.rows.get(range).is_none());
     if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
@@ -155,7 +155,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         queue.count += 1;
         let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
-        if Bug::TakenBeforeRecorded.planted() && self.record.pending.iter().any(waits) {
+        if Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits) {
             self.is_more = true;
             return Ok(number);
         }

@@ -110,9 +110,8 @@ where
             return Ok(true);
         }
         if !memory.live.as_ref().is_some_and(|live| is_of(live, record)) {
-            let range = journal::range(record.journal(), 0, record.entries);
-            let rows = rows.get(&range).ok_or(range)?;
-            memory.live = self.replayed(entity, record, rows);
+            let entries = record.entries_in(rows)?;
+            memory.live = entries.ok().and_then(|entries| Self::replayed(entity, record, &entries));
         }
         let Some(live) = &mut memory.live else { return Ok(false) };
         // If it was handed over before, it runs, and goes on.
@@ -122,10 +121,9 @@ where
         Ok(true)
     }
 
-    fn replayed(&self, entity: &Entity, record: &Record, rows: &[drystone_runtime::Row]) -> Option<live::Live> {
-        let entries = rows.iter().map(journal::Entry::read).collect::<Result<Vec<_>, _>>().ok()?;
+    fn replayed(entity: &Entity, record: &Record, entries: &[journal::Entry]) -> Option<live::Live> {
         let who = Identity { key: entity.key.key.clone(), seed: record.seed, versions: record.versions.clone() };
-        revived::<W>(&who, record, &entries).ok()
+        revived::<W>(&who, record, entries).ok()
     }
 
     pub(super) fn start(

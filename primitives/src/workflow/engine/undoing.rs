@@ -12,6 +12,7 @@ use super::{
         journal::{self, End, Entry, What},
         record::{Code, Pending, Stepping, Waiting, step_name},
         undo::{Began, Due, FailedUndo, undo_op, undone_by},
+        written::Written,
     },
     asking::inputs_lane,
     turning::{BYTES_MAX, Halt, Turning, beyond},
@@ -64,7 +65,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Operations are let go before they have ended: nobody knows what became of a step that may have run.
-    pub(super) fn let_all_go(&mut self, gone: &[Pending]) {
+    pub(super) fn let_all_go(&mut self, gone: &[Written<Pending>]) {
         let mut dues = Vec::new();
         for pending in gone {
             let undo = self.undo_of(pending).filter(|(undo, _)| {
@@ -168,7 +169,7 @@ impl<W: Workflow> Turning<'_, W> {
             _ => self.input(input),
         };
         let step = Stepping::new(code, self.seen.now);
-        self.record.pending.push(Pending { op, hash, what: Waiting::Step(step) });
+        self.record.pending.push(Pending { op, hash, what: Waiting::Step(step) }.into());
     }
 
     fn too_long_to_undo(&self, due: &Due, found: usize) -> What {

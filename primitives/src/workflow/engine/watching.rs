@@ -75,7 +75,7 @@ impl<W: Workflow> Turning<'_, W> {
             Waiting::Event(awaited) if awaited.watching.is_some() => awaited.topic().address().is_err(),
             _ => false,
         };
-        self.record.pending.iter().any(is_too_long)
+        self.record.pending().any(is_too_long)
     }
 
     /// A wait as its topic knows it.
@@ -94,9 +94,10 @@ impl<W: Workflow> Turning<'_, W> {
     /// Waits whose time is up leave their topics first: an event may be on its way that was published before (T4).
     pub(super) fn leave_overdue(&mut self) {
         for index in 0..self.record.pending.len() {
-            let pending = self.record.pending[index].clone();
+            let pending = &self.record.pending[index];
             let is_overdue = pending.due_at().is_some_and(|until| until <= self.seen.now.0);
             if is_overdue && pending.stage() == Some(Stage::Watched) {
+                let pending = pending.clone();
                 self.leave_topic(&pending, true);
                 self.set_stage(index, Stage::Leaving);
             }
@@ -137,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
             Waiting::Event(awaited) if awaited.watching.is_some() => Some(awaited.topic().text()),
             _ => None,
         };
-        let waited: Vec<String> = record.pending.iter().filter_map(topics).collect();
+        let waited: Vec<String> = record.pending().filter_map(topics).collect();
         let reads_on = |topic: &str| {
             let event = topic.split_once('/').map_or(topic, |(event, _)| event);
             let code = W::SCRIPT.events.iter().find(|code| code.name == event);
