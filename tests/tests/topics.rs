@@ -41,13 +41,23 @@ struct Page(u32);
 #[event(topic, deliver = "one", keep_for = "1h", max_pending = 3)]
 struct Job(u32);
 
+/// To one who waits, for longer than a run queues events.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "30d")]
+struct Chore(u32);
+
+/// A log that is read from its beginning, and is kept for longer than a run queues events.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "start", keep_for = "30d")]
+struct Chapter(u32);
+
 /// Takes so many news, one after the other.
 #[derive(Default, Serialize, Deserialize)]
 struct Reader {
     read: Vec<u32>,
 }
 
-#[workflow(events(News, Entry, Page, Job))]
+#[workflow(events(News, Entry, Page, Job, Chore, Chapter))]
 impl Reader {
     async fn run(flow: &Flow<Self>, what: String, count: u32) -> Vec<u32> {
         for _ in 0..count {
@@ -55,6 +65,8 @@ impl Reader {
                 "news" => flow.wait_for::<News>().await.0,
                 "entries" => flow.wait_for::<Entry>().await.0,
                 "pages" => flow.wait_for::<Page>().await.0,
+                "chores" => flow.wait_for::<Chore>().await.0,
+                "chapters" => flow.wait_for::<Chapter>().await.0,
                 _ => flow.wait_for::<Job>().await.0,
             };
             flow.update(|reader| reader.read.push(number));
@@ -341,6 +353,63 @@ async fn who_was_seen_waiting_gets_it_also_if_the_process_dies_before_it_comes()
         client.publish(News(1)).await.unwrap_err();
         world.restart().await;
         assert_eq!(client.reader("a").result().await.unwrap(), [1]);
+    }
+}
+
+/// T3, T2, V9
+#[tokio::test]
+async fn what_was_kept_for_longer_than_runs_queue_events_is_taken_all_the_same() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.publish(Chore(1)).await.unwrap();
+        client.publish(Chapter(1)).await.unwrap();
+        world.advance(d!("8d")).await;
+        client.publish(Chapter(2)).await.unwrap();
+        client.reader("chore").start("chores".into(), 1).await.unwrap();
+        client.reader("chapters").start("chapters".into(), 2).await.unwrap();
+        assert_eq!(client.reader("chore").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("chapters").result().await.unwrap(), [1, 2]);
+        assert!(client.reader("chore").status().await.unwrap().unwrap().queued.is_empty(), "none has expired");
+    }
+}
+
+/// T4, V9
+#[tokio::test]
+async fn who_was_seen_waiting_gets_it_also_if_the_process_is_down_for_longer_than_events_are_queued() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("all").start("news".into(), 1).await.unwrap();
+        client.reader("one").start("chores".into(), 1).await.unwrap();
+        world.settle().await;
+        world.crash_at_commit(1, Moment::After);
+        let (news, chore) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Chore(2)).into_future());
+        assert!(news.is_err() && chore.is_err());
+        world.advance(d!("8d")).await;
+        world.restart().await;
+        assert_eq!(client.reader("all").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("one").result().await.unwrap(), [2]);
+    }
+}
+
+/// V9, H2
+#[tokio::test]
+async fn what_was_delivered_and_nobody_takes_expires_from_when_it_came() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.publish(Chore(1)).await.unwrap();
+        world.advance(d!("5d")).await;
+        client.reader("a").start("chores".into(), 1).await.unwrap();
+        client.reader("b").start("chores".into(), 1).await.unwrap();
+        client.reader("b").pause().await.unwrap();
+        client.publish(Chore(2)).await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [1]);
+        world.advance(d!("8d")).await;
+        client.reader("b").resume().await.unwrap();
+        assert_eq!(client.reader("b").try_result().await.unwrap(), None, "held for longer than events are queued");
+        assert_eq!(client.reader("b").status().await.unwrap().unwrap().queued[0].expired, 1);
     }
 }
 

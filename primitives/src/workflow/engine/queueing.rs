@@ -21,7 +21,11 @@ use crate::{decode_part, encode, planted::Bug};
 /// An event in its queue.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
+    /// When it was sent or published: what it is ordered by.
     pub(super) at: i64,
+    /// When it came to the run, if it was published: it may have been under way for longer than events are queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    came: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     pub(super) event: Box<RawValue>,
@@ -33,6 +37,13 @@ const LOW: usize = 16;
 
 /// What marks a queue whose next event is swallowed, if that bug is planted.
 const SWALLOWING: u64 = 1 << 40;
+
+impl Queued {
+    /// Since when it waits to be taken.
+    fn since(&self) -> i64 {
+        self.came.unwrap_or(self.at)
+    }
+}
 
 /// What a turn will need that polls the body: read before anything is done, so that what is in memory stays.
 pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
@@ -145,7 +156,8 @@ impl<W: Workflow> Turning<'_, W> {
     ) -> Result<u64, Halt> {
         self.record.events += 1;
         let number = self.record.events;
-        let queued = Queued { at, key, event: body.to_owned() };
+        let now = self.seen.now.0;
+        let queued = Queued { at, came: (at != now).then_some(now), key, event: body.to_owned() };
         let body = encode(&queued).map_err(Halt::Malformed)?;
         let queue = self.record.queues.entry(event.to_owned()).or_default();
         let front = self.fronts.entry(event.to_owned()).or_default();
@@ -316,7 +328,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.load(event)?;
         while let Some(front) = self.fronts.get(event).and_then(|front| front.front()) {
             let queued: Queued = decode_part("event", &front.body).map_err(Halt::Park)?;
-            if queued.at > before {
+            if queued.since() > before {
                 break;
             }
             let number = front.number;
