@@ -83,7 +83,7 @@ impl<E: TopicEvent> Topic<E> {
         Self { address: desk.address(DEFINITION, TopicName::new(E::NAME, key).text()), event: PhantomData }
     }
 
-    /// Where it stands; `None` if nobody waits and nothing is kept.
+    /// Where it stands; `None` if nobody waits and nothing is kept. One that has lost events is there for another `keep_for`, with how many.
     pub fn status(&self) -> Call<Option<TopicStatus>> {
         self.address.call("status", Args::new())
     }
@@ -140,6 +140,9 @@ pub struct TopicStatus {
     pub dead: u64,
     /// How many left the log early, for there were more than `max_pending`.
     pub trimmed: u64,
+    /// How many left the log after `keep_for`.
+    #[serde(default)]
+    pub expired: u64,
 }
 
 /// An event that was published.

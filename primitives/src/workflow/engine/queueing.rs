@@ -345,8 +345,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         if let Some(queue) = self.record.queues.get_mut(event) {
             queue.count = queue.count.saturating_sub(numbers.len() as u64);
-            let says_nothing = queue.count == 0 && queue.overwritten == 0 && queue.expired == 0;
-            if says_nothing {
+            if queue.count == 0 && !queue.has_lost() {
                 self.record.queues.remove(event);
             }
         }
