@@ -293,7 +293,7 @@ pub use self::{
     time::Sleep,
     undo::{FailedUndo, UndoCode, UndoTakes},
     until::WaitUntil,
-    verbs::{QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
+    verbs::{EventsPage, QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
     wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
 };
 pub(crate) use self::{heartbeat::Heart, record::Parent as Waiter};

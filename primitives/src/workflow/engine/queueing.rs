@@ -77,9 +77,9 @@ fn page(drops: u32, event: &str, last: Option<u64>) -> Range {
     Range { from: Some(journal::row_key(from)), ..Range::first(lane(drops, event), PAGE) }
 }
 
-/// All that is queued of an event.
-pub(super) fn whole(drops: u32, event: &str) -> Range {
-    Range::first(lane(drops, event), u32::MAX)
+/// So many of what is queued of an event, behind a number.
+pub(super) fn behind(drops: u32, event: &str, after: u64, limit: u32) -> Range {
+    Range { from: Some(journal::row_key(after.saturating_add(1))), ..Range::first(lane(drops, event), limit) }
 }
 
 /// The lane of an event's queue. A lane that was dropped is never used again: after each time there are others.
