@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Address, Args, Call, Desk, Event, Never, Timestamp, decode,
-    workflow::{AnyKey, KeyedTopic, TopicEvent, Waiter},
+    workflow::{AnyKey, KeyOf, KeyedTopic, TopicEvent, Waiter},
 };
 
 /// What became of an event that was published (T1).
@@ -67,9 +67,10 @@ pub fn topic<E: TopicEvent + AnyKey>(desk: &Desk) -> Topic<E> {
 }
 
 /// The topic of an event with this key.
+#[expect(clippy::needless_pass_by_value, reason = "a key is handed over")]
 #[doc(hidden)]
-pub fn topic_of<E: KeyedTopic>(desk: &Desk, key: impl fmt::Display) -> Topic<E> {
-    Topic::new(desk, Some(key.to_string()))
+pub fn topic_of<E: KeyedTopic>(desk: &Desk, key: impl KeyOf<E::Asks>) -> Topic<E> {
+    Topic::new(desk, Some(key.text()))
 }
 
 /// A topic, as people look at it: who waits, what was published, who got it. Events are published by `client.publish(event)`.

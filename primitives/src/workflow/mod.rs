@@ -229,6 +229,7 @@ mod divergence;
 mod durable;
 mod engine;
 mod event;
+mod event_key;
 mod fault;
 mod flow;
 mod generated;
@@ -276,6 +277,7 @@ pub use self::{
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
     engine::define,
     event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
+    event_key::{KeyOf, Several, key_of_fields},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
     generated::{Initial, RUN_VERBS, at_once, event_of, execute, read_option, read_run_error, result, try_result},
