@@ -95,7 +95,7 @@ fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
             /// The topic of the events with this key.
             #vis fn topic_of<__E: ::drystone::workflow::KeyedTopic>(
                 &self,
-                key: impl ::core::fmt::Display,
+                key: impl ::drystone::workflow::KeyOf<__E::Asks>,
             ) -> ::drystone::Topic<__E> {
                 ::drystone::author::topic_of(&self.__desk, key)
             }

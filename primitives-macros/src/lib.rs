@@ -94,6 +94,7 @@ pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// | `#[step] async fn` without `self` | a **step**: the body calls it as `flow.name(..)` with its owned parameters; `&T` is a service of the app, `&Context` and `&Client<P>` as in a primitive. Elsewhere it is a plain function |
 /// | any other `async fn` without `self` | a **helper** of the body, checked like it: `Self::name(flow, ..)` |
 /// | `async fn` with `&self` | a **query**: a method of the handle, on the stored state |
+/// | `async fn` with `&mut self` | an **update**: a method of the handle that changes the state, without services and without waiting; an `Err` changes nothing |
 /// | `#[cancelled] async fn cleanup(flow: &Flow<Self>)` | the body of a run that was cancelled: it may use steps |
 ///
 /// All other functions stay plain Rust.
@@ -102,7 +103,9 @@ pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// feature `cron`, `cron = "0 9 * * MON"` with `zone = "UTC"`, `missed = "once"` (or `"skip"`, `"backfill"`), `overlap = "skip"` (or `"queue"`, `"parallel"`), and
 /// a body that takes a `Tick`. Options
 /// of a step, with their defaults: `max_attempts = 3`, `backoff = "1s..1m"`, `timeout = "30s"` (none, per attempt), `give_up_after = "1h"`
-/// (none, in all), `retry_if = PayError::is_temporary` (always): which errors are worth another attempt. A constant is written by its path, as
+/// (none, in all), `retry_if = PayError::is_temporary` (always): which errors are worth another attempt, `undo = refund` (none): the step
+/// that undoes it when the run fails or is cancelled, `heartbeat = "30s"` (none): how long it may be silent, which says it is alive by `beat: &Heartbeat<T>`. With `transaction` it is
+/// a plain `fn` that takes a `&mut Transaction<'_>`, and writes tables of the author's own in the same file, exactly once. A constant is written by its path, as
 /// in `#[primitive]`.
 ///
 /// # What a body may do
@@ -190,8 +193,13 @@ pub fn join(input: TokenStream) -> TokenStream {
 /// | `keep = "all"` | which are kept until one is taken: all in order, or the `"latest"` or the `"first"` alone |
 /// | `max_queued = 10000` | how many may be queued for one run |
 /// | `expires = "7d"` | how long one is kept that nobody takes |
-/// | `key = order_id` | the field by which a wait can tell one from another: `flow.wait_for::<Approved>().key(7)` |
-/// | `on_terminated = "dead_letter"` | what becomes of those that nobody took when their run ends; or `"discard"` |
+/// | `key = order_id` | the field by which a wait can tell one from another: `flow.wait_for::<Approved>().key(7)`. Several are a tuple: `key = (tenant, order_id)` and `.key((tenant, 7))`, of the types of the fields |
+/// | `on_terminated = "dead_letter"` | what becomes of those that nobody took when their run ends; or `"discard"`: they are gone, and counted; or `"publish"`, of an event with a topic |
+/// | `topic` | it can be published, to whoever waits: `client.publish(event)`. With a `key` there is a topic for each |
+/// | `deliver = "all"` | of a topic: to all who wait; or to `"one"`, who waits longest |
+/// | `from = "wait"` | of a topic for all: a wait takes what is published after it; or after its run began, `"created"`; or the oldest that is kept, `"start"` |
+/// | `keep_for = "7d"` | of a topic: how long an event is kept. Then it is gone, and counted; one that was for one, and that nobody took, is a dead letter |
+/// | `max_pending = 10000` | of a topic for one: how many may wait to be taken; then publishing is refused. For all: how many are kept |
 #[proc_macro_derive(Event, attributes(event))]
 pub fn event(input: TokenStream) -> TokenStream {
     workflow::event(input.into()).into()

@@ -131,22 +131,68 @@ async fn an_event_that_dies_again_keeps_its_topic() {
 /// D3
 #[tokio::test]
 async fn what_has_no_topic_is_not_published_and_stays() {
-    let world = World::memory().start::<App>().await;
-    let letters = world.dead_letters();
-    end_with_unread(&world, "a").await;
-    let note = letters.events::<Note>(Filter::default()).await.unwrap().events.remove(0);
-    let refused = letters.replay_to_topic(note.letter.id).await.unwrap_err().failed().unwrap();
-    assert_eq!(refused, LetterError::NoTopic { id: note.letter.id });
-    assert_eq!(letters.events::<Note>(Filter::default()).await.unwrap().events, [note]);
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let letters = world.dead_letters();
+        end_with_unread(&world, "a").await;
+        let note = letters.events::<Note>(Filter::default()).await.unwrap().events.remove(0);
+        let refused = letters.replay_to_topic(note.letter.id).await.unwrap_err().failed().unwrap();
+        assert_eq!(refused, LetterError::NoTopic { id: note.letter.id });
+        assert_eq!(letters.events::<Note>(Filter::default()).await.unwrap().events, [note]);
+    }
+}
+
+/// D1
+#[tokio::test]
+async fn what_is_discarded_is_counted_and_told() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        world.client().worker("a").start("sleep".into()).await.unwrap();
+        for number in 0..250 {
+            world.client().worker("a").send(Hint(number)).await.unwrap();
+        }
+        world.client().worker("a").terminate().await.unwrap();
+        world.settle().await;
+        let told = world.events();
+        let told = told.iter().filter(|event| event.lifecycle.name == "workflow.discarded");
+        assert_eq!(told.count(), 2, "200 in a commit, and the others");
+        world.restart().await;
+        let queued = world.client().worker("a").status().await.unwrap().unwrap().queued;
+        let shown: Vec<_> = queued.iter().map(|of| (of.event.as_str(), of.count, of.discarded)).collect();
+        assert_eq!(shown, [("Hint", 0, 250)]);
+        assert_eq!(world.dead_letters().count().await.unwrap(), 0);
+    }
+}
+
+/// D1, T1
+#[tokio::test]
+async fn what_cannot_be_published_for_its_key_is_too_long_is_a_dead_letter() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let run = world.client().worker("a");
+        run.start("sleep".into()).await.unwrap();
+        let long = Order { shop: "x".repeat(600), number: 1 };
+        run.send(long.clone()).await.unwrap();
+        run.terminate().await.unwrap();
+        world.settle().await;
+        let dead = world.dead_letters().events::<Order>(Filter::default()).await.unwrap().events;
+        assert_eq!(dead.iter().map(|dead| dead.event.clone()).collect::<Vec<_>>(), [Ok(long)]);
+    }
 }
 
 /// D3, E15
 #[tokio::test]
 async fn letters_are_counted_whatever_becomes_of_them() {
-    let world = World::memory().start::<App>().await;
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        are_counted(&world).await;
+    }
+}
+
+async fn are_counted(world: &World<App>) {
     let letters = world.dead_letters();
-    end_with_unread(&world, "a").await;
-    end_with_unread(&world, "b").await;
+    end_with_unread(world, "a").await;
+    end_with_unread(world, "b").await;
     let all = letters.list(Filter::default()).await.unwrap().letters;
     letters.replay_to_topic(all[1].id).await.unwrap();
     letters.remove(all[0].id).await.unwrap();

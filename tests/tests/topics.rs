@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use drystone::{
     CallError, Context, Event, Failure, Flow, Primitives, PublishError, Published, d, join_all, primitive,
-    testing::{Moment, World},
+    testing::{Moment, Setup, World},
     workflow,
     workflow::RunPhase,
 };
@@ -41,13 +41,32 @@ struct Page(u32);
 #[event(topic, deliver = "one", keep_for = "1h", max_pending = 3)]
 struct Job(u32);
 
+/// To one who waits, for longer than a run queues events.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "30d")]
+struct Chore(u32);
+
+/// A log that is read from its beginning, and is kept for longer than a run queues events.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "start", keep_for = "30d")]
+struct Chapter(u32);
+
+/// To all who wait for this parcel of this shop.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, key = (shop, parcel))]
+struct Moved {
+    parcel: u64,
+    shop: String,
+    to: u32,
+}
+
 /// Takes so many news, one after the other.
 #[derive(Default, Serialize, Deserialize)]
 struct Reader {
     read: Vec<u32>,
 }
 
-#[workflow(events(News, Entry, Page, Job))]
+#[workflow(events(News, Entry, Page, Job, Chore, Chapter))]
 impl Reader {
     async fn run(flow: &Flow<Self>, what: String, count: u32) -> Vec<u32> {
         for _ in 0..count {
@@ -55,6 +74,8 @@ impl Reader {
                 "news" => flow.wait_for::<News>().await.0,
                 "entries" => flow.wait_for::<Entry>().await.0,
                 "pages" => flow.wait_for::<Page>().await.0,
+                "chores" => flow.wait_for::<Chore>().await.0,
+                "chapters" => flow.wait_for::<Chapter>().await.0,
                 _ => flow.wait_for::<Job>().await.0,
             };
             flow.update(|reader| reader.read.push(number));
@@ -67,11 +88,20 @@ impl Reader {
 #[derive(Default, Serialize, Deserialize)]
 struct Waiter;
 
-#[workflow(events(News, Paid, Job))]
+#[workflow(events(News, Paid, Job, Chore, Chapter, Moved))]
 impl Waiter {
     async fn run(flow: &Flow<Self>, how: String) -> Result<Vec<u32>, Failure> {
         Ok(match how.as_str() {
             "key" => vec![flow.wait_for::<Paid>().key("a/b").await.cents],
+            "parcel" => vec![flow.wait_for::<Moved>().key(("a\",\"7".to_owned(), 8)).await.to],
+            "chores" => {
+                let said = flow.say(flow.wait_for::<Chore>().await.0).await;
+                vec![said, flow.wait_for::<Chore>().await.0]
+            }
+            "chapters" => {
+                let said = flow.say(flow.wait_for::<Chapter>().await.0).await;
+                vec![said, flow.wait_for::<Chapter>().await.0]
+            }
             "timeout" => match flow.wait_for::<News>().timeout("1m").await {
                 Ok(News(number)) => vec![number],
                 Err(_) => vec![0, flow.wait_for::<News>().await.0],
@@ -187,6 +217,26 @@ async fn every_key_is_a_topic_of_its_own_whatever_is_in_it() {
     }
 }
 
+/// T1, V8, V10
+#[tokio::test]
+async fn a_key_of_several_fields_is_one_topic_whatever_is_in_them() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("parcel".into()).await.unwrap();
+        for (shop, parcel) in [("a", 7), ("a\",\"7", 7), ("a\",\"7\",\"8", 8), ("a,7", 8), ("", 8), ("a\",\"7\0", 8)] {
+            let published = client.publish(Moved { parcel, shop: shop.into(), to: 1 }).await.unwrap();
+            assert_eq!(published, Published { number: 1, waiting: 0 }, "{shop:?} {parcel}");
+        }
+        world.restart().await;
+        let topic = client.topic_of::<Moved>(("a\",\"7".into(), 8));
+        assert_eq!(topic.status().await.unwrap().unwrap().watching, 1);
+        client.publish(Moved { parcel: 8, shop: "a\",\"7".into(), to: 5 }).await.unwrap();
+        assert_eq!(client.waiter("a").result().await.unwrap(), [5]);
+        assert_eq!(topic.history(10).await.unwrap()[0].event.to, 5);
+    }
+}
+
 /// T2
 #[tokio::test]
 async fn a_log_is_read_from_where_its_type_says_each_event_once_and_in_order() {
@@ -234,15 +284,69 @@ async fn a_run_reads_on_behind_what_it_has_seen_while_it_was_busy() {
 /// T2
 #[tokio::test]
 async fn a_log_keeps_so_many_and_counts_those_that_go_early() {
-    let world = World::memory().start::<App>().await;
-    let client = world.client();
-    for number in 1..=8 {
-        client.publish(Entry(number)).await.unwrap();
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for number in 1..=8 {
+            client.publish(Entry(number)).await.unwrap();
+        }
+        let status = client.topic::<Entry>().status().await.unwrap().unwrap();
+        assert_eq!((status.last, status.kept, status.trimmed), (8, 5, 3));
+        let history = client.topic::<Entry>().history(100).await.unwrap();
+        assert_eq!(history.iter().map(|entry| entry.event.0).collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
     }
-    let status = client.topic::<Entry>().status().await.unwrap().unwrap();
-    assert_eq!((status.last, status.kept, status.trimmed), (8, 5, 3));
-    let history = client.topic::<Entry>().history(100).await.unwrap();
-    assert_eq!(history.iter().map(|entry| entry.event.0).collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
+}
+
+/// T2, T1
+#[tokio::test]
+async fn what_a_log_keeps_no_longer_is_counted_and_told_and_seen_for_as_long_again() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for number in 1..=3 {
+            client.publish(Page(number)).await.unwrap();
+        }
+        world.advance(d!("1d")).await;
+        let told = world.events();
+        assert_eq!(names(&told).iter().filter(|name| **name == "topic.expired").count(), 3);
+        let counts = async || {
+            let status = client.topic::<Page>().status().await.unwrap();
+            status.map(|status| (status.last, status.kept, status.expired, status.dead))
+        };
+        assert_eq!(counts().await, Some((3, 0, 3, 0)));
+        world.restart().await;
+        world.advance(d!("23h")).await;
+        assert_eq!(client.publish(Page(4)).await.unwrap().number, 4, "it is the same topic still");
+        world.advance(d!("1d")).await;
+        assert_eq!(counts().await, Some((4, 0, 4, 0)));
+        world.advance(d!("1d")).await;
+        assert_eq!(counts().await, None, "nothing is left of it");
+        assert_eq!(world.dead_letters().count().await.unwrap(), 0);
+    }
+}
+
+/// T2
+#[tokio::test]
+async fn of_two_that_are_published_to_one_wait_the_second_is_for_those_who_read_on() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("news").start("news".into(), 2).await.unwrap();
+        client.reader("entries").start("entries".into(), 2).await.unwrap();
+        world.settle().await;
+        let (one, two) = tokio::join!(client.publish(News(1)).into_future(), client.publish(News(2)).into_future());
+        assert_eq!((one.unwrap().waiting, two.unwrap().waiting), (1, 0), "there was one wait");
+        let (one, two) = tokio::join!(client.publish(Entry(1)).into_future(), client.publish(Entry(2)).into_future());
+        assert_eq!((one.unwrap().waiting, two.unwrap().waiting), (1, 0), "there was one wait");
+        assert_eq!(client.reader("entries").result().await.unwrap(), [1, 2], "all that came since the run began");
+        assert_eq!(
+            client.reader("news").state().await.unwrap().unwrap().read,
+            [1],
+            "what came before a wait is not its"
+        );
+        client.publish(News(3)).await.unwrap();
+        assert_eq!(client.reader("news").result().await.unwrap(), [1, 3]);
+    }
 }
 
 /// T3
@@ -294,17 +398,19 @@ async fn an_event_that_nobody_takes_in_time_is_a_dead_letter_and_can_be_publishe
 /// T3, V9
 #[tokio::test]
 async fn a_topic_that_is_full_refuses_and_loses_nothing() {
-    let world = World::memory().start::<App>().await;
-    let client = world.client();
-    for number in 1..=3 {
-        client.publish(Job(number)).await.unwrap();
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for number in 1..=3 {
+            client.publish(Job(number)).await.unwrap();
+        }
+        let full = client.publish(Job(4)).await.unwrap_err().failed().unwrap();
+        assert_eq!(full, PublishError::Full { topic: "Job".into(), limit: 3 });
+        client.reader("a").start("jobs".into(), 3).await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3]);
+        let long = Paid { order: "x".repeat(600), cents: 1 };
+        assert!(matches!(client.publish(long).await.unwrap_err(), CallError::Fault(_)), "a key has 512 bytes at most");
     }
-    let full = client.publish(Job(4)).await.unwrap_err().failed().unwrap();
-    assert_eq!(full, PublishError::Full { topic: "Job".into(), limit: 3 });
-    client.reader("a").start("jobs".into(), 3).await.unwrap();
-    assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3]);
-    let long = Paid { order: "x".repeat(600), cents: 1 };
-    assert!(matches!(client.publish(long).await.unwrap_err(), CallError::Fault(_)), "a key has 512 bytes at most");
 }
 
 /// T3
@@ -328,6 +434,87 @@ async fn what_came_for_a_wait_that_is_over_goes_to_the_next() {
     }
 }
 
+/// T3, T2, L3
+#[tokio::test]
+async fn what_is_on_its_way_to_a_run_that_is_terminated_is_for_others() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("gone").start("jobs".into(), 1).await.unwrap();
+        client.reader("deaf").start("news".into(), 1).await.unwrap();
+        world.advance(d!("1s")).await;
+        client.reader("next").start("jobs".into(), 1).await.unwrap();
+        world.settle().await;
+        // Of each pair both are one batch: the event goes to a run that has ended when it comes.
+        let (news, deaf) = (client.publish(News(1)), client.reader("deaf").terminate());
+        let (news, deaf) = tokio::join!(news.into_future(), deaf.into_future());
+        assert_eq!((news.unwrap().waiting, deaf.unwrap()), (1, true));
+        world.settle().await;
+        assert!(!names(&world.events()).contains(&"topic.returned"), "what is for all comes back to nobody");
+        let (job, gone) = (client.publish(Job(1)), client.reader("gone").terminate());
+        let (job, gone) = tokio::join!(job.into_future(), gone.into_future());
+        assert_eq!((job.unwrap().waiting, gone.unwrap()), (2, true));
+        assert_eq!(client.reader("next").result().await.unwrap(), [1]);
+        assert!(names(&world.events()).contains(&"topic.returned"), "it was on its way to the first");
+        client.reader("alone").start("jobs".into(), 1).await.unwrap();
+        world.settle().await;
+        let (job, alone) = (client.publish(Job(2)), client.reader("alone").terminate());
+        let (job, alone) = tokio::join!(job.into_future(), alone.into_future());
+        assert!(job.is_ok() && alone.unwrap());
+        world.settle().await;
+        assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().pending, 1, "for whoever waits next");
+        assert_eq!(world.dead_letters().count().await.unwrap(), 0);
+        world.advance(d!("1h")).await;
+        let dead = world.dead_letters().events::<Job>(Default::default()).await.unwrap().events;
+        assert_eq!(dead.iter().map(|dead| dead.event.clone()).collect::<Vec<_>>(), [Ok(Job(2))]);
+        assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().kept, 1, "the log has it");
+    }
+}
+
+/// Starts a run and publishes two events, each asked for until it is done; whether the process died in between.
+async fn two_are_heard(world: &World<App>, how: &str) -> bool {
+    let (client, mut done, mut died) = (world.client(), 0, false);
+    while done < 3 {
+        let key = format!("{done}");
+        let is_done = match (done, how) {
+            (0, _) => client.waiter("a").start(how.into()).idempotency_key(key).await.is_ok(),
+            (number, "chores") => client.publish(Chore(number)).idempotency_key(key).await.is_ok(),
+            (number, _) => client.publish(Chapter(number)).idempotency_key(key).await.is_ok(),
+        };
+        world.settle().await;
+        if world.is_dead() {
+            died = true;
+            world.restart().await;
+        }
+        done += u32::from(is_done);
+    }
+    died
+}
+
+/// T2, T3, W2
+#[tokio::test]
+async fn a_run_that_goes_from_wait_to_step_to_wait_hears_each_event_once_wherever_the_process_dies() {
+    for how in ["chores", "chapters"] {
+        for (commit, moment) in (1..=10).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+            for setup in both() {
+                let world = setup.start::<App>().await;
+                world.crash_at_commit(commit, moment);
+                let died = two_are_heard(&world, how).await;
+                assert!(died || commit > 8, "{how}: there are fewer than {commit} commits");
+                let heard = world.client().waiter("a").result().await.unwrap();
+                assert_eq!(heard, [1, 2], "{how}: death {moment:?} commit {commit}");
+                world.settle().await;
+                let said = world.client().topic::<News>().history(10).await.unwrap();
+                assert_eq!(
+                    said.iter().map(|news| news.event.0).collect::<Vec<_>>(),
+                    [1],
+                    "what its step has published"
+                );
+            }
+        }
+    }
+}
+
 /// T4
 #[tokio::test]
 async fn who_was_seen_waiting_gets_it_also_if_the_process_dies_before_it_comes() {
@@ -341,6 +528,66 @@ async fn who_was_seen_waiting_gets_it_also_if_the_process_dies_before_it_comes()
         client.publish(News(1)).await.unwrap_err();
         world.restart().await;
         assert_eq!(client.reader("a").result().await.unwrap(), [1]);
+    }
+}
+
+/// T3, T2, V9
+#[tokio::test]
+async fn what_was_kept_for_longer_than_runs_queue_events_is_taken_all_the_same() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.publish(Chore(1)).await.unwrap();
+        client.publish(Chapter(1)).await.unwrap();
+        world.advance(d!("8d")).await;
+        client.publish(Chapter(2)).await.unwrap();
+        client.reader("chore").start("chores".into(), 1).await.unwrap();
+        client.reader("chapters").start("chapters".into(), 2).await.unwrap();
+        assert_eq!(client.reader("chore").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("chapters").result().await.unwrap(), [1, 2]);
+        assert!(client.reader("chore").status().await.unwrap().unwrap().queued.is_empty(), "none has expired");
+    }
+}
+
+/// T4, V9
+#[tokio::test]
+async fn who_was_seen_waiting_gets_it_also_if_the_process_is_down_for_longer_than_events_are_queued() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.reader("all").start("news".into(), 1).await.unwrap();
+        client.reader("one").start("chores".into(), 1).await.unwrap();
+        world.settle().await;
+        world.crash_at_commit(1, Moment::After);
+        let (news, chore) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Chore(2)).into_future());
+        assert!(news.is_err() && chore.is_err());
+        world.advance(d!("8d")).await;
+        world.restart().await;
+        assert_eq!(client.reader("all").result().await.unwrap(), [1]);
+        assert_eq!(client.reader("one").result().await.unwrap(), [2]);
+    }
+}
+
+/// V9, H2
+#[tokio::test]
+async fn what_was_delivered_and_nobody_takes_expires_from_when_it_came() {
+    for (held_for, is_taken) in [(d!("6d"), true), (d!("8d"), false)] {
+        for setup in both() {
+            let world = setup.start::<App>().await;
+            let (client, run) = (world.client(), world.client().reader("a"));
+            run.start("chores".into(), 1).await.unwrap();
+            run.pause().await.unwrap();
+            world.crash_at_commit(1, Moment::After);
+            client.publish(Chore(1)).await.unwrap_err();
+            world.advance(d!("5d")).await;
+            // Now it comes, and nobody takes it.
+            world.restart().await;
+            world.advance(held_for).await;
+            run.resume().await.unwrap();
+            assert_eq!(run.try_result().await.unwrap(), is_taken.then(|| vec![1]));
+            let expired = run.status().await.unwrap().unwrap().queued.first().map_or(0, |queue| queue.expired);
+            assert_eq!(expired, u64::from(!is_taken));
+        }
     }
 }
 
@@ -386,67 +633,79 @@ async fn what_is_published_after_a_deadline_is_for_the_next_wait() {
 #[tokio::test]
 async fn a_thousand_who_wait_are_told_in_slices_each_once_wherever_the_process_dies() {
     for commit in [1, 2, 3, 4, 5, 7] {
-        let world = World::memory().start::<App>().await;
-        let client = world.client();
-        for run in 0..1_000 {
-            client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
-        }
-        world.crash_at_commit(commit, Moment::After);
-        // It is answered only if it was told before the process died.
-        let _ = client.publish(News(1)).await;
-        world.settle().await;
-        assert!(world.is_dead());
-        world.restart().await;
-        world.settle().await;
-        for run in 0..1_000 {
-            assert_eq!(client.reader(format!("r{run}")).try_result().await.unwrap(), Some(vec![1]), "{run}, {commit}");
-        }
-        let (mut told, mut after) = (Vec::new(), None);
-        loop {
-            let page = client.topic::<News>().deliveries(1, after).await.unwrap();
-            told.extend(page.deliveries.into_iter().map(|to| to.run));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        assert_eq!((told.len(), told.into_iter().collect::<BTreeSet<_>>().len()), (1_000, 1_000));
-        assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().watching, 0);
+        a_crowd_is_told(World::memory(), 1_000, commit).await;
     }
+    for commit in [1, 2, 3] {
+        a_crowd_is_told(World::sqlite(), 250, commit).await;
+    }
+}
+
+/// So many wait, and the process dies after this commit from when it is published.
+async fn a_crowd_is_told(setup: Setup<()>, count: usize, commit: u64) {
+    let world = setup.start::<App>().await;
+    let client = world.client();
+    for run in 0..count {
+        client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
+    }
+    world.crash_at_commit(commit, Moment::After);
+    // It is answered only if it was told before the process died.
+    let _ = client.publish(News(1)).await;
+    world.settle().await;
+    assert!(world.is_dead());
+    world.restart().await;
+    world.settle().await;
+    for run in 0..count {
+        assert_eq!(client.reader(format!("r{run}")).try_result().await.unwrap(), Some(vec![1]), "{run}, {commit}");
+    }
+    let (mut told, mut after) = (Vec::new(), None);
+    loop {
+        let page = client.topic::<News>().deliveries(1, after).await.unwrap();
+        told.extend(page.deliveries.into_iter().map(|to| to.run));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((told.len(), told.into_iter().collect::<BTreeSet<_>>().len()), (count, count));
+    assert_eq!(client.topic::<News>().status().await.unwrap().unwrap().watching, 0);
 }
 
 /// T5
 #[tokio::test]
 async fn publishing_costs_one_commit_whoever_waits() {
-    let world = World::memory().start::<App>().await;
-    let client = world.client();
-    for run in 0..300 {
-        client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for run in 0..100 {
+            client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
+        }
+        world.settle().await;
+        let before = world.counts();
+        client.publish(Paid { order: "x".into(), cents: 1 }).await.unwrap();
+        assert_eq!(world.counts().since(before).commits, 1);
+        world.crash_at_commit(2, Moment::Before);
+        assert_eq!(client.publish(News(1)).await.unwrap().waiting, 100, "answered before all of them are told");
+        world.settle().await;
+        assert!(world.is_dead());
     }
-    world.settle().await;
-    let before = world.counts();
-    client.publish(Paid { order: "x".into(), cents: 1 }).await.unwrap();
-    assert_eq!(world.counts().since(before).commits, 1);
-    world.crash_at_commit(2, Moment::Before);
-    assert_eq!(client.publish(News(1)).await.unwrap().waiting, 300, "answered before all of them are told");
-    world.settle().await;
-    assert!(world.is_dead());
 }
 
 /// T3, T5
 #[tokio::test]
 async fn an_event_for_one_costs_the_same_however_many_wait() {
-    let world = World::memory().start::<App>().await;
-    let client = world.client();
-    for run in 0..40 {
-        client.reader(format!("r{run}")).start("jobs".into(), 1).await.unwrap();
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for run in 0..40 {
+            client.reader(format!("r{run}")).start("jobs".into(), 1).await.unwrap();
+        }
+        world.settle().await;
+        let before = world.counts();
+        assert_eq!(client.publish(Job(1)).await.unwrap().waiting, 40);
+        world.settle().await;
+        assert_eq!(world.counts().since(before).commits, 2, "the topic's, and that of the run which has it");
+        assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().watching, 39);
     }
-    world.settle().await;
-    let before = world.counts();
-    assert_eq!(client.publish(Job(1)).await.unwrap().waiting, 40);
-    world.settle().await;
-    assert_eq!(world.counts().since(before).commits, 2, "the topic's, and that of the run which has it");
-    assert_eq!(client.topic::<Job>().status().await.unwrap().unwrap().watching, 39);
 }
 
 /// T6
@@ -559,9 +818,9 @@ async fn entities_steps_and_bodies_publish_with_their_commits() {
 /// M5, T1
 #[tokio::test]
 async fn a_body_publishes_once_wherever_the_process_dies() {
-    for commit in 1..=3 {
-        for moment in [Moment::Before, Moment::After] {
-            let world = World::memory().start::<App>().await;
+    for (commit, moment) in (1..=3).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+        for setup in both() {
+            let world = setup.start::<App>().await;
             let client = world.client();
             world.crash_at_commit(commit, moment);
             let _ = client.waiter("a").start("publish".into()).await;

@@ -35,6 +35,55 @@ struct Paid {
     amount: u32,
 }
 
+/// Its key is that of two fields.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(key = (aisle, shelf))]
+struct Stocked {
+    number: u32,
+    shelf: u8,
+    aisle: String,
+}
+
+/// Their names are those of others, or nearly, or look like what is stored.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "Num")]
+struct Shorter(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "event/Number")]
+struct Lane(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "Number\0")]
+struct Ended(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "wait:Number#1")]
+struct Operation(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "🦀'; DROP TABLE row; --")]
+struct Crab(u32);
+
+/// Takes one of each, after a while.
+#[derive(Default, Serialize, Deserialize)]
+struct Odd;
+
+#[workflow(events(Number, Shorter, Lane, Ended, Operation, Crab))]
+impl Odd {
+    async fn run(flow: &Flow<Self>) -> Vec<u32> {
+        flow.sleep("10m").await;
+        let (number, shorter) = (flow.wait_for::<Number>().await.0, flow.wait_for::<Shorter>().await.0);
+        let (lane, ended, operation, crab) = join!(
+            flow.wait_for::<Lane>(),
+            flow.wait_for::<Ended>(),
+            flow.wait_for::<Operation>(),
+            flow.wait_for::<Crab>()
+        );
+        vec![number, shorter, lane.0, ended.0, operation.0, crab.0]
+    }
+}
+
 /// Takes so many numbers, one after the other, sleeping first if it is told to.
 #[derive(Default, Serialize, Deserialize)]
 struct Taker {
@@ -79,7 +128,7 @@ impl Impatient {
 #[derive(Default, Serialize, Deserialize)]
 struct Picky;
 
-#[workflow(events(Price, Bid, Paid, Number))]
+#[workflow(events(Price, Bid, Paid, Number, Stocked))]
 impl Picky {
     async fn run(flow: &Flow<Self>, what: String) -> Vec<u32> {
         flow.sleep("1m").await;
@@ -89,6 +138,11 @@ impl Picky {
                 let second = flow.wait_for::<Paid>().key("order-2").await;
                 let any = flow.wait_for::<Paid>().await;
                 vec![second.amount, any.amount]
+            }
+            "two fields" => {
+                let second = flow.wait_for::<Stocked>().key(("a/1".to_owned(), 2)).await;
+                let any = flow.wait_for::<Stocked>().await;
+                vec![second.number, any.number]
             }
             "three" => match flow.wait_for::<Number>().times(3).timeout("1m").await {
                 Ok(numbers) => numbers.into_iter().map(|number| number.0).collect(),
@@ -134,6 +188,7 @@ impl Finder {
 
 #[derive(Primitives)]
 struct App {
+    odd: Odd,
     finder: Finder,
     taker: Taker,
     impatient: Impatient,
@@ -168,6 +223,45 @@ async fn events_sent_before_their_waits_are_all_taken_in_order() {
         assert_eq!(world.counts().since(before).commits, 1, "never seen waiting");
         assert!(run.events().await.unwrap().is_empty());
     }
+}
+
+/// V12
+#[tokio::test]
+async fn queued_events_are_listed_page_by_page_whatever_their_type() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        assert!(run.events().await.unwrap().is_empty(), "there is no such run");
+        run.start(1, true).await.unwrap();
+        for number in 1..=250 {
+            if number % 100 == 0 {
+                run.send(Paid { order: "x".into(), amount: number }).await.unwrap();
+            } else {
+                run.send(Number(number)).await.unwrap();
+            }
+        }
+        let first = run.events_after(0).await.unwrap();
+        assert_eq!((first.events.len(), first.next), (200, Some(200)));
+        let second = run.events_after(200).await.unwrap();
+        assert_eq!((second.events.len(), second.events[0].number, second.next), (50, 201, None));
+        let all = run.events().await.unwrap();
+        assert_eq!(all.iter().map(|event| event.number).collect::<Vec<_>>(), (1..=250).collect::<Vec<_>>());
+        assert_eq!((all[98].event.as_str(), all[99].event.as_str()), ("Number", "Paid"));
+    }
+}
+
+/// V12
+#[tokio::test]
+async fn long_events_are_listed_a_few_at_a_time() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().taker("a");
+    run.start(1, true).await.unwrap();
+    for amount in 1..=3 {
+        run.send(Paid { order: "x".repeat(300 << 10), amount }).await.unwrap();
+    }
+    let first = run.events_after(0).await.unwrap();
+    assert_eq!((first.events.len(), first.next), (1, Some(1)));
+    assert_eq!(run.events().await.unwrap().len(), 3);
 }
 
 /// V2
@@ -349,6 +443,22 @@ async fn a_wait_with_a_key_takes_the_oldest_of_that_key_and_leaves_the_others() 
 
 /// V8
 #[tokio::test]
+async fn a_wait_with_a_key_of_several_fields_takes_what_has_all_of_them() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("two fields".into()).await.unwrap();
+        for (aisle, shelf, number) in [("a/1", 1, 1), ("a", 2, 2), ("a/1", 2, 3), ("a/1", 2, 4)] {
+            run.send(Stocked { number, shelf, aisle: aisle.into() }).await.unwrap();
+        }
+        world.restart().await;
+        world.advance(d!("1m")).await;
+        assert_eq!(run.result().await.unwrap(), [3, 1]);
+    }
+}
+
+/// V8
+#[tokio::test]
 async fn several_events_any_of_them_and_all_of_them() {
     for setup in both() {
         let (world, _) = started(setup).await;
@@ -416,15 +526,84 @@ async fn nothing_of_one_key_reaches_another() {
     let keys = ["a", "a:b", "a/event/Number", "a#1", "b:a", "'; DROP TABLE row; --", "\u{0}a", "ä{b}*"];
     for setup in both() {
         let (world, _) = started(setup).await;
-        for (index, key) in keys.iter().enumerate() {
-            world.client().taker(key).start(1, false).await.unwrap();
-            assert!(world.client().taker(key).events().await.unwrap().is_empty());
-            world.client().taker(key).send(Number(index as u32)).await.unwrap();
+        let taker = |key: &&str| world.client().taker(key);
+        for key in &keys {
+            taker(key).start(1, true).await.unwrap();
         }
         for (index, key) in keys.iter().enumerate() {
-            assert_eq!(world.client().taker(key).result().await.unwrap(), [index as u32]);
+            assert!(!taker(key).send(Number(index as u32)).await.unwrap().taken, "it sleeps");
+        }
+        world.restart().await;
+        for (index, key) in keys.iter().enumerate() {
+            let queued = taker(key).events().await.unwrap();
+            assert_eq!(queued.iter().map(|event| &event.body).collect::<Vec<_>>(), [&json!(index)], "{key:?}");
+        }
+        world.advance(d!("10m")).await;
+        for (index, key) in keys.iter().enumerate() {
+            assert_eq!(taker(key).result().await.unwrap(), [index as u32], "{key:?}");
         }
     }
+}
+
+/// V10
+#[tokio::test]
+async fn nothing_of_one_type_reaches_another_whatever_they_are_called() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().odd("a");
+        run.start().await.unwrap();
+        run.send(Crab(6)).await.unwrap();
+        run.send(Operation(5)).await.unwrap();
+        run.send(Ended(4)).await.unwrap();
+        run.send(Lane(3)).await.unwrap();
+        run.send(Shorter(2)).await.unwrap();
+        run.send(Number(1)).await.unwrap();
+        world.restart().await;
+        let queued = run.events().await.unwrap();
+        assert_eq!(
+            queued.iter().map(|event| &event.body).collect::<Vec<_>>(),
+            [6, 5, 4, 3, 2, 1].map(|of| json!(of)).iter().collect::<Vec<_>>()
+        );
+        assert_eq!(queued[3].event, "event/Number");
+        world.advance(d!("10m")).await;
+        assert_eq!(run.result().await.unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+}
+
+/// V2, V8
+#[tokio::test]
+async fn whatever_characters_are_in_an_event_come_through() {
+    let odd = "a\0b\u{1f980}\u{feff}\"\\\u{7f}";
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().finder("a");
+        run.start(odd.into()).await.unwrap();
+        run.send(Parcel { shelf: "a".into(), number: 1 }).await.unwrap();
+        run.send(Parcel { shelf: format!("{odd}\0"), number: 2 }).await.unwrap();
+        world.restart().await;
+        let queued = run.events().await.unwrap();
+        assert_eq!(queued[1].body, json!({ "shelf": format!("{odd}\0"), "number": 2 }));
+        assert!(run.send(Parcel { shelf: odd.into(), number: 3 }).await.unwrap().taken);
+        assert_eq!(run.result().await.unwrap(), 3);
+    }
+}
+
+/// V9
+#[tokio::test]
+async fn ten_thousand_are_queued_and_the_next_is_refused() {
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().taker("a");
+    run.start(1, true).await.unwrap();
+    for number in 1..=10_000 {
+        run.send(Number(number)).await.unwrap();
+    }
+    let full = run.send(Number(10_001)).await.unwrap_err().failed().unwrap();
+    assert_eq!(full, SendError::Full { event: "Number".into(), limit: 10_000 });
+    let queued = run.events().await.unwrap();
+    assert!(
+        queued.iter().map(|event| &event.body).eq((1..=10_000).map(|number| json!(number)).collect::<Vec<_>>().iter())
+    );
+    run.send(Price(1)).await.unwrap();
 }
 
 /// V11
@@ -439,10 +618,30 @@ async fn a_run_and_its_first_event_are_one_commit() {
         assert_eq!(run.result().await.unwrap(), [3]);
         let other = world.client().taker("b");
         for number in 1..=2 {
+            let before = world.counts();
             other.send_or_start(Number(number), 2, false).await.unwrap();
+            assert_eq!(world.counts().since(before).commits, 1, "{number}");
         }
         assert_eq!(other.result().await.unwrap(), [1, 2]);
         assert!(run.start_with(1, false, Number(4)).await.is_err());
+    }
+}
+
+/// V11, L2
+#[tokio::test]
+async fn two_who_send_or_start_at_once_start_one_run_that_has_both_events() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let (one, other) = (world.client().taker("a"), world.client().taker("a"));
+        let (first, second) = tokio::join!(
+            one.send_or_start(Number(1), 2, true).into_future(),
+            other.send_or_start(Number(2), 2, true).into_future()
+        );
+        assert_eq!((first.unwrap().number, second.unwrap().number), (1, 2));
+        world.restart().await;
+        world.advance(d!("10m")).await;
+        assert_eq!(one.result().await.unwrap(), [1, 2]);
+        assert_eq!(one.history().await.unwrap().operations().filter(|op| op.starts_with("sleep")).count(), 1);
     }
 }
 

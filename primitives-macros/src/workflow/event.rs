@@ -3,8 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
-    Data, DeriveInput, Lit, Member, Token,
+    Data, DeriveInput, Ident, Lit, Member, Token, Type, parenthesized,
     parse::{ParseStream, Parser},
+    punctuated::Punctuated,
+    token::Paren,
 };
 
 use crate::{
@@ -31,6 +33,9 @@ const OPTIONS: &[(&str, Value)] = &[
     ("max_pending", Value::Count),
 ];
 
+/// Of how many fields a key can be: for so many there are tuples.
+const KEY_FIELDS_MAX: usize = 6;
+
 /// Those that say nothing without `topic`.
 const BESIDE_TOPIC: &[&str] = &["deliver", "from", "keep_for", "max_pending"];
 
@@ -51,7 +56,7 @@ pub(crate) fn event(input: TokenStream) -> TokenStream {
         mistakes.at(data.union_token, "an event is a struct or an enum");
         return quote!(#mistakes);
     }
-    let mut said = Said { name: None, key: None, queue: Vec::new() };
+    let mut said = Said::default();
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("event")) {
         said.read(&input, attribute, &mut mistakes);
     }
@@ -66,7 +71,8 @@ pub(crate) fn event(input: TokenStream) -> TokenStream {
 #[derive(Default)]
 struct Said {
     name: Option<Lit>,
-    key: Option<Member>,
+    /// The fields of its key.
+    key: Vec<Member>,
     queue: Vec<Setting>,
 }
 
@@ -112,8 +118,12 @@ impl Said {
         };
         let parse = |tokens: ParseStream<'_>| {
             while !tokens.is_empty() {
-                let setting = setting(tokens, &self.queue, mistakes)?;
-                self.add(setting, input, mistakes);
+                if is_key_of_several(tokens) {
+                    self.key = key_of_several(tokens, input, mistakes)?;
+                } else {
+                    let setting = setting(tokens, &self.queue, mistakes)?;
+                    self.add(setting, input, mistakes);
+                }
                 if !tokens.is_empty() {
                     tokens.parse::<Token![,]>()?;
                 }
@@ -135,7 +145,7 @@ impl Said {
                 value => mistakes
                     .at(or_name(&value, &setting.name), "an event's name is a text: write `name = \"approved\"`"),
             },
-            "key" => self.key = key(&setting, input, mistakes),
+            "key" => self.key = key(&setting, input, mistakes).into_iter().collect(),
             _ => self.queue.push(setting),
         }
     }
@@ -151,25 +161,65 @@ fn or_name(value: &Option<Given>, name: &syn::Ident) -> TokenStream {
 
 /// `key = order_id`: the field by which a wait can tell one event from another.
 fn key(setting: &Setting, input: &DeriveInput, mistakes: &mut Mistakes) -> Option<Member> {
+    let fields = fields_of(input, &setting.name, mistakes)?;
+    let written = or_name(&setting.value, &setting.name);
+    if setting.value.is_none() {
+        mistakes.at(written, "`key` names a field: write `key = order_id`");
+        return None;
+    }
+    known_field(written, &fields, &input.ident, mistakes)
+}
+
+/// The names of an event's fields; a mistake if it is one that has none.
+fn fields_of(input: &DeriveInput, at: &Ident, mistakes: &mut Mistakes) -> Option<Vec<String>> {
     let Data::Struct(data) = &input.data else {
-        mistakes.at(&setting.name, "`key` names a field of a struct, and an enum has none");
+        mistakes.at(at, "`key` names a field of a struct, and an enum has none");
         return None;
     };
-    let written = or_name(&setting.value, &setting.name);
-    let fields: Vec<String> = data.fields.members().map(|member| types::text(&member)).collect();
+    Some(data.fields.members().map(|member| types::text(&member)).collect())
+}
+
+fn known_field(written: TokenStream, fields: &[String], event: &Ident, mistakes: &mut Mistakes) -> Option<Member> {
+    let text = types::text(&written);
+    if fields.contains(&text) {
+        return syn::parse2(written).ok();
+    }
     let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-    match &setting.value {
-        Some(_) if fields.contains(&types::text(&written)) => syn::parse2(written).ok(),
-        Some(_) => {
-            let (text, meant) = (types::text(&written), suggest::among(&types::text(&written), &names));
-            mistakes.at(written, format!("`{}` has no field `{text}`{meant}", input.ident));
-            None
-        }
-        None => {
-            mistakes.at(written, "`key` names a field: write `key = order_id`");
-            None
+    let meant = suggest::among(&text, &names);
+    mistakes.at(written, format!("`{event}` has no field `{text}`{meant}"));
+    None
+}
+
+/// Whether `key = (..)` comes next.
+fn is_key_of_several(tokens: ParseStream<'_>) -> bool {
+    let ahead = tokens.fork();
+    let is_key = ahead.parse::<Ident>().is_ok_and(|name| name == "key") && ahead.parse::<Token![=]>().is_ok();
+    is_key && ahead.peek(Paren)
+}
+
+/// `key = (tenant, order_id)`: the fields by which a wait can tell one event from another.
+fn key_of_several(tokens: ParseStream<'_>, input: &DeriveInput, mistakes: &mut Mistakes) -> syn::Result<Vec<Member>> {
+    let (name, _): (Ident, Token![=]) = (tokens.parse()?, tokens.parse()?);
+    let list;
+    let parens = parenthesized!(list in tokens);
+    let written = Punctuated::<Member, Token![,]>::parse_terminated(&list)?;
+    let Some(fields) = fields_of(input, &name, mistakes) else { return Ok(Vec::new()) };
+    if written.is_empty() || written.len() > KEY_FIELDS_MAX {
+        let message = format!(
+            "a key is that of one field, or of up to {KEY_FIELDS_MAX}: write `key = order_id`, or `key = (tenant, order_id)`"
+        );
+        mistakes.add(syn::Error::new(parens.span.join(), message));
+        return Ok(Vec::new());
+    }
+    let mut known: Vec<Member> = Vec::new();
+    for member in &written {
+        if known.contains(member) {
+            mistakes.at(member, format!("`{}` is in this key already", types::text(member)));
+        } else {
+            known.extend(known_field(member.to_token_stream(), &fields, &input.ident, mistakes));
         }
     }
+    Ok(known)
 }
 
 /// All options, for what is to be said of an unknown one.
@@ -193,16 +243,15 @@ fn made(input: &DeriveInput, said: &Said) -> TokenStream {
     let default = types::plain(ident);
     let name = said.name.as_ref().map_or_else(|| quote!(#default), ToTokens::to_token_stream);
     let of = quote!(::drystone::workflow::EventOptions);
-    let can = can(ident, said.is_topic(), said.key.is_some());
-    let asks = if said.is_topic() && said.key.is_some() { quote!(WithoutItsKey) } else { quote!(Said) };
-    let (options, key) = (definition::all_set(&of, &said.queue, OPTIONS), said.key.as_ref().map(key_of));
+    let can = can(ident, said.is_topic(), !said.key.is_empty());
+    let (options, key, asks) = (definition::all_set(&of, &said.queue, OPTIONS), key_of(&said.key), asks(input, said));
     let codec = quote_spanned!(ident.span()=> ::drystone::author::stored::<#ident>());
     // A constant of its own is looked at by the compiler even if nobody asks for it.
     quote! {
         #[automatically_derived]
         #lenient
         impl ::drystone::Event for #ident {
-            type Asks = ::drystone::workflow::#asks;
+            type Asks = #asks;
 
             const NAME: &'static str = #name;
 
@@ -232,12 +281,37 @@ fn can(ident: &syn::Ident, is_topic: bool, is_keyed: bool) -> TokenStream {
     quote!(#(#[automatically_derived] impl ::drystone::workflow::#traits for #ident {})*)
 }
 
-fn key_of(field: &Member) -> TokenStream {
+/// What a wait for it must say, and in which type.
+fn asks(input: &DeriveInput, said: &Said) -> TokenStream {
+    let is_asked = said.is_topic() && !said.key.is_empty();
+    let must = if is_asked { quote!(WithoutItsKey) } else { quote!(Said) };
+    let must = quote!(::drystone::workflow::#must);
+    if said.key.len() < 2 {
+        return must;
+    }
+    let types = said.key.iter().filter_map(|member| type_of(input, member));
+    quote!(::drystone::workflow::Several<(#(#types,)*), #must>)
+}
+
+fn type_of<'a>(input: &'a DeriveInput, member: &Member) -> Option<&'a Type> {
+    let Data::Struct(data) = &input.data else { return None };
+    data.fields.members().zip(&data.fields).find(|(of, _)| of == member).map(|(_, field)| &field.ty)
+}
+
+/// Nothing for an event without a key; of one field what it shows, of several all that they show.
+fn key_of(fields: &[Member]) -> Option<TokenStream> {
     // A field that cannot be shown is told at its name.
-    let key = quote_spanned!(types::end_of(field)=> ::std::string::ToString::to_string(&self.#field));
-    quote! {
+    let key = match fields {
+        [] => return None,
+        [field] => quote_spanned!(types::end_of(field)=> ::std::string::ToString::to_string(&self.#field)),
+        several => {
+            let shown = several.iter().map(|field| quote_spanned!(types::end_of(field)=> &self.#field));
+            quote!(::drystone::workflow::key_of_fields(&[#(#shown),*]))
+        }
+    };
+    Some(quote! {
         fn key(&self) -> ::core::option::Option<::std::string::String> {
             ::core::option::Option::Some(#key)
         }
-    }
+    })
 }

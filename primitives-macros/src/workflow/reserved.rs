@@ -45,6 +45,7 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "state",
     "send",
     "events",
+    "events_after",
     "cancel",
     "terminate",
     "resume",

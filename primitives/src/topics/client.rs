@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Address, Args, Call, Desk, Event, Never, Timestamp, decode,
-    workflow::{AnyKey, KeyedTopic, TopicEvent, Waiter},
+    workflow::{AnyKey, KeyOf, KeyedTopic, TopicEvent, Waiter},
 };
 
 /// What became of an event that was published (T1).
@@ -67,9 +67,10 @@ pub fn topic<E: TopicEvent + AnyKey>(desk: &Desk) -> Topic<E> {
 }
 
 /// The topic of an event with this key.
+#[expect(clippy::needless_pass_by_value, reason = "a key is handed over")]
 #[doc(hidden)]
-pub fn topic_of<E: KeyedTopic>(desk: &Desk, key: impl fmt::Display) -> Topic<E> {
-    Topic::new(desk, Some(key.to_string()))
+pub fn topic_of<E: KeyedTopic>(desk: &Desk, key: impl KeyOf<E::Asks>) -> Topic<E> {
+    Topic::new(desk, Some(key.text()))
 }
 
 /// A topic, as people look at it: who waits, what was published, who got it. Events are published by `client.publish(event)`.
@@ -83,7 +84,7 @@ impl<E: TopicEvent> Topic<E> {
         Self { address: desk.address(DEFINITION, TopicName::new(E::NAME, key).text()), event: PhantomData }
     }
 
-    /// Where it stands; `None` if nobody waits and nothing is kept.
+    /// Where it stands; `None` if nobody waits and nothing is kept. One that has lost events is there for another `keep_for`, with how many.
     pub fn status(&self) -> Call<Option<TopicStatus>> {
         self.address.call("status", Args::new())
     }
@@ -140,6 +141,9 @@ pub struct TopicStatus {
     pub dead: u64,
     /// How many left the log early, for there were more than `max_pending`.
     pub trimmed: u64,
+    /// How many left the log after `keep_for`.
+    #[serde(default)]
+    pub expired: u64,
 }
 
 /// An event that was published.

@@ -1,9 +1,10 @@
-//! What is kept no longer goes, a slice in each commit: of what nobody has got there is a dead letter (T3).
+//! What is kept no longer goes, a slice in each commit, and is counted (T2): of what nobody has got there is a dead letter (T3).
 
 use drystone_runtime::{Range, Row};
 use serde_json::json;
 
 use super::{
+    Deliver,
     record::{GIVEN, Kept, LOG, PENDING, number_in},
     turn::{Turn, read},
 };
@@ -52,12 +53,18 @@ impl Turn<'_> {
                 let topic = (&self.record.topic, self.record.options);
                 self.send(dead_letters::event_of_topic(topic, &kept.event, reason));
             }
-            self.emit("topic.expired", &json!({ "topic": self.record.topic.text(), "number": number }));
+            self.tell_expired(number, true);
         }
         Ok(self.is_more(rows, SLICE))
     }
 
-    /// What is in the log for too long goes; when the next one does.
+    fn tell_expired(&mut self, number: u64, is_dead: bool) {
+        let told = json!({ "topic": self.record.topic.text(), "number": number, "dead_letter": is_dead });
+        self.emit("topic.expired", &told);
+    }
+
+    /// What is in the log for too long goes; when the next one does. What was for one alone is there because somebody has it: of that
+    /// nothing is lost.
     fn forget(&mut self) -> Result<Option<i64>, Halt> {
         if self.record.logged == 0 {
             return Ok(None);
@@ -72,6 +79,10 @@ impl Turn<'_> {
             self.remove(LOG, row.key.clone());
             self.record.logged -= 1;
             self.record.forgotten = self.record.forgotten.max(number);
+            if self.record.options.deliver == Deliver::All {
+                self.record.expired += 1;
+                self.tell_expired(number, false);
+            }
         }
         Ok(self.is_more(rows, SLICE))
     }

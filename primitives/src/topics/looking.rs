@@ -56,6 +56,7 @@ fn status(record: &Record) -> TopicStatus {
         is_delivering: record.pass.is_some(),
         dead: record.dead,
         trimmed: record.trimmed,
+        expired: record.expired,
     }
 }
 

@@ -37,20 +37,22 @@
 //! # }
 //! ```
 //!
-//! A topic is an ordinary entity, one for each key: that of the field which `key` names. An event exists from the commit that publishes
+//! A topic is an ordinary entity, one for each key: that of the fields which `key` names. An event exists from the commit that publishes
 //! it, which gives it the next number; that costs the same whoever waits, and those who wait are told in slices, each a commit.
 //!
 //! | option | default | |
 //! |---|---|---|
 //! | `deliver` | `"all"` | to all who wait, a log; or `"one"`, to the one who waits longest, a work queue |
 //! | `from` | `"wait"` | of a log: a wait takes what is published after it; or after its run began, `"created"`; or the oldest that is kept, `"start"` |
-//! | `keep_for` | `"7d"` | how long events are kept; what nobody has got by then, of those for one, is a dead letter |
+//! | `keep_for` | `"7d"` | how long events are kept; what nobody has got by then, of those for one, is a dead letter; of a log it is gone, counted |
 //! | `max_pending` | 10,000 | how many events of a topic wait for the one who takes them; then publishing is refused. Of a log: how many are kept; the oldest goes, counted |
-//! | `key` | none | a field by which events of this type are told apart: a topic for each |
+//! | `key` | none | a field by which events of this type are told apart, or several, `key = (shop, order)`: a topic for each |
 //!
 //! - A run sees an event of a log once, in order. What was sent to it directly comes first (T6).
 //! - An event that was published before the deadline of a wait wins over it, whenever it is delivered (T4).
 //! - A run that waits for an event for one, and is gone or goes on when it comes, gives it back, and the next gets it.
+//! - What is lost is counted in the topic's [status](TopicStatus), and told as it happens (`topic.expired`, `topic.trimmed`). A topic that has
+//!   nothing else left is there for another `keep_for` with its counts; then it is gone with them, and numbers begin anew.
 //! - [`Topic`] shows who waits, what was published, and who got it. [`which_event_goes_where`] has a picture.
 
 mod client;

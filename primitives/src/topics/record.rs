@@ -61,6 +61,12 @@ pub(super) struct Record {
     /// How many left the log early, for it was full.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) trimmed: u64,
+    /// How many left the log when their time was up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) expired: u64,
+    /// Since when it has nothing but its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) empty_since: Option<i64>,
 }
 
 /// Where a pass through those who wait stands (T5).
@@ -93,12 +99,20 @@ impl Record {
             has_gaps: options.deliver == Deliver::One,
             dead: 0,
             trimmed: 0,
+            expired: 0,
+            empty_since: None,
         }
     }
 
     /// Whether nothing is left that anybody could ask for.
     pub(super) fn is_empty(&self) -> bool {
         self.logged + self.pending + self.watching + self.given == 0
+    }
+
+    /// Until when one that has nothing left is kept for its counts: what was lost is seen for as long as an event would have been.
+    pub(super) fn counted_until(&self) -> Option<i64> {
+        let is_counted = self.dead + self.trimmed + self.expired > 0;
+        self.empty_since.filter(|_| is_counted).map(|since| self.options.kept_until(since))
     }
 }
 

@@ -106,9 +106,12 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// The turn's commit. A topic that has nothing left goes, and begins anew when somebody uses it.
+    /// The turn's commit. A topic that has nothing left goes, and begins anew when somebody uses it; one that has lost events is seen for
+    /// some time, with how many.
     pub(super) fn close(mut self) -> Result<Next, Halt> {
-        if self.record.is_empty() {
+        let since = self.record.empty_since.unwrap_or(self.now.0);
+        self.record.empty_since = self.record.is_empty().then_some(since);
+        if self.record.is_empty() && self.record.counted_until().is_none_or(|until| until <= self.now.0) {
             self.commit.destroy = self.entity.is_some();
             // What would have been put is not there either.
             return Ok(Next::Commit(self.commit));
@@ -127,10 +130,11 @@ impl<'a> Turn<'a> {
         Ok(Next::Commit(self.commit))
     }
 
-    /// At once while a pass is under way; else when the oldest event expires.
+    /// At once while a pass is under way; else when the oldest event expires, or the counts of what has.
     fn next_alarm(&self) -> Option<Millis> {
         match &self.record.pass {
             Some(_) => Some(self.now),
+            None if self.record.is_empty() => self.record.counted_until().map(Millis),
             None => self.record.expires_at.map(Millis),
         }
     }

@@ -25,7 +25,7 @@ pub trait Event: Sized + Send + 'static {
     /// How it is stored. As a bound of the trait, a type without serde would be an error wherever it is named.
     fn codec() -> Codec<Self>;
 
-    /// The key that a wait can ask for: that of the field which `#[event(key = ..)]` names.
+    /// The key that a wait can ask for: that of the fields which `#[event(key = ..)]` names.
     fn key(&self) -> Option<String> {
         None
     }

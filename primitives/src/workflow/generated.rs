@@ -25,6 +25,7 @@ pub const RUN_VERBS: &[&str] = &[
     "state",
     "send",
     "events",
+    "events_after",
     "cancel",
     "terminate",
     "resume",

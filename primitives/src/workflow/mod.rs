@@ -229,6 +229,7 @@ mod divergence;
 mod durable;
 mod engine;
 mod event;
+mod event_key;
 mod fault;
 mod flow;
 mod generated;
@@ -277,6 +278,7 @@ pub use self::{
     durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
     engine::define,
     event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
+    event_key::{KeyOf, Several, key_of_fields},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
     generated::{Initial, RUN_VERBS, at_once, event_of, execute, read_option, read_run_error, result, try_result},
@@ -294,7 +296,7 @@ pub use self::{
     time::Sleep,
     undo::{FailedUndo, UndoCode, UndoTakes},
     until::WaitUntil,
-    verbs::{QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
+    verbs::{EventsPage, QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
     wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
 };
 pub(crate) use self::{heartbeat::Heart, record::Parent as Waiter};

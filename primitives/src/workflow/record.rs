@@ -291,6 +291,15 @@ pub(super) struct Queue {
     pub(super) overwritten: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) expired: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) discarded: u64,
+}
+
+impl Queue {
+    /// Whether some were lost: that is told for as long as the run is there.
+    pub(super) fn has_lost(&self) -> bool {
+        self.overwritten + self.expired + self.discarded > 0
+    }
 }
 
 /// Somebody wants the run to end.
@@ -571,6 +580,7 @@ impl Record {
             count: queue.count,
             overwritten: queue.overwritten,
             expired: queue.expired,
+            discarded: queue.discarded,
         };
         self.queues.iter().map(shown).collect()
     }

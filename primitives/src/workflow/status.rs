@@ -113,6 +113,9 @@ pub struct QueuedEvents {
     pub overwritten: u64,
     /// How many nobody took in time.
     pub expired: u64,
+    /// How many nobody had taken when the run ended, where such events are let go (`on_terminated = "discard"`).
+    #[serde(default)]
+    pub discarded: u64,
 }
 
 /// Why a run does not go on.

@@ -30,9 +30,22 @@ impl<W: Workflow> Verbs<W> {
         self.0.address().call("send", Args::new().put(&V::NAME.to_owned()).with(V::codec(), &event))
     }
 
-    /// The events that are queued and not taken yet, in order (V12).
-    pub fn events(&self) -> Call<Vec<QueuedEvent>> {
-        self.0.address().call("events", Args::new())
+    /// The events that are queued and not taken yet, in order (V12): all of them, read page by page.
+    pub async fn events(&self) -> Result<Vec<QueuedEvent>, CallError<Never>> {
+        let (mut all, mut after) = (Vec::new(), 0);
+        loop {
+            let page = self.events_after(after).await?;
+            all.extend(page.events);
+            match page.next {
+                Some(next) => after = next,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// The queued events behind a number, 200 at most and fewer if they are long: the first are those behind 0.
+    pub fn events_after(&self, number: u64) -> Call<EventsPage> {
+        self.0.address().call("events", Args::new().put(&number))
     }
 
     /// Asks the run to end (L3): steps that run end first, and what they come to is recorded; then the body is dropped at its
@@ -249,6 +262,15 @@ pub struct QueuedEvent {
     pub sent_at: Timestamp,
     /// What it holds.
     pub body: serde_json::Value,
+}
+
+/// Some of the events that wait to be taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventsPage {
+    /// In order.
+    pub events: Vec<QueuedEvent>,
+    /// The number behind which the next ones are; `None` at the end.
+    pub next: Option<u64>,
 }
 
 impl<W: Workflow> From<Handle<W>> for Verbs<W> {

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Event,
+    Event, KeyOf,
     ask::{Ask, Wanted},
     core::{Core, Stop},
     journal::Recorded,
@@ -48,11 +48,14 @@ impl<E: Event> Wait<E, E::Asks> {
 }
 
 impl<E: Event, K> Wait<E, K> {
-    /// Only an event with this key: that of the field which `#[event(key = ..)]` names. Others stay queued.
-    pub fn key(mut self, key: impl fmt::Display) -> Wait<E> {
-        self.wanted().key = Some(key.to_string());
+    /// Only an event with this key: that of the field which `#[event(key = ..)]` names, or a tuple if it names several. Others stay
+    /// queued.
+    #[expect(clippy::needless_pass_by_value, reason = "a key is handed over")]
+    pub fn key(mut self, key: impl KeyOf<K>) -> Wait<E> {
+        self.wanted().key = Some(key.text());
         Wait { op: self.op, event: PhantomData }
     }
+
     /// So many events at once, in order: none of them is taken before all are there.
     pub fn times(mut self, count: u32) -> WaitMany<E, K> {
         self.wanted().count = count.max(1);

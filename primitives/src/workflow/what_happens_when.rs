@@ -2,7 +2,8 @@
 //! to begin anew.
 //!
 //! Every answer names its proof: `file::test` is a function in `tests/tests/file.rs` of the repository, run by
-//! `cargo test --test file test`.
+//! `cargo test --test file test`. These are names and no links: tests are no part of the published crate, so that there is no page a link
+//! could lead to. A test sees to it that each of them is there.
 //!
 //! # The process dies
 //!

@@ -40,6 +40,11 @@ impl<W: Workflow> Turning<'_, W> {
         };
         let rows = self.rows(&Range::first(lane(self.record.drops, &event), BURIED_PER_TURN))?;
         let code = Self::accepted(&event).ok();
+        if code.is_some_and(|code| code.options.unread == Unread::Discard) {
+            let numbers: Vec<u64> = rows.iter().map(|row| number_in(&row.key)).collect();
+            self.discard(&event, &numbers);
+            return Ok(());
+        }
         let mut numbers = Vec::new();
         for row in rows {
             if self.commit.send.iter().map(|message| message.body.len()).sum::<usize>() >= BURIED_BYTES {
@@ -56,6 +61,17 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
+    /// They are gone, and counted for as long as the run is there.
+    fn discard(&mut self, event: &str, numbers: &[u64]) {
+        let queue = self.record.queues.entry(event.to_owned()).or_default();
+        queue.discarded += numbers.len() as u64;
+        if numbers.is_empty() {
+            queue.count = 0;
+        }
+        self.taken(event, numbers);
+        self.tell_listeners("workflow.discarded", &[("event", event.to_owned()), ("count", numbers.len().to_string())]);
+    }
+
     /// What becomes of an event that nobody took: a dead letter, unless its type says otherwise.
     fn burial(&self, event: &str, code: Option<&EventCode>, row: &Row) -> Option<Message> {
         let queued: Queued = decode(&row.body).ok()?;
@@ -63,8 +79,8 @@ impl<W: Workflow> Turning<'_, W> {
         let topic = topic.map(|options| (TopicName::new(event, queued.key.clone()), options));
         match (code.map(|code| code.options.unread), topic) {
             _ if Bug::UnreadForgotten.planted() => None,
-            (Some(Unread::Discard), _) => None,
-            (Some(Unread::Publish), Some((topic, options))) => {
+            // One whose key is longer than that of a topic may be has none to be published on.
+            (Some(Unread::Publish), Some((topic, options))) if topic.address().is_ok() => {
                 topic.clone().message(PUBLISH, &[Publish { topic, options, event: queued.event }])
             }
             (_, topic) => {

@@ -1,7 +1,7 @@
 //! Calls and messages to a run.
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Commit, Error, Name, Next, Work};
+use drystone_runtime::{Borrow, Commit, Error, Name, Next, Row, Work};
 use serde_json::value::RawValue;
 
 use super::{
@@ -13,12 +13,12 @@ use super::{
         journal::{self, End, Entry, What},
         record::Record,
         restart::DROPPING,
-        verbs::QueuedEvent,
+        verbs::{EventsPage, QueuedEvent},
     },
     Caller, Engine, children,
     ending::{answer, result_of},
     memory::Memory,
-    queueing::{Queued, ready, refused},
+    queueing::{Queued, number_in, ready, refused},
     restarting::not_restarted,
     starting::{Start, answering, only},
     turning::{Halt, Seen, Turned, Turning},
@@ -34,6 +34,10 @@ const HISTORY_PAGE: u64 = 500;
 
 /// Bytes of them at most.
 const HISTORY_BYTES: usize = 512 << 10;
+
+/// Events that are listed at once, and their bytes at most.
+const EVENTS_PAGE: usize = 200;
+const EVENTS_BYTES: usize = 512 << 10;
 
 /// What a run can be asked.
 #[derive(Clone, Copy)]
@@ -158,7 +162,7 @@ where
             Verb::TryResult => Self::result(memory, seen, caller, false),
             Verb::Status => Self::status(memory, seen, caller),
             Verb::State => only(caller, seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone())),
-            Verb::Events => Self::events(memory, seen, caller),
+            Verb::Events => Self::events(memory, seen, body, caller),
             Verb::History => self.history(memory, seen, body, caller),
             Verb::Cancel => Self::changed_by(memory, seen, caller, Turning::cancel),
             Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
@@ -208,7 +212,7 @@ where
             Verb::Status => only(caller, Bytes::from_static(b"null")),
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
-            Verb::Events => only(caller, Bytes::from_static(b"[]")),
+            Verb::Events => only(caller, encode(&EventsPage::default()).map_err(Halt::Malformed)?),
             Verb::Cancel
             | Verb::Terminate
             | Verb::Resume
@@ -331,26 +335,23 @@ where
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
 
-    fn events(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
+    /// What is queued behind a number, in order: a page of it, of whatever types.
+    fn events(memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
+        let after = decode::<Vec<u64>>(body).map_err(Halt::Malformed)?.first().copied().unwrap_or(0);
         let record = known(memory, seen)?;
         let full = record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
-        let ranges: Vec<_> = full.map(|event| (event, super::queueing::whole(record.drops, event))).collect();
+        // One more than is shown tells whether that is all.
+        let behind = |event| super::queueing::behind(record.drops, event, after, EVENTS_PAGE as u32 + 1);
+        let ranges: Vec<_> = full.map(|event| (event, behind(event))).collect();
         let missing: Vec<_> = ranges.iter().filter(|(_, range)| seen.rows.get(range).is_none()).collect();
         if !missing.is_empty() {
             return Err(Halt::Read(missing.into_iter().map(|(_, range)| range.clone()).collect()));
         }
-        let mut events = Vec::new();
-        for (event, range) in &ranges {
-            for row in seen.rows.get(range).unwrap_or_default() {
-                let queued: Queued = decode(&row.body).map_err(Halt::Park)?;
-                let number = row.key[..].try_into().map_or(0, u64::from_be_bytes);
-                let body = decode(queued.event.get().as_bytes()).map_err(Halt::Park)?;
-                let (event, sent_at) = ((*event).clone(), Timestamp::from_millis(queued.at));
-                events.push(QueuedEvent { event, number, sent_at, body });
-            }
-        }
-        events.sort_by_key(|event| event.number);
-        only(caller, encode(&events).map_err(Halt::Malformed)?)
+        let rows = |(event, range)| seen.rows.get(range).unwrap_or_default().iter().map(move |row| (event, row));
+        let mut rows: Vec<(&String, &Row)> =
+            ranges.iter().map(|(event, range)| (*event, range)).flat_map(rows).collect();
+        rows.sort_by_key(|(_, row)| number_in(&row.key));
+        only(caller, encode(&events_page(&rows)?).map_err(Halt::Malformed)?)
     }
 
     fn history(&self, memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
@@ -400,6 +401,23 @@ pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Ha
         Err(Halt::Failed(error)) => Ok(Err(Error::Failed(error))),
         Err(halt) => Err(halt),
     }
+}
+
+/// The first of these events, as many as are listed at once.
+fn events_page(rows: &[(&String, &Row)]) -> Result<EventsPage, Halt> {
+    let (mut page, mut bytes) = (EventsPage::default(), 0);
+    for (event, row) in rows {
+        bytes += row.body.len();
+        if page.events.len() == EVENTS_PAGE || bytes > EVENTS_BYTES && !page.events.is_empty() {
+            page.next = page.events.last().map(|event| event.number);
+            break;
+        }
+        let queued: Queued = decode(&row.body).map_err(Halt::Park)?;
+        let body = decode(queued.event.get().as_bytes()).map_err(Halt::Park)?;
+        let (number, sent_at) = (number_in(&row.key), Timestamp::from_millis(queued.at));
+        page.events.push(QueuedEvent { event: (*event).clone(), number, sent_at, body });
+    }
+    Ok(page)
 }
 
 /// The record, where nothing of it is changed.

@@ -138,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
         lanes.into_iter().for_each(|lane| self.drop_lane(lane));
         self.fronts.clear();
         self.record.queues.values_mut().for_each(|queue| queue.count = 0);
-        self.record.queues.retain(|_, queue| queue.overwritten > 0 || queue.expired > 0);
+        self.record.queues.retain(|_, queue| queue.has_lost());
         self.record.drops += 1;
     }
 

@@ -21,7 +21,11 @@ use crate::{decode_part, encode, planted::Bug};
 /// An event in its queue.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
+    /// When it was sent or published: what it is ordered by.
     pub(super) at: i64,
+    /// When it came to the run, if it was published: it may have been under way for longer than events are queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    came: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     pub(super) event: Box<RawValue>,
@@ -33,6 +37,13 @@ const LOW: usize = 16;
 
 /// What marks a queue whose next event is swallowed, if that bug is planted.
 const SWALLOWING: u64 = 1 << 40;
+
+impl Queued {
+    /// Since when it waits to be taken.
+    fn since(&self) -> i64 {
+        self.came.unwrap_or(self.at)
+    }
+}
 
 /// What a turn will need that polls the body: read before anything is done, so that what is in memory stays.
 pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
@@ -66,9 +77,9 @@ fn page(drops: u32, event: &str, last: Option<u64>) -> Range {
     Range { from: Some(journal::row_key(from)), ..Range::first(lane(drops, event), PAGE) }
 }
 
-/// All that is queued of an event.
-pub(super) fn whole(drops: u32, event: &str) -> Range {
-    Range::first(lane(drops, event), u32::MAX)
+/// So many of what is queued of an event, behind a number.
+pub(super) fn behind(drops: u32, event: &str, after: u64, limit: u32) -> Range {
+    Range { from: Some(journal::row_key(after.saturating_add(1))), ..Range::first(lane(drops, event), limit) }
 }
 
 /// The lane of an event's queue. A lane that was dropped is never used again: after each time there are others.
@@ -145,7 +156,8 @@ impl<W: Workflow> Turning<'_, W> {
     ) -> Result<u64, Halt> {
         self.record.events += 1;
         let number = self.record.events;
-        let queued = Queued { at, key, event: body.to_owned() };
+        let now = self.seen.now.0;
+        let queued = Queued { at, came: (at != now).then_some(now), key, event: body.to_owned() };
         let body = encode(&queued).map_err(Halt::Malformed)?;
         let queue = self.record.queues.entry(event.to_owned()).or_default();
         let front = self.fronts.entry(event.to_owned()).or_default();
@@ -316,7 +328,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.load(event)?;
         while let Some(front) = self.fronts.get(event).and_then(|front| front.front()) {
             let queued: Queued = decode_part("event", &front.body).map_err(Halt::Park)?;
-            if queued.at > before {
+            if queued.since() > before {
                 break;
             }
             let number = front.number;
@@ -333,8 +345,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         if let Some(queue) = self.record.queues.get_mut(event) {
             queue.count = queue.count.saturating_sub(numbers.len() as u64);
-            let says_nothing = queue.count == 0 && queue.overwritten == 0 && queue.expired == 0;
-            if says_nothing {
+            if queue.count == 0 && !queue.has_lost() {
                 self.record.queues.remove(event);
             }
         }
