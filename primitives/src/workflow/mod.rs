@@ -209,7 +209,7 @@
 //! | a wait without a timeout | for ever | `.timeout("24h")` |
 //! | times of a schedule that wait for a run to end | 100; then skipped | |
 //! | entries of a journal | 50,000; `workflow.long` at 40,000 | |
-//! | operations outstanding at once | 4,096 | |
+//! | operations outstanding at once | 4,096; `workflow.wide` at 3,276 | |
 //! | an input, a result, the state | 1 MiB each, less 4 KiB | |
 //! | what a heartbeat says | 64 KiB, stored once a second | |
 //! | a run in memory that nothing uses | 5 s, then its next move replays it | `Options::evict_after` |

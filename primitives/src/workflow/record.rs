@@ -66,6 +66,9 @@ pub(super) struct Record {
     /// How many ends of steps of older generations came too late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) late: u64,
+    /// Whether it was told that it waits for very much at once (W11).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_wide: bool,
     /// Which versions of its code it is pinned to (R5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) versions: BTreeMap<String, u32>,

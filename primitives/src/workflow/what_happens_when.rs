@@ -239,8 +239,9 @@
 //!   `workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`
 //! - **A run does 50,000 things**: it ends in the fault [`Limit`](super::Cause::Limit), and `workflow.long` tells listeners at 40,000.
 //!   `workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`
-//! - **A run does more than 4,096 things at once**: it ends in the same fault.
-//!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`
+//! - **A run does more than 4,096 things at once**: it ends in the same fault, and `workflow.wide` tells listeners at 3,276.
+//!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`,
+//!   `workflow_traps::a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once`
 //! - **An input, a result, an error or the state is longer than a mebibyte**: a fault that says so; what a caller brings is refused.
 //!   `workflow_traps::what_is_too_large_to_be_recorded_is_a_fault_that_says_so`,
 //!   `workflow_traps::an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored`
