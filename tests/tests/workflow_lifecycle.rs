@@ -92,6 +92,17 @@ impl Plain {
     }
 }
 
+/// One that has nothing to do.
+#[derive(Default, Serialize, Deserialize)]
+struct Quick;
+
+#[workflow]
+impl Quick {
+    async fn run(_flow: &Flow<Self>) -> u32 {
+        1
+    }
+}
+
 /// One whose cleanup goes wrong.
 #[derive(Default, Serialize, Deserialize)]
 struct Messy;
@@ -120,6 +131,7 @@ struct App {
     messy: Messy,
     job: Job,
     plain: Plain,
+    quick: Quick,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -151,6 +163,14 @@ async fn a_run_begins_once_and_ends_once() {
         assert_eq!(run.result().await.unwrap(), "quick 1");
         assert_eq!(run.try_result().await.unwrap().unwrap(), "quick 1");
     }
+}
+
+/// L1, E15
+#[tokio::test]
+async fn a_run_that_ends_at_once_is_told_to_have_begun_before() {
+    let (world, _) = started(World::memory()).await;
+    world.client().quick("a").start().await.unwrap();
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.succeeded"]);
 }
 
 /// L1
