@@ -9,7 +9,7 @@ use drystone::{
     workflow,
     workflow::{RunPhase, StartError, Started},
 };
-use drystone_tests::typed::{both, fault, names};
+use drystone_tests::typed::{at_once, both, fault, names};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -203,6 +203,46 @@ async fn a_key_that_has_a_run_takes_no_other() {
         assert_eq!(run.result().await.unwrap(), "one 1");
         assert!(run.start("again".into()).await.is_err(), "also when it has ended");
         assert_eq!(fakes.log.take(), ["work one", "work one", "work three"]);
+    }
+}
+
+/// L2, fC8
+#[tokio::test]
+async fn of_many_starts_of_one_key_that_race_one_begins_the_run() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let start = |number: u32| world.client().job("a").start(format!("start {number}")).into_future();
+        let answers = at_once((0..16).map(start)).await;
+        let (begun, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!((begun.len(), refused.len()), (1, 15));
+        for answer in refused {
+            let error = answer.unwrap_err().failed().unwrap();
+            assert!(matches!(error, StartError::AlreadyExists { .. }), "{error}");
+        }
+        world.settle().await;
+        let worked = fakes.log.take();
+        assert_eq!(worked.len(), 1, "{worked:?}");
+        let run = world.client().job("a");
+        run.send(Note(1)).await.unwrap();
+        let result = run.result().await.unwrap();
+        assert_eq!(format!("work {result}"), format!("{} 1", worked[0]), "that of the one that began");
+        assert_eq!(run.history().await.unwrap().operations().count(), 2);
+    }
+}
+
+/// L2, fC8
+#[tokio::test]
+async fn of_many_starts_under_one_idempotency_key_that_race_all_have_the_same_answer() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let start = || world.client().job("a").start("one".into()).idempotency_key("same").into_future();
+        let answers = at_once((0..16).map(|_| start())).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        let run = world.client().job("a");
+        run.send(Note(1)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "one 1");
+        start().await.unwrap();
+        assert_eq!(fakes.log.take(), ["work one"], "also when it has ended");
     }
 }
 
