@@ -273,6 +273,52 @@ async fn a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled() {
 
 /// L3
 #[tokio::test]
+async fn a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them() {
+    for (setup, was_asked_before) in both().zip([true, true]).chain(both().zip([false, false])) {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().job("a");
+        run.start("slow".into()).await.unwrap();
+        assert_eq!(fakes.log.take(), ["work slow"]);
+        if was_asked_before {
+            assert!(run.cancel().await.unwrap());
+            world.restart().await;
+            assert_eq!(fakes.log.take(), ["work slow"], "it waits for its step, which runs again");
+        }
+        assert!(run.cancel_abandoning_steps().await.unwrap());
+        assert!(!run.cancel_abandoning_steps().await.unwrap() && !run.cancel().await.unwrap(), "true once");
+        assert_eq!(fakes.log.take(), ["was working"], "the step was dropped, and its run cleans up");
+        fakes.latch.open();
+        world.settle().await;
+        world.restart().await;
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["done"]);
+        assert_eq!(failed(run.result().await), RunError::Cancelled);
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "it has ended");
+        let history = run.history().await.unwrap();
+        let operations: Vec<_> = history.operations().collect();
+        assert_eq!(operations, ["!/tidy#1", "!/sleep#1", "!/tidy#2"], "nothing is known of the step");
+        drystone::testing::replay::<Job>(&history).unwrap();
+    }
+}
+
+/// L3
+#[tokio::test]
+async fn what_a_cancelled_run_does_on_its_way_out_is_not_abandoned() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().job("a");
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "there is none");
+        run.start("quick".into()).await.unwrap();
+        assert!(run.cancel().await.unwrap());
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "its `#[cancelled]` body sleeps");
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["work quick", "was waiting", "done"]);
+        assert_eq!(run.at().await.unwrap(), "clean");
+    }
+}
+
+/// L3
+#[tokio::test]
 async fn a_cancelled_run_is_cancelled_also_if_its_cleanup_ends_in_a_fault() {
     for setup in both() {
         let (world, _) = started(setup).await;

@@ -444,6 +444,11 @@ impl Record {
         self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
     }
 
+    /// Whether it was cancelled and waits for steps that ran then. Undos and the `#[cancelled]` body begin later.
+    pub(super) fn awaits_last_steps(&self) -> bool {
+        self.winds_down() && !self.undoes() && !self.pending.is_empty()
+    }
+
     /// Whether steps are being undone.
     pub(super) fn undoes(&self) -> bool {
         self.end.is_none() && self.undos.is_under_way()

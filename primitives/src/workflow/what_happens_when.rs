@@ -132,6 +132,9 @@
 //!
 //! - **while a step runs**: `cancel` lets it end and records what it came to, then drops the body at its await, then runs the `#[cancelled]`
 //!   body. `workflow_lifecycle::a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled`
+//! - **while a step runs that hangs**: `cancel_abandoning_steps` drops it, also after a `cancel`, and goes on like that; what became of the
+//!   step is unknown. `workflow_lifecycle::a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them`,
+//!   `workflow_undo::a_step_that_is_abandoned_by_a_cancel_is_undone_as_one_that_nobody_knows_of`
 //! - **while a step runs, by `terminate`**: the step is dropped, no more of the run's code runs, and a late result changes nothing.
 //!   `workflow_lifecycle::a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it`
 //! - **while it sleeps or waits, in memory or not**: at once, in one commit with all that it waited for.
