@@ -17,6 +17,16 @@ pub fn both() -> impl Iterator<Item = Setup<()>> {
     })
 }
 
+/// What each comes to; all are begun before any is waited for.
+pub async fn at_once<T: Send + 'static>(calls: impl Iterator<Item = impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+    let calls: Vec<_> = calls.map(tokio::spawn).collect();
+    let mut answers = Vec::new();
+    for call in calls {
+        answers.push(call.await.expect("a call does not panic"));
+    }
+    answers
+}
+
 /// The fault of a call that must have one.
 #[track_caller]
 pub fn fault<T: Debug, E: Debug>(answer: Result<T, CallError<E>>) -> Error {

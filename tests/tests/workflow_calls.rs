@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Client, Failure, Fault, Flow, Primitives, d, primitive,
+    Batch, Client, Failure, Fault, Flow, Item, Primitives, d, primitive,
     testing::{self, Moment, Setup, World},
     workflow,
     workflow::Cause,
@@ -76,8 +76,65 @@ impl Looker {
     }
 }
 
+/// Parcels, of which each is remembered that was sent: with its number, so that one that was sent twice shows.
+#[derive(Default, Serialize, Deserialize)]
+struct Shipping {
+    sent: Vec<(u64, String)>,
+}
+
+#[primitive(queue)]
+impl Shipping {
+    #[process]
+    async fn send(&mut self, parcel: Item<String>) -> Result<(), Failure> {
+        self.sent.push((parcel.number, parcel.value.clone()));
+        Ok(())
+    }
+}
+
+/// Lines of a bill, by the batch.
+#[derive(Default, Serialize, Deserialize)]
+struct Billing {
+    lines: Vec<String>,
+}
+
+#[primitive(buffer, max_items = 2, max_wait = "1h")]
+impl Billing {
+    #[flush]
+    async fn bill(&mut self, batch: Batch<String>) -> Result<(), Failure> {
+        self.lines.extend(batch.items.iter().cloned());
+        Ok(())
+    }
+}
+
+/// Puts things into a queue and into a buffer.
+#[derive(Default, Serialize, Deserialize)]
+struct Sale;
+
+#[workflow]
+impl Sale {
+    async fn run(flow: &Flow<Self>, shipping: &Client<Shipping>, billing: &Client<Billing>) -> Result<Sold, Failure> {
+        let (shipping, billing) = (shipping.get("shipping"), billing.get("billing"));
+        let mut sold = Sold::default();
+        for what in ["cup", "jug"] {
+            sold.parcels.push(flow.try_call(shipping.enqueue(what.to_owned())).await?.number);
+            sold.lines.push(flow.try_call(billing.add(what.to_owned())).await?.buffered);
+        }
+        Ok(sold)
+    }
+}
+
+/// What was answered: the numbers of the parcels, and how many lines there were then.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Sold {
+    parcels: Vec<u64>,
+    lines: Vec<u64>,
+}
+
 #[derive(Primitives)]
 struct App {
+    shipping: Shipping,
+    billing: Billing,
+    sale: Sale,
     stock: Stock,
     order: Order,
     curious: Curious,
@@ -140,6 +197,56 @@ fn a_call_is_done_once_wherever_the_process_dies() {
                     assert_eq!((stock.left, stock.taken), (7, 1), "{key}, {commit} {moment:?}");
                 }
             }
+        });
+    }
+}
+
+/// Two parcels, numbered, and two lines, of which the second closes the batch: each once.
+async fn sold_once(world: &World<App>, sold: &Sold, at: &str) {
+    assert_eq!(*sold, Sold { parcels: vec![1, 2], lines: vec![1, 2] }, "{at}");
+    let shipping = world.client().shipping("shipping").state().await.unwrap().unwrap();
+    assert_eq!(shipping.sent, [(1, "cup".to_owned()), (2, "jug".to_owned())], "{at}");
+    let billing = world.client().billing("billing").state().await.unwrap().unwrap();
+    assert_eq!(billing.lines, ["cup", "jug"], "{at}");
+}
+
+/// M5, Q1, B2
+#[test]
+fn a_body_enqueues_and_adds() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = stocked(setup).await;
+            let sold = world.client().sale("x").execute().await.unwrap();
+            world.settle().await;
+            sold_once(&world, &sold, "undisturbed").await;
+            let history = world.client().sale("x").history().await.unwrap();
+            testing::replay::<Sale>(&history).unwrap();
+        });
+    }
+}
+
+/// M5: the same, wherever the process dies.
+#[test]
+fn a_body_enqueues_and_adds_once_wherever_the_process_dies() {
+    for setup in [World::memory, World::sqlite] {
+        testing::block_on(async {
+            let mut deaths = 0;
+            for (commit, moment) in (1..20).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+                let world = stocked(setup()).await;
+                let sale = world.client().sale("x");
+                world.crash_at_commit(commit, moment);
+                let _ = sale.start_or_get().await;
+                world.settle().await;
+                if world.is_dead() {
+                    deaths += 1;
+                    world.restart().await;
+                    sale.start_or_get().await.unwrap();
+                }
+                let sold = sale.result().await.unwrap();
+                world.settle().await;
+                sold_once(&world, &sold, &format!("{commit} {moment:?}")).await;
+            }
+            assert!((20..38).contains(&deaths), "it dies at every commit, and then not any more: {deaths}");
         });
     }
 }

@@ -115,6 +115,33 @@ async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back
     }
 }
 
+/// E10, A4, R1, fF9: parked once, counted, and neither lost nor looked at again and again.
+#[tokio::test]
+async fn a_thousand_runs_whose_workflow_is_not_there_are_parked_and_all_go_on_when_it_is_back() {
+    for setup in both() {
+        let fakes = Fakes::default();
+        let world = setup.services(fakes.clone()).start::<first::App>().await;
+        for number in 0..1_000_u32 {
+            world.client().order(format!("run-{number}")).start(number % 10).await.unwrap();
+        }
+        assert_eq!(fakes.log.take().len(), 1_000);
+        let world = world.restart_as::<without::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("3h")).await;
+        let parked = world.entities().parked().limit(1_000).await.unwrap();
+        assert_eq!(parked.entities.len(), 1_000);
+        assert_eq!(world.restart().await.parked, 1_000);
+        let before = world.counts();
+        world.advance(d!("6h")).await;
+        assert_eq!(world.counts().since(before).commits, 0);
+        let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert!(world.entities().parked().await.unwrap().entities.is_empty());
+        let ended = world.entities().status("succeeded").limit(1_000).await.unwrap();
+        assert_eq!(ended.entities.len(), 1_000);
+        assert!(fakes.log.take().is_empty(), "what is recorded is not done again");
+    }
+}
+
 /// E10
 #[tokio::test]
 async fn a_state_of_another_type_is_made_anew_by_the_replay() {

@@ -132,6 +132,18 @@ fn hundreds_of_children_are_waited_for_together() {
     }
 }
 
+/// L6
+#[test]
+fn thousands_of_children_are_waited_for_together() {
+    testing::block_on(async {
+        let world = World::memory().services(Fakes::default()).start::<App>().await;
+        let ended = world.client().order("a").execute(Way::Many(2_000)).await.unwrap();
+        assert_eq!(ended.len(), 2_000);
+        assert!(ended.iter().enumerate().all(|(number, told)| *told == format!("shipped p{number}")));
+        assert_eq!(world.client().order("a").status().await.unwrap().unwrap().entries, 2_002);
+    });
+}
+
 /// L6: at every commit the process dies; the child's end reaches its parent once, and no child is begun twice.
 #[test]
 fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {

@@ -4,11 +4,11 @@
 
 use drystone::{
     CallError, Context, Event, Failure, Flow, Primitives, RunError, Services, d,
-    testing::{Latch, Log, Moment, Setup, World, replay},
+    testing::{Fault, Latch, Log, Moment, Setup, World, replay},
     workflow,
-    workflow::{RestartError, Restarted, RunPhase, Started, Stopped},
+    workflow::{RestartError, Restarted, RunPhase, SendError, Started, Stopped},
 };
-use drystone_tests::typed::{both, names};
+use drystone_tests::typed::{at_once, both, names};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Default, Services)]
@@ -69,6 +69,27 @@ impl Racer {
         log.say("begins");
         latch.clone().wait().await;
         cx.work_id().rsplit('-').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// A generation for each event: what it has heard is its input.
+#[derive(Default, Serialize, Deserialize)]
+struct Tape;
+
+#[workflow(events(Deposit, Close))]
+impl Tape {
+    async fn run(flow: &Flow<Self>, mut heard: Vec<u64>) -> Vec<u64> {
+        let Deposit(amount) = select! {
+            deposit = flow.wait_for::<Deposit>() => deposit,
+            _ = flow.wait_for::<Close>() => return heard,
+        };
+        heard.push(flow.hear(amount).await);
+        flow.continue_as(heard).await
+    }
+
+    #[step]
+    async fn hear(amount: u64) -> u64 {
+        amount
     }
 }
 
@@ -168,6 +189,7 @@ struct App {
     order: Order,
     greedy: Greedy,
     long: Long,
+    tape: Tape,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -235,27 +257,40 @@ async fn a_step_of_an_older_generation_is_dropped_and_its_end_is_not_taken() {
     }
 }
 
-/// L5, L3
+/// L5, L3: the other one comes while the first is not durable yet.
 #[tokio::test]
 async fn of_the_end_of_a_step_and_a_new_generation_the_first_counts() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        for key in 0..8 {
-            world.client().racer(format!("r{key}")).start(1).await.unwrap();
-        }
-        // The step ends while the event is on its way to the store, or the other way about.
-        for key in 0..8 {
-            let run = world.client().racer(format!("r{key}"));
-            let sent = async { run.send(Deposit(1)).into_future().await.is_ok() };
-            let (continued, ()) = tokio::join!(sent, async { fakes.latch.let_one_through() });
-            let result = run.try_result().await.unwrap();
-            match result.as_deref() {
-                Some("slow#1 in 1") => assert!(!continued),
-                Some("@2/slow#1 in 2") | None => assert!(continued),
-                other => panic!("{other:?}"),
-            }
-        }
+        let (ended, continued) = (world.client().racer("ended"), world.client().racer("continued"));
+        ended.start(1).await.unwrap();
+        continued.start(1).await.unwrap();
+        world.store_fails(Fault::Down);
+        // Those who wait before the door are let through in the order in which they came.
+        fakes.latch.let_one_through();
+        world.settle().await;
+        let (refused, sent, ()) = tokio::join!(
+            ended.send(Deposit(1)).into_future(),
+            continued.send(Deposit(1)).into_future(),
+            async {
+                world.settle().await;
+                fakes.latch.let_one_through();
+                world.settle().await;
+                world.store_works();
+                world.advance(d!("10s")).await;
+            },
+        );
+        assert_eq!(
+            refused.unwrap_err().failed().unwrap(),
+            SendError::Terminated { status: "succeeded".into() },
+            "its step had ended"
+        );
+        assert_eq!(ended.result().await.unwrap(), "slow#1 in 1");
+        assert!(sent.unwrap().taken);
+        let status = continued.status().await.unwrap().unwrap();
+        assert_eq!((status.phase, status.generation, status.late), (RunPhase::Running, 2, 1), "its step came too late");
         fakes.latch.open();
+        assert_eq!(continued.result().await.unwrap(), "@2/slow#1 in 2");
     }
 }
 
@@ -304,6 +339,41 @@ async fn a_crash_at_any_commit_loses_no_generation_and_no_event() {
             assert_eq!(run.result().await.unwrap(), format!("{acknowledged} after 4"));
             assert!(fakes.log.take().len() >= 3);
         }
+    }
+}
+
+/// L5, V2, fA10
+#[tokio::test]
+async fn events_that_come_fast_are_taken_once_and_in_order_wherever_the_process_dies() {
+    for setup in [World::memory, World::sqlite] {
+        let mut deaths = 0;
+        for (commit, moment) in (1..=14).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
+            let (world, _) = started(setup()).await;
+            let run = world.client().tape("a");
+            run.start(Vec::new()).await.unwrap();
+            world.crash_at_commit(commit, moment);
+            let send = |amount: u64| {
+                let (run, key) = (world.client().tape("a"), format!("{amount}"));
+                run.send(Deposit(amount)).idempotency_key(key).into_future()
+            };
+            let _ = at_once((1..=8).map(send)).await;
+            world.settle().await;
+            if world.is_dead() {
+                deaths += 1;
+                world.restart().await;
+            }
+            // Who was not answered asks again.
+            for answer in at_once((1..=8).map(send)).await {
+                answer.unwrap();
+            }
+            world.settle().await;
+            let when = format!("death {moment:?} commit {commit}");
+            assert_eq!(run.status().await.unwrap().unwrap().generation, 9, "{when}");
+            world.restart().await;
+            run.send(Close).await.unwrap();
+            assert_eq!(run.result().await.unwrap(), (1..=8).collect::<Vec<_>>(), "{when}");
+        }
+        assert!(deaths >= 16, "it dies at each of its commits: {deaths}");
     }
 }
 

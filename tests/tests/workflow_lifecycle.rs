@@ -9,7 +9,7 @@ use drystone::{
     workflow,
     workflow::{RunPhase, StartError, Started},
 };
-use drystone_tests::typed::{both, fault, names};
+use drystone_tests::typed::{at_once, both, fault, names};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -92,6 +92,17 @@ impl Plain {
     }
 }
 
+/// One that has nothing to do.
+#[derive(Default, Serialize, Deserialize)]
+struct Quick;
+
+#[workflow]
+impl Quick {
+    async fn run(_flow: &Flow<Self>) -> u32 {
+        1
+    }
+}
+
 /// One whose cleanup goes wrong.
 #[derive(Default, Serialize, Deserialize)]
 struct Messy;
@@ -120,6 +131,7 @@ struct App {
     messy: Messy,
     job: Job,
     plain: Plain,
+    quick: Quick,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -151,6 +163,14 @@ async fn a_run_begins_once_and_ends_once() {
         assert_eq!(run.result().await.unwrap(), "quick 1");
         assert_eq!(run.try_result().await.unwrap().unwrap(), "quick 1");
     }
+}
+
+/// L1, E15
+#[tokio::test]
+async fn a_run_that_ends_at_once_is_told_to_have_begun_before() {
+    let (world, _) = started(World::memory()).await;
+    world.client().quick("a").start().await.unwrap();
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.succeeded"]);
 }
 
 /// L1
@@ -186,6 +206,46 @@ async fn a_key_that_has_a_run_takes_no_other() {
     }
 }
 
+/// L2, fC8
+#[tokio::test]
+async fn of_many_starts_of_one_key_that_race_one_begins_the_run() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let start = |number: u32| world.client().job("a").start(format!("start {number}")).into_future();
+        let answers = at_once((0..16).map(start)).await;
+        let (begun, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!((begun.len(), refused.len()), (1, 15));
+        for answer in refused {
+            let error = answer.unwrap_err().failed().unwrap();
+            assert!(matches!(error, StartError::AlreadyExists { .. }), "{error}");
+        }
+        world.settle().await;
+        let worked = fakes.log.take();
+        assert_eq!(worked.len(), 1, "{worked:?}");
+        let run = world.client().job("a");
+        run.send(Note(1)).await.unwrap();
+        let result = run.result().await.unwrap();
+        assert_eq!(format!("work {result}"), format!("{} 1", worked[0]), "that of the one that began");
+        assert_eq!(run.history().await.unwrap().operations().count(), 2);
+    }
+}
+
+/// L2, fC8
+#[tokio::test]
+async fn of_many_starts_under_one_idempotency_key_that_race_all_have_the_same_answer() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let start = || world.client().job("a").start("one".into()).idempotency_key("same").into_future();
+        let answers = at_once((0..16).map(|_| start())).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        let run = world.client().job("a");
+        run.send(Note(1)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "one 1");
+        start().await.unwrap();
+        assert_eq!(fakes.log.take(), ["work one"], "also when it has ended");
+    }
+}
+
 /// L3
 #[tokio::test]
 async fn a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled() {
@@ -208,6 +268,52 @@ async fn a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled() {
         assert!(!run.cancel().await.unwrap());
         let history = run.history().await.unwrap();
         assert_eq!(history.operations().collect::<Vec<_>>(), ["work#1", "!/tidy#1", "!/sleep#1", "!/tidy#2"]);
+    }
+}
+
+/// L3
+#[tokio::test]
+async fn a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them() {
+    for (setup, was_asked_before) in both().zip([true, true]).chain(both().zip([false, false])) {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().job("a");
+        run.start("slow".into()).await.unwrap();
+        assert_eq!(fakes.log.take(), ["work slow"]);
+        if was_asked_before {
+            assert!(run.cancel().await.unwrap());
+            world.restart().await;
+            assert_eq!(fakes.log.take(), ["work slow"], "it waits for its step, which runs again");
+        }
+        assert!(run.cancel_abandoning_steps().await.unwrap());
+        assert!(!run.cancel_abandoning_steps().await.unwrap() && !run.cancel().await.unwrap(), "true once");
+        assert_eq!(fakes.log.take(), ["was working"], "the step was dropped, and its run cleans up");
+        fakes.latch.open();
+        world.settle().await;
+        world.restart().await;
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["done"]);
+        assert_eq!(failed(run.result().await), RunError::Cancelled);
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "it has ended");
+        let history = run.history().await.unwrap();
+        let operations: Vec<_> = history.operations().collect();
+        assert_eq!(operations, ["!/tidy#1", "!/sleep#1", "!/tidy#2"], "nothing is known of the step");
+        drystone::testing::replay::<Job>(&history).unwrap();
+    }
+}
+
+/// L3
+#[tokio::test]
+async fn what_a_cancelled_run_does_on_its_way_out_is_not_abandoned() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().job("a");
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "there is none");
+        run.start("quick".into()).await.unwrap();
+        assert!(run.cancel().await.unwrap());
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "its `#[cancelled]` body sleeps");
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["work quick", "was waiting", "done"]);
+        assert_eq!(run.at().await.unwrap(), "clean");
     }
 }
 

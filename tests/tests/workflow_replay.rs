@@ -367,3 +367,96 @@ async fn a_history_is_replayed_against_todays_code() {
     whole.save(&file).unwrap();
     assert_eq!(replay::<first::Order>(&History::load(&file).unwrap()), Ok(()));
 }
+
+/// Two branches at once, each with a door before each of its steps, and a race in which one of them loses.
+mod forked {
+    use drystone::testing::Latch;
+
+    use super::*;
+
+    #[derive(Clone, Default, Services)]
+    pub(super) struct Fakes {
+        pub(super) log: Log,
+        pub(super) doors: Doors,
+    }
+
+    /// The doors of the branches.
+    #[derive(Clone, Default)]
+    pub(super) struct Doors(pub(super) [Latch; 2]);
+
+    #[derive(Default, Serialize, Deserialize)]
+    pub(super) struct Fork;
+
+    #[workflow]
+    impl Fork {
+        async fn run(flow: &Flow<Self>) -> (String, String) {
+            join!(Self::branch(flow, 0), Self::branch(flow, 1))
+        }
+
+        async fn branch(flow: &Flow<Self>, door: usize) -> String {
+            let first = flow.fetch(door, String::new()).await;
+            select! {
+                second = flow.fetch(door, first.clone()) => second,
+                () = flow.sleep("1h") => "too late".to_owned(),
+            }
+        }
+
+        #[step]
+        async fn fetch(door: usize, before: String, doors: &Doors, log: &Log) -> String {
+            log.say(format!("fetch {door} {before}"));
+            doors.0[door].clone().wait().await;
+            format!("{before}{door}")
+        }
+    }
+
+    #[derive(Primitives)]
+    pub(super) struct App {
+        fork: Fork,
+    }
+}
+
+/// The same history with its first entries alone.
+fn prefix(history: &History, length: usize) -> History {
+    let mut whole: serde_json::Value = serde_json::from_str(&history.to_json().unwrap()).unwrap();
+    whole["entries"].as_array_mut().unwrap().truncate(length);
+    History::from_json(&whole.to_string()).unwrap()
+}
+
+/// W4, L7, R5, fC13: the results of two branches in every order, with a replay before each; and then every prefix of what was recorded.
+#[tokio::test]
+async fn a_replay_from_any_prefix_asks_for_the_same_in_whatever_order_results_come() {
+    let orders = [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]];
+    let mut all_waited_for = std::collections::BTreeSet::new();
+    for order in orders {
+        let fakes = forked::Fakes::default();
+        let world = World::memory().services(fakes.clone()).start::<forked::App>().await;
+        let run = world.client().fork("a");
+        run.start().await.unwrap();
+        let mut waited_for = Vec::new();
+        for door in order {
+            world.restart().await;
+            world.settle().await;
+            let status = run.status().await.unwrap().unwrap();
+            assert_eq!(status.phase, RunPhase::Running, "{order:?}: {:?}", status.stopped);
+            let operations: Vec<_> = status.waits_for.into_iter().map(|wait| wait.operation).collect();
+            all_waited_for.extend(operations.clone());
+            waited_for.push(operations);
+            fakes.doors.0[door].let_one_through();
+            world.settle().await;
+        }
+        assert_eq!(run.result().await.unwrap(), ("00".to_owned(), "11".to_owned()), "{order:?}");
+        let history = run.history().await.unwrap();
+        let operations: Vec<_> = history.operations().collect();
+        for (waits, operation) in waited_for.iter().zip(&operations) {
+            assert!(waits.iter().any(|wait| wait == operation), "{order:?}: {operation} was not among {waits:?}");
+        }
+        // Its start, and each of what it was told but the last, with which it ends.
+        for length in 1..history.len() - 1 {
+            replay::<forked::Fork>(&prefix(&history, length)).unwrap();
+        }
+        replay::<forked::Fork>(&history).unwrap();
+        let cut = replay::<forked::Fork>(&prefix(&history, history.len() - 1)).unwrap_err().to_string();
+        assert!(cut.contains("end"), "without its end it is one that ends too early: {cut}");
+    }
+    assert_eq!(all_waited_for.len(), 6, "whatever the order, the same operation has the same name: {all_waited_for:?}");
+}

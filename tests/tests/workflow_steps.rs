@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    LazyLock,
+    atomic::{AtomicU32, Ordering},
+};
 
 use drystone::{
     CallError, Context, Failure, Fault, Flow, Primitives, RunError, Services, d,
@@ -107,6 +110,95 @@ impl Stumbling {
     }
 }
 
+/// A step that gives up after a time, however many attempts are left.
+#[derive(Default, Serialize, Deserialize)]
+struct Brief;
+
+#[workflow]
+impl Brief {
+    async fn run(flow: &Flow<Self>, panics: bool) -> Result<(), Declined> {
+        flow.strive(panics).await
+    }
+
+    #[step(max_attempts = 10, backoff = "1m", give_up_after = "150s")]
+    async fn strive(panics: bool, log: &Log, cx: &Context) -> Result<(), Declined> {
+        log.say(format!("attempt {}", cx.attempt()));
+        assert!(!panics, "in every attempt");
+        Err(Declined(format!("attempt {}", cx.attempt())))
+    }
+}
+
+/// A step that may be cut short.
+#[derive(Default, Serialize, Deserialize)]
+struct Charging;
+
+#[workflow]
+impl Charging {
+    async fn run(flow: &Flow<Self>) -> String {
+        flow.charge().await
+    }
+
+    #[step]
+    async fn charge(log: &Log, latch: &Latch, cx: &Context) -> String {
+        log.say(format!("{} {}", cx.attempt(), cx.work_id()));
+        latch.clone().wait().await;
+        cx.work_id()
+    }
+}
+
+static OWN: LazyLock<Latch> = LazyLock::new(Latch::default);
+static OWN_RUNS: AtomicU32 = AtomicU32::new(0);
+
+/// Waits in code of its own.
+#[derive(Default, Serialize, Deserialize)]
+struct Own;
+
+#[workflow]
+impl Own {
+    async fn run(flow: &Flow<Self>) -> u32 {
+        flow.run("wait", async {
+            OWN_RUNS.fetch_add(1, Ordering::Relaxed);
+            OWN.clone().wait().await;
+            OWN_RUNS.load(Ordering::Relaxed)
+        })
+        .await
+    }
+}
+
+/// Gives back what it is given, or fails with it.
+#[derive(Default, Serialize, Deserialize)]
+struct Echo {
+    text: String,
+}
+
+#[workflow]
+impl Echo {
+    async fn run(flow: &Flow<Self>, text: String) -> Result<(String, Failure), Declined> {
+        let (said, caught) = (flow.say(text.clone()).await, flow.fail(text.clone()).await);
+        let failure = flow.fall(text.clone()).await.err().unwrap_or_else(|| "it should have failed".into());
+        flow.update(|echo| echo.text = said.clone());
+        match caught {
+            Err(Declined(error)) if error == said => Ok((said, failure)),
+            other => Err(Declined(format!("{other:?}"))),
+        }
+    }
+
+    #[step]
+    async fn say(text: String) -> String {
+        text
+    }
+
+    #[step(max_attempts = 1)]
+    async fn fail(text: String) -> Result<(), Declined> {
+        Err(Declined(text))
+    }
+
+    #[step(max_attempts = 1)]
+    async fn fall(text: String) -> Result<(), Failure> {
+        Err(Failure::from(text))
+    }
+}
+
 /// Faults, caught and not.
 #[derive(Default, Serialize, Deserialize)]
 struct Faulty;
@@ -164,6 +256,10 @@ struct App {
     stumbling: Stumbling,
     faulty: Faulty,
     adhoc: Adhoc,
+    brief: Brief,
+    charging: Charging,
+    echo: Echo,
+    own: Own,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -260,6 +356,102 @@ async fn what_is_not_worth_a_retry_is_not_tried_again() {
     run.start(99).await.unwrap();
     assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(Declined(_))))));
     assert_eq!(fakes.log.take().len(), 1);
+}
+
+/// W3: attempts begin at 0, 60 and 120 s; one at 180 s would be after 150 s.
+#[tokio::test]
+async fn a_step_gives_up_when_its_time_is_over_and_its_last_failure_is_its_error() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().brief("a");
+        run.start(false).await.unwrap();
+        world.advance(d!("1m")).await;
+        world.restart().await;
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended, "that does not begin anew");
+        world.advance(d!("1m")).await;
+        assert_eq!(fakes.log.take(), ["attempt 1", "attempt 2", "attempt 3"]);
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Failed, "at once: no other would begin");
+        let Err(CallError::Failed(RunError::Failed(error))) = run.result().await else { panic!("it failed") };
+        assert_eq!(error, Declined("attempt 3".into()));
+        world.advance(d!("1h")).await;
+        assert!(fakes.log.take().is_empty());
+        let run = world.client().brief("b");
+        run.start(true).await.unwrap();
+        world.advance(d!("1h")).await;
+        let Err(CallError::Failed(RunError::Fault(fault))) = run.result().await else { panic!("it failed") };
+        assert_eq!(fault.cause, Cause::Panicked { message: "in every attempt".into(), attempts: 3 });
+    }
+}
+
+/// W1, E14, fA1: to the outside it is the same thing, though nobody counts it as another attempt.
+#[tokio::test]
+async fn a_step_that_was_cut_short_runs_again_under_the_same_work_id() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().charging("a");
+        run.start().await.unwrap();
+        // Once with nobody to see it, once while its record is on its way.
+        world.crash().await;
+        world.restart().await;
+        world.settle().await;
+        world.crash_at_commit(1, Moment::Before);
+        fakes.latch.let_one_through();
+        world.settle().await;
+        // The first crash has its own commit, in which it is counted.
+        while !world.is_dead() {
+            fakes.latch.let_one_through();
+            world.settle().await;
+        }
+        world.restart().await;
+        world.settle().await;
+        fakes.latch.open();
+        let id = run.result().await.unwrap();
+        let said = fakes.log.take();
+        assert_eq!(said, vec![format!("1 {id}"); 3], "one attempt, one id");
+        assert_eq!(run.history().await.unwrap().operations().collect::<Vec<_>>(), ["charge#1"]);
+        let other = world.client().charging("b");
+        other.start().await.unwrap();
+        assert_ne!(other.result().await.unwrap(), id);
+    }
+}
+
+/// W8, fC2: a run whose step is under way is not idle.
+#[tokio::test]
+async fn a_step_that_takes_longer_than_a_run_stays_in_memory_is_executed_once_and_its_end_is_taken() {
+    for setup in both() {
+        let (world, fakes) = started(setup.options(|options| options.evict_after = d!("5s"))).await;
+        let (run, own) = (world.client().charging("a"), world.client().own("b"));
+        run.start().await.unwrap();
+        own.start().await.unwrap();
+        world.advance(d!("1h")).await;
+        assert_eq!(fakes.log.take().len(), 1);
+        assert_eq!(own.status().await.unwrap().unwrap().phase, RunPhase::Running);
+        fakes.latch.open();
+        OWN.let_one_through();
+        world.settle().await;
+        assert!(run.result().await.unwrap().ends_with("charge#1"));
+        assert_eq!(own.result().await.unwrap(), 1, "code of the body's own, too");
+        world.advance(d!("1h")).await;
+        assert!(fakes.log.take().is_empty());
+        OWN_RUNS.store(0, Ordering::Relaxed);
+    }
+}
+
+/// W1, W5, fE1
+#[tokio::test]
+async fn characters_that_others_stumble_over_come_back_as_they_were() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for (key, text) in [("nul", "a\0b"), ("\0key\0", "\0"), ("ends", "\u{feff}\u{2028}\u{10ffff}\r\n\0")] {
+            let run = world.client().echo(key);
+            run.start(text.into()).await.unwrap();
+            world.restart().await;
+            let (said, failure) = run.result().await.unwrap();
+            assert_eq!((said.as_str(), failure.message()), (text, text), "{key:?}");
+            assert_eq!(run.state().await.unwrap().unwrap().text, text);
+            drystone::testing::replay::<Echo>(&run.history().await.unwrap()).unwrap();
+        }
+    }
 }
 
 /// W3

@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 
 use drystone::{
@@ -49,6 +50,31 @@ impl Sleeper {
             flow.update(|sleeper| sleeper.at.push(since(flow)));
         }
         flow.look(|sleeper| sleeper.at.clone())
+    }
+}
+
+/// How long a run waits, and for what.
+#[derive(Debug, Serialize, Deserialize)]
+enum Distance {
+    Sleep(Duration),
+    Until(Timestamp),
+    Timeout(Duration),
+}
+
+/// Waits once; for how long, in milliseconds.
+#[derive(Default, Serialize, Deserialize)]
+struct Distant;
+
+#[workflow(events(Go), retention = "30d")]
+impl Distant {
+    async fn run(flow: &Flow<Self>, distance: Distance) -> i64 {
+        let began = flow.now().as_millis();
+        match distance {
+            Distance::Sleep(span) => flow.sleep(span).await,
+            Distance::Until(time) => flow.sleep_until(time).await,
+            Distance::Timeout(span) => drop(flow.wait_for::<Go>().timeout(span).await),
+        }
+        flow.now().as_millis() - began
     }
 }
 
@@ -206,6 +232,7 @@ struct App {
     patient: Patient,
     wide: Wide,
     chance: Chance,
+    distant: Distant,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -260,18 +287,76 @@ async fn a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then() {
     }
 }
 
-/// H1, A4
+/// H1, A4, fA12: at once, whatever it missed.
 #[tokio::test]
 async fn a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again() {
-    let (world, _) = started(World::sqlite()).await;
-    let run = world.client().sleeper("a");
-    run.start(None).await.unwrap();
-    world.crash().await;
-    world.clock();
-    world.jump_clock(60_000).await;
-    world.restart().await;
-    world.settle().await;
-    assert!(run.state().await.unwrap().unwrap().at[0] >= 60_000);
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().sleeper("a");
+        run.start(None).await.unwrap();
+        world.crash().await;
+        let weekend = 60 * 60 * 60 * 1_000;
+        world.jump_clock(weekend).await;
+        let report = world.restart().await;
+        assert_eq!(report.overdue, 1);
+        world.settle().await;
+        let ended = run.state().await.unwrap().unwrap().at[0];
+        assert!((weekend..weekend + 1_000).contains(&ended), "{ended}");
+        world.advance(d!("2s")).await;
+        assert_eq!(run.result().await.unwrap(), [ended, ended + 2_000], "the next is counted from there");
+    }
+}
+
+/// H1, A2, V6, fD4: none is early, and none is a number that is too large.
+#[tokio::test]
+async fn a_sleep_and_a_timeout_may_be_as_long_as_they_like() {
+    let year = Duration::from_secs(365 * 24 * 3_600);
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let began = world.now();
+        let spans = [("25d", 25 * d!("1d")), ("300y", 300 * year), ("most", Duration::MAX)];
+        for (name, span) in spans {
+            world.client().distant(format!("sleep {name}")).start(Distance::Sleep(span)).await.unwrap();
+            world.client().distant(format!("timeout {name}")).start(Distance::Timeout(span)).await.unwrap();
+        }
+        let last = Distance::Until(Timestamp::from_millis(i64::MAX));
+        world.client().distant("until the end").start(last).await.unwrap();
+        world.client().distant("before the beginning").start(Distance::Until(Timestamp::from_millis(i64::MIN))).await.unwrap();
+        assert_eq!(ended(&world).await, ["before the beginning"]);
+        world.advance(25 * d!("1d") - d!("1ms")).await;
+        assert_eq!(ended(&world).await.len(), 1, "25 days are more than 32 bits of milliseconds");
+        world.advance(d!("1ms")).await;
+        assert_eq!(ended(&world).await, ["before the beginning", "sleep 25d", "timeout 25d"]);
+        assert_eq!(world.client().distant("timeout 25d").result().await.unwrap(), 25 * 86_400_000);
+        let far = began.as_millis() + i64::try_from((300 * year).as_millis()).unwrap();
+        let until = |key: &'static str| async { waits_until(&world, key).await };
+        assert_eq!(until("sleep 300y").await, far);
+        assert_eq!((until("sleep most").await, until("timeout most").await), (i64::MAX, i64::MAX));
+        assert_eq!(until("until the end").await, i64::MAX);
+        world.crash().await;
+        world.jump_clock(far - world.clock().now().as_millis() - 1).await;
+        world.restart().await;
+        world.settle().await;
+        assert!(ended(&world).await.is_empty(), "those before are kept no longer");
+        world.advance(d!("1ms")).await;
+        assert_eq!(ended(&world).await, ["sleep 300y", "timeout 300y"]);
+        assert_eq!(until("until the end").await, i64::MAX, "and the others wait on");
+    }
+}
+
+/// The keys of those that have ended.
+async fn ended(world: &World<App>) -> Vec<String> {
+    let page = world.entities().of::<Distant>().status("succeeded").await.unwrap();
+    let mut keys: Vec<_> = page.entities.iter().map(|view| view.key.clone()).collect();
+    keys.sort();
+    keys
+}
+
+/// Until when a run waits.
+async fn waits_until(world: &World<App>, key: &str) -> i64 {
+    let status = world.client().distant(key).status().await.unwrap().unwrap();
+    assert!(!format!("{status:?}").is_empty(), "and can be shown");
+    status.waits_for[0].until.unwrap().as_millis()
 }
 
 /// L7

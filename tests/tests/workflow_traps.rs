@@ -38,6 +38,15 @@ impl Hoarder {
                 Ok(count)
             }
             "sleeps" => Ok(join_all((0..count).map(|_| flow.sleep("1h"))).await.len()),
+            // Always as many: one that is over is followed by another.
+            "rounds" => {
+                let round = |_| async {
+                    for _ in 0..3 {
+                        flow.sleep("1h").await;
+                    }
+                };
+                Ok(join_all((0..count).map(round)).await.len())
+            }
             "output" => Ok(flow.long(count).await?.len()),
             "error" => Ok(flow.long_error(count).await?),
             "input" => {
@@ -200,6 +209,28 @@ async fn too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_m
     world.restart().await;
     world.advance(d!("1h")).await;
     assert_eq!(many.result().await.unwrap(), 4_096);
+}
+
+/// W11
+#[tokio::test]
+async fn a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once() {
+    let (world, _) = started(World::memory()).await;
+    let (few, many, too_many) =
+        (world.client().hoarder("few"), world.client().hoarder("many"), world.client().hoarder("too many"));
+    few.start("sleeps".into(), 3_275).await.unwrap();
+    assert_eq!(names(&world.events()), ["workflow.started"]);
+    many.start("rounds".into(), 3_276).await.unwrap();
+    let told = world.events();
+    assert_eq!(names(&told), ["workflow.started", "workflow.wide"]);
+    let (name, count) = told[1].lifecycle.fields.iter().next().unwrap();
+    assert_eq!((name.as_str(), &count[..]), ("operations", &br#""3276""#[..]));
+    world.advance(d!("1h")).await;
+    world.restart().await;
+    world.advance(d!("2h")).await;
+    assert_eq!(many.result().await.unwrap(), 3_276);
+    assert_eq!(names(&world.events()), ["workflow.succeeded"; 2], "it was told before");
+    too_many.start("sleeps".into(), 4_097).await.unwrap();
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.failed"], "there is nothing to warn of any more");
 }
 
 /// W11, K3

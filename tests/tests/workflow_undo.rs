@@ -388,6 +388,73 @@ async fn a_step_that_ends_while_its_run_is_cancelled_is_undone_and_one_that_hang
     }
 }
 
+/// W9, L3
+#[tokio::test]
+async fn a_step_that_is_abandoned_by_a_cancel_is_undone_as_one_that_nobody_knows_of() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        for (key, tail) in [("short", ""), ("long", "x")] {
+            let card = format!("hangs {}", tail.repeat(5_000));
+            let run = world.client().trip(key);
+            run.start(vec![book("train"), pay(&card), Do::Wait]).await.unwrap();
+            world.settle().await;
+            assert!(run.cancel_abandoning_steps().await.unwrap());
+            world.settle().await;
+            assert_eq!(failed(run.result().await), RunError::Cancelled);
+            assert_eq!(fakes.log.take()[2..], ["refund hangs 7 None", "unbook train-ticket", "cleanup"], "{key}");
+            let history = run.history().await.unwrap();
+            let operations: Vec<_> = history.operations().collect();
+            assert_eq!(operations, ["book#1", "undo/pay#1/refund#1", "undo/book#1/unbook#1", "!/note#1"]);
+            replay::<Trip>(&history).unwrap();
+        }
+    }
+}
+
+/// W9, L3
+#[tokio::test]
+async fn an_undo_is_not_abandoned_by_a_cancel_that_abandons_steps() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![book("train"), book("slow"), Do::Wait]).await.unwrap();
+        world.settle().await;
+        assert!(run.cancel_abandoning_steps().await.unwrap());
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Undoing);
+        assert!(!run.cancel_abandoning_steps().await.unwrap(), "it is on its way out");
+        fakes.latch.open();
+        world.settle().await;
+        assert_eq!(fakes.log.take()[2..], ["unbook slow-ticket", "unbook train-ticket", "cleanup"]);
+        assert_eq!(failed(run.result().await), RunError::Cancelled);
+    }
+}
+
+/// W9, L3
+#[tokio::test]
+async fn a_death_at_any_commit_of_a_run_that_abandons_its_steps_undoes_each_once() {
+    for (n, moment) in (1..=5).flat_map(|n| [(n, Moment::Before), (n, Moment::After)]) {
+        let (world, fakes) = started(World::sqlite()).await;
+        let run = world.client().trip("a");
+        run.start(vec![book("train"), pay("hangs"), Do::Wait]).await.unwrap();
+        world.settle().await;
+        world.crash_at_commit(n, moment);
+        let _ = run.cancel_abandoning_steps().idempotency_key("cancel").await;
+        world.settle().await;
+        if world.is_dead() {
+            world.restart().await;
+        }
+        run.cancel_abandoning_steps().idempotency_key("cancel").await.unwrap();
+        world.settle().await;
+        assert_eq!(failed(run.result().await), RunError::Cancelled, "{n} {moment:?}");
+        let mut undone = fakes.log.take();
+        undone.retain(|line| !line.starts_with("pay") && !line.starts_with("book"));
+        undone.dedup();
+        assert_eq!(undone, ["refund hangs 7 None", "unbook train-ticket", "cleanup"], "{n} {moment:?}");
+        let history = run.history().await.unwrap();
+        let operations: Vec<_> = history.operations().collect();
+        assert_eq!(operations, ["book#1", "undo/pay#1/refund#1", "undo/book#1/unbook#1", "!/note#1"], "{n} {moment:?}");
+    }
+}
+
 /// W9
 #[tokio::test]
 async fn a_long_input_is_kept_for_its_undo_and_gone_when_the_run_has_ended() {

@@ -64,4 +64,5 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "restart",
     "restart_with",
     "restart_from",
+    "cancel_abandoning_steps",
 ];

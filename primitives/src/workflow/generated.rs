@@ -44,6 +44,7 @@ pub const RUN_VERBS: &[&str] = &[
     "restart",
     "restart_with",
     "restart_from",
+    "cancel_abandoning_steps",
 ];
 
 /// The state that a run begins with.

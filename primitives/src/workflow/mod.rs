@@ -124,7 +124,7 @@
 //! - `async fn refund(charge: Charge, ..)` takes what the step returned: it is due for every success that is recorded.
 //! - `async fn refund(card: Card, total: Money, charge: Option<Charge>, ..)` takes what the step took, and what it returned if that is known: it is
 //!   due as well where nobody knows what became of it. It timed out, panicked, killed the process or could not be recorded; it was
-//!   let go while it ran, because it lost a `select!` or its run ended.
+//!   let go while it ran, because it lost a `select!`, its run ended, or was cancelled without waiting for it.
 //!
 //! Meanwhile the run is [`Undoing`](RunPhase::Undoing). An undo that fails for good keeps no other back:
 //! [`RunStatus::undos_failed`] names it, and `workflow.undo_failed` tells listeners. What is done by the `#[cancelled]` body is not undone.
@@ -136,8 +136,9 @@
 //! # The end
 //!
 //! [`cancel`](Verbs::cancel) is Rust's: the body is dropped at its await. Steps that run end first, and what they came to is recorded; then what is
-//! due is undone; then the `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled. [`terminate`](Verbs::terminate) is at once and
-//! runs nothing. Both work on a run that is not in memory, paused, or stopped.
+//! due is undone; then the `#[cancelled]` body runs, which may use steps, sleeps and the state; then the run is cancelled.
+//! [`cancel_abandoning_steps`](Verbs::cancel_abandoning_steps) does not wait for steps: they are dropped, and what became of them is unknown. [`terminate`](Verbs::terminate) is at once and
+//! runs nothing. All work on a run that is not in memory, paused, or stopped.
 //!
 //! # To rest, and to begin anew
 //!
@@ -209,7 +210,7 @@
 //! | a wait without a timeout | for ever | `.timeout("24h")` |
 //! | times of a schedule that wait for a run to end | 100; then skipped | |
 //! | entries of a journal | 50,000; `workflow.long` at 40,000 | |
-//! | operations outstanding at once | 4,096 | |
+//! | operations outstanding at once | 4,096; `workflow.wide` at 3,276 | |
 //! | an input, a result, the state | 1 MiB each, less 4 KiB | |
 //! | what a heartbeat says | 64 KiB, stored once a second | |
 //! | a run in memory that nothing uses | 5 s, then its next move replays it | `Options::evict_after` |

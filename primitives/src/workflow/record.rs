@@ -75,6 +75,9 @@ pub(super) struct Record {
     /// How many ends of steps of older generations came too late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) late: u64,
+    /// Whether it was told that it waits for very much at once (W11).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) is_wide: bool,
     /// Which versions of its code it is pinned to (R5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) versions: BTreeMap<String, u32>,
@@ -461,6 +464,11 @@ impl Record {
     /// Whether the body is gone: steps that run are waited for, and what is due is undone.
     pub(super) fn winds_down(&self) -> bool {
         self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
+    }
+
+    /// Whether it was cancelled and waits for steps that ran then. Undos and the `#[cancelled]` body begin later.
+    pub(super) fn awaits_last_steps(&self) -> bool {
+        self.winds_down() && !self.undoes() && !self.pending.is_empty()
     }
 
     /// Whether steps are being undone.

@@ -54,6 +54,13 @@ impl<W: Workflow> Verbs<W> {
         self.0.address().call("cancel", Args::new())
     }
 
+    /// The same without waiting for steps: those that run are dropped at once, and nobody knows what became of them. So their
+    /// undos are due that take what the step took, as after a lost `select!`. A run that was asked before by
+    /// [`cancel`](Self::cancel), and waits for its steps, lets them go. `true` if it was not asked before, or if it did.
+    pub fn cancel_abandoning_steps(&self) -> Call<bool> {
+        self.0.address().call("cancel_abandoning_steps", Args::new())
+    }
+
     /// Ends the run at once: steps that run are dropped, and no more of its code runs. `false` if it has ended.
     pub fn terminate(&self) -> Call<bool> {
         self.0.address().call("terminate", Args::new())

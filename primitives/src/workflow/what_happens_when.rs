@@ -133,6 +133,9 @@
 //!
 //! - **while a step runs**: `cancel` lets it end and records what it came to, then drops the body at its await, then runs the `#[cancelled]`
 //!   body. `workflow_lifecycle::a_cancelled_run_ends_its_steps_then_cleans_up_then_is_cancelled`
+//! - **while a step runs that hangs**: `cancel_abandoning_steps` drops it, also after a `cancel`, and goes on like that; what became of the
+//!   step is unknown. `workflow_lifecycle::a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them`,
+//!   `workflow_undo::a_step_that_is_abandoned_by_a_cancel_is_undone_as_one_that_nobody_knows_of`
 //! - **while a step runs, by `terminate`**: the step is dropped, no more of the run's code runs, and a late result changes nothing.
 //!   `workflow_lifecycle::a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it`
 //! - **while it sleeps or waits, in memory or not**: at once, in one commit with all that it waited for.
@@ -240,8 +243,9 @@
 //!   `workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`
 //! - **A run does 50,000 things**: it ends in the fault [`Limit`](super::Cause::Limit), and `workflow.long` tells listeners at 40,000.
 //!   `workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`
-//! - **A run does more than 4,096 things at once**: it ends in the same fault.
-//!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`
+//! - **A run does more than 4,096 things at once**: it ends in the same fault, and `workflow.wide` tells listeners at 3,276.
+//!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`,
+//!   `workflow_traps::a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once`
 //! - **An input, a result, an error or the state is longer than a mebibyte**: a fault that says so; what a caller brings is refused.
 //!   `workflow_traps::what_is_too_large_to_be_recorded_is_a_fault_that_says_so`,
 //!   `workflow_traps::an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored`

@@ -20,6 +20,9 @@ use crate::{encode, planted::Bug};
 /// What may be outstanding at once (W11).
 const PENDING_MAX: usize = 4_096;
 
+/// Where one is warned of that, once in a generation: however often something ends, and something else is asked for.
+const PENDING_WARN: usize = PENDING_MAX / 5 * 4;
+
 /// Inputs up to this length lie in the record; shorter ones if there are many, for a record holds so much.
 const INPUT_BYTES_MAX: usize = 1 << 10;
 const MANY: usize = 64;
@@ -50,7 +53,20 @@ impl<W: Workflow> Turning<'_, W> {
         if let Some(end) = self.too_much() {
             let ended = self.end(end);
             debug_assert!(ended.is_ok(), "the end of a run reads nothing");
+        } else {
+            self.warn_of_width();
         }
+    }
+
+    /// Says once that little more may be asked for at once.
+    fn warn_of_width(&mut self) {
+        let operations = self.record.pending.len();
+        if operations < PENDING_WARN || self.record.is_wide {
+            return;
+        }
+        self.record.is_wide = true;
+        tracing::warn!(key = %self.seen.key, operations, limit = PENDING_MAX, "a run waits for very much at once");
+        self.tell_listeners("workflow.wide", &[("operations", operations.to_string())]);
     }
 
     /// How the run ends that asks for more than can be stored at once.

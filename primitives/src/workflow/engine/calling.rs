@@ -16,7 +16,7 @@ use super::{
         verbs::{EventsPage, QueuedEvent},
     },
     Caller, Engine, children,
-    ending::{answer, result_of},
+    ending::{Running, answer, result_of},
     memory::Memory,
     queueing::{Queued, number_in, ready, refused},
     restarting::not_restarted,
@@ -53,7 +53,8 @@ pub(super) enum Verb {
     State,
     Events,
     History,
-    Cancel,
+    /// What becomes of steps that run.
+    Cancel(Running),
     Terminate,
     Resume,
     Destroy,
@@ -89,7 +90,8 @@ const VERBS: &[(&str, Verb)] = &[
     ("state", Verb::State),
     ("events", Verb::Events),
     ("history", Verb::History),
-    ("cancel", Verb::Cancel),
+    ("cancel", Verb::Cancel(Running::EndsFirst)),
+    ("cancel_abandoning_steps", Verb::Cancel(Running::IsAbandoned)),
     ("terminate", Verb::Terminate),
     ("resume", Verb::Resume),
     ("destroy", Verb::Destroy),
@@ -164,7 +166,7 @@ where
             Verb::State => only(caller, seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone())),
             Verb::Events => Self::events(memory, seen, body, caller),
             Verb::History => self.history(memory, seen, body, caller),
-            Verb::Cancel => Self::changed_by(memory, seen, caller, Turning::cancel),
+            Verb::Cancel(running) => Self::changed_by(memory, seen, caller, |turning| turning.cancel(running)),
             Verb::Terminate => Self::changed_by(memory, seen, caller, Turning::terminate),
             Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume(false)),
             Verb::ResumeShifted => Self::changed_by(memory, seen, caller, |turning| turning.resume(true)),
@@ -213,7 +215,7 @@ where
             // No text, for the state of a struct without fields is `null`.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, encode(&EventsPage::default()).map_err(Halt::Malformed)?),
-            Verb::Cancel
+            Verb::Cancel(_)
             | Verb::Terminate
             | Verb::Resume
             | Verb::Destroy

@@ -30,6 +30,15 @@ use crate::{Failure, decode, encode, planted::Bug};
 /// How long a step waits whose input the store did not give.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
+/// What becomes of the steps that run, of a run that is cancelled (L3).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Running {
+    /// They end first, and what they come to is recorded.
+    EndsFirst,
+    /// They are dropped at once, and nobody knows what became of them.
+    IsAbandoned,
+}
+
 impl<W, D, A> Engine<W, D, A>
 where
     W: Flows<D, A>,
@@ -239,8 +248,11 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Somebody wants the run to end (L3): steps that run end first.
-    pub(super) fn cancel(&mut self) -> Result<bool, Halt> {
+    /// Somebody wants the run to end (L3): steps that run end first, or are abandoned.
+    pub(super) fn cancel(&mut self, running: Running) -> Result<bool, Halt> {
+        if running == Running::IsAbandoned && self.record.awaits_last_steps() {
+            return self.abandon_steps().map(|()| true);
+        }
         if self.record.end.is_some() || self.record.cancel.is_some() || self.record.undoes() {
             return Ok(false);
         }
@@ -257,12 +269,20 @@ impl<W: Workflow> Turning<'_, W> {
         let due: BTreeSet<String> =
             self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         self.record.paused = None;
-        let runs = |pending: &Written<Pending>| due.contains(&pending.op) && !Bug::RunningDropped.planted();
-        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(runs);
+        let drops = running == Running::IsAbandoned || Bug::RunningDropped.planted();
+        let stays = |pending: &Written<Pending>| due.contains(&pending.op) && !drops;
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(stays);
         self.record.pending = kept;
         self.let_all_go(&gone);
         self.wind_down()?;
         Ok(true)
+    }
+
+    /// The steps that a cancelled run waits for are let go: what they come to is late, and changes nothing.
+    fn abandon_steps(&mut self) -> Result<(), Halt> {
+        let pending = std::mem::take(&mut self.record.pending);
+        self.let_all_go(&pending);
+        self.wind_down()
     }
 
     /// When no step is left that runs, what is due is undone; then the run ends, or its `#[cancelled]` body begins, if there is one.

@@ -43,9 +43,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
         let input = raw(start.input).map_err(Halt::Malformed)?;
         turning.append(&Entry::of_run(seen.now, What::Started(input)))?;
+        // First of all: it may end in this very turn.
+        turning.tell_listeners("workflow.started", &[]);
         turning.begin(live);
         turning.go_on()?;
-        turning.tell_listeners("workflow.started", &[]);
         let sent = number.map(|(number, event)| turning.sent(number, event));
         Ok((turning, sent))
     }

@@ -14,10 +14,14 @@ use drystone::{
 
 use super::{
     super::verdict::Verdict,
-    App, Deps, Fate, GUILTY, LED, SHIPS, SIGNALS, beside, convoy,
+    App, Deps, FERRIES, Fate, GUILTY, LED, SHIPS, SIGNALS, beside, convoy,
     convoy::{BOATS, HARBOURS, harbour},
+    ferry,
+    ferry::FARES,
     ship,
     voyage::LEGS,
+    wreck,
+    wreck::{AGROUND, operations as undone},
 };
 
 /// What became of each voyage.
@@ -30,6 +34,18 @@ pub(in super::super) struct Evidence {
     convoys: Vec<(Option<Vec<u64>>, Vec<u64>)>,
     /// All that was entered in a harbour.
     entered: Vec<u64>,
+    /// What each ferry took, and in which generation that ended.
+    ferries: Vec<(String, Vec<u32>, u32)>,
+    wrecks: Vec<Wrecked>,
+}
+
+/// How a run that is undone ended.
+#[derive(Clone, Debug)]
+struct Wrecked {
+    key: String,
+    error: String,
+    /// The operations that its journal has, in order.
+    operations: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +77,8 @@ impl Evidence {
             other => format!("{other:?}"),
         };
         evidence.look_at_convoys(&app).await?;
+        evidence.look_at_ferries(&app).await?;
+        evidence.look_at_wrecks(&app).await?;
         app.shutdown(Duration::from_secs(10)).await?;
         Ok(evidence)
     }
@@ -75,6 +93,58 @@ impl Evidence {
             self.entered.extend(harbour.map(|harbour| harbour.entered).unwrap_or_default());
         }
         Ok(())
+    }
+
+    async fn look_at_ferries(&mut self, app: &Runtime<App>) -> Result<()> {
+        for number in 0..FERRIES {
+            let run = app.client().ferry(ferry(number));
+            let taken = run.try_result().await.ok().flatten().unwrap_or_default();
+            let generation = run.status().await?.map_or(0, |status| status.generation);
+            self.ferries.push((ferry(number), taken, generation));
+        }
+        Ok(())
+    }
+
+    async fn look_at_wrecks(&mut self, app: &Runtime<App>) -> Result<()> {
+        for number in (0..SHIPS).step_by(LED as usize) {
+            let (key, run) = (wreck(number), app.client().wreck(wreck(number)));
+            let error = match run.try_result().await {
+                Err(CallError::Failed(RunError::Failed(error))) => error,
+                other => format!("{other:?}"),
+            };
+            let history = run.history().await.with_context(|| format!("{key} has no history"))?;
+            let operations = history.operations().map(str::to_owned).collect();
+            self.wrecks.push(Wrecked { key, error, operations });
+        }
+        Ok(())
+    }
+
+    /// Each ferry has taken every fare once, in order, with a generation for each.
+    fn judge_ferries(&self, verdict: &mut Verdict) {
+        for (key, taken, generation) in &self.ferries {
+            let distinct: BTreeSet<_> = taken.iter().collect();
+            if distinct.len() != taken.len() {
+                verdict.doubled.push(format!("{key} has taken {taken:?}"));
+            } else if distinct.len() != FARES as usize {
+                verdict.lost.push(format!("{key} has taken {taken:?}"));
+            } else if !taken.is_sorted() || *generation != FARES + 1 {
+                verdict.wrong.push(format!("{key} has taken {taken:?} in {generation} generations"));
+            }
+        }
+    }
+
+    /// Each wreck has failed with its own error, and each of its steps is undone, recorded once, the last first.
+    fn judge_wrecks(&self, verdict: &mut Verdict) {
+        for Wrecked { key, error, operations } in &self.wrecks {
+            let distinct: BTreeSet<_> = operations.iter().collect();
+            if distinct.len() != operations.len() {
+                verdict.doubled.push(format!("{key} has recorded {operations:?}"));
+            } else if error != AGROUND {
+                verdict.lost.push(format!("{key} ended with {error}"));
+            } else if *operations != undone() {
+                verdict.wrong.push(format!("{key} has recorded {operations:?}"));
+            }
+        }
     }
 
     /// Each convoy has all its boats, and each boat was entered once.
@@ -121,6 +191,8 @@ impl Evidence {
             }
         }
         self.judge_convoys(verdict);
+        self.judge_ferries(verdict);
+        self.judge_wrecks(verdict);
         if !self.guilty.is_empty() {
             verdict.wrong.push(format!("the guilty voyage was not given up: {}", self.guilty));
         }
@@ -167,6 +239,8 @@ mod tests {
             voyages: vec![voyage],
             convoys: vec![(Some(vec![0, 1]), vec![0, 1])],
             entered: vec![1, 0],
+            ferries: vec![(ferry(0), (1..=FARES).collect(), FARES + 1)],
+            wrecks: vec![Wrecked { key: wreck(0), error: AGROUND.to_owned(), operations: undone() }],
             ..Evidence::default()
         }
     }
@@ -196,6 +270,15 @@ mod tests {
         assert_eq!(booked_twice, "0 kills: 0 lost, 1 doubled");
         let unbooked = judged(|evidence| evidence.voyages[0].booked.truncate(1));
         assert_eq!(unbooked, "0 kills: 0 lost, 0 doubled, 1 wrong");
+        assert_eq!(judged(|evidence| evidence.ferries[0].1[2] = 1), "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.ferries[0].1.truncate(3)), "0 kills: 1 lost, 0 doubled");
+        assert_eq!(judged(|evidence| evidence.ferries[0].1.swap(0, 1)), "0 kills: 0 lost, 0 doubled, 1 wrong");
+        assert_eq!(judged(|evidence| evidence.ferries[0].2 -= 1), "0 kills: 0 lost, 0 doubled, 1 wrong");
+        let undone_twice = judged(|evidence| evidence.wrecks[0].operations.push("undo/load#1/unload#1".into()));
+        assert_eq!(undone_twice, "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.wrecks[0].error = "None".into()), "0 kills: 1 lost, 0 doubled");
+        let not_undone = judged(|evidence| drop(evidence.wrecks[0].operations.pop()));
+        assert_eq!(not_undone, "0 kills: 0 lost, 0 doubled, 1 wrong");
         assert_eq!(judged(|evidence| evidence.guilty = "it lives".into()), "0 kills: 0 lost, 0 doubled, 1 wrong");
     }
 }

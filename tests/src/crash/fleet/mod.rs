@@ -3,11 +3,14 @@
 //!
 //! A voyage is started by the first child that gets to it and goes on through all kills. It sleeps, races and waits for signals,
 //! which operations send while children live, and the last child sends again. One is steered by a step that kills its process. Some lead
-//! a convoy: a parent with children of its own, each of which is entered once in the book of a harbour.
+//! a convoy: a parent with children of its own, each of which is entered once in the book of a harbour; and a wreck, whose steps are all
+//! undone. Ferries go on as one generation after another, one for each fare, and take all of them in order.
 
 mod convoy;
 mod evidence;
+mod ferry;
 mod voyage;
+mod wreck;
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +21,9 @@ use tokio::task::JoinSet;
 pub(super) use self::evidence::Evidence;
 use self::{
     convoy::{Boat, Convoy, Harbour},
+    ferry::{FERRIES, Ferry, ferry},
     voyage::{Signal, Voyage},
+    wreck::{Wreck, wreck},
 };
 use super::{
     fate::{Deps, Fate},
@@ -31,7 +36,7 @@ pub(super) const SHIPS: u64 = 1_000;
 const SIGNALS: [u32; 2] = [1, 4];
 /// The one that is given up.
 const GUILTY: &str = "guilty";
-/// One ship in so many leads a convoy.
+/// One ship in so many leads a convoy, and a wreck.
 const LED: u64 = 10;
 /// Where each leg of each ship is booked. Nothing but the promise keeps a leg from being there twice.
 const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
@@ -44,6 +49,8 @@ pub(super) struct App {
     convoy: Convoy,
     boat: Boat,
     harbour: Harbour,
+    ferry: Ferry,
+    wreck: Wreck,
 }
 
 fn beside(file: &Path) -> PathBuf {
@@ -63,10 +70,13 @@ pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     let builder = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies });
     let app = builder.schema(LOGBOOK).start::<App>().await?;
     app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
+    // Beside all that follows, and as long as this process lives; whoever finishes pays what is left.
+    tokio::spawn(ferry::pay_all(app.client()));
     each(&app, |app, number| async move {
         app.voyage(ship(number)).start_or_get(number).await?;
         if number.is_multiple_of(LED) {
             app.convoy(convoy(number)).start_or_get(number).await?;
+            app.wreck(wreck(number)).start_or_get(number).await?;
         }
         anyhow::Ok(())
     })
@@ -103,10 +113,17 @@ pub(super) async fn reach(app: Runtime<App>) -> Result<()> {
         if number.is_multiple_of(LED) {
             let convoy = convoy(number);
             app.convoy(&convoy).result().await.with_context(|| format!("{convoy} came to grief"))?;
+            // It fails, and how is looked at later.
+            let _ = app.wreck(wreck(number)).result().await;
         }
         Ok(())
     })
     .await?;
+    ferry::pay_all(app.client()).await?;
+    for number in 0..FERRIES {
+        let ferry = ferry(number);
+        app.client().ferry(&ferry).result().await.with_context(|| format!("{ferry} came to grief"))?;
+    }
     // The last of all: it kills this process until it is given up.
     app.client().voyage(GUILTY).send(Signal(0)).idempotency_key("signal-0").await.ok();
     let _ = app.client().voyage(GUILTY).result().await;

@@ -46,7 +46,7 @@ impl Answered {
             "start_with" => run.root.is_none_or(|root| root + 1 == self.number) && sent(world, run, self.number, bytes),
             "send" | "send_or_start" => sent(world, run, self.number, bytes),
             "mark" => life.ground.marks.contains(&self.number) || run.record.generation > 1,
-            "cancel" => read(bytes) != Some(true) || life.is_cancelled,
+            "cancel" | "cancel_abandoning_steps" => read(bytes) != Some(true) || life.is_cancelled,
             "terminate" => read(bytes) != Some(true) || life.phase == Phase::Over(End::Terminated),
             "result" => read::<Told>(bytes).is_some_and(|told| life.phase == Phase::Over(End::Succeeded(told))),
             "status" => read::<Option<RunStatus>>(bytes).is_some_and(|status| fits(run, life, status.as_ref())),
@@ -103,7 +103,7 @@ impl Answered {
     fn unbound(&self, world: &World, bytes: &Bytes) {
         let holds = match self.verb {
             "start" | "start_or_get" | "start_with" | "send_or_start" | "send" | "result" => false,
-            "cancel" | "terminate" => read(bytes) == Some(false),
+            "cancel" | "cancel_abandoning_steps" | "terminate" => read(bytes) == Some(false),
             _ => true,
         };
         self.check(world, holds, || format!("{bytes:?}, and has not begun"));

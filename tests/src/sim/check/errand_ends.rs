@@ -16,6 +16,9 @@ use crate::sim::{
     world::World,
 };
 
+/// Prefixes of a journal that are replayed, the longest of them: a history has many runs, and some are long.
+const PREFIXES_MAX: usize = 40;
+
 /// Checks every run of a history.
 pub(super) fn finish(world: &World) {
     once(world);
@@ -86,7 +89,7 @@ fn family(world: &World) {
         world.chronicle.check(!is_let_go || life.is_over() || life.is_cancelled, Class::Lost, "L6", || {
             format!("{key} was let go, and is in {:?}", life.phase)
         });
-        let is_asked = family.is_cancelled(&key.key) || calls.iter().any(|span| span.verb == "cancel");
+        let is_asked = family.is_cancelled(&key.key) || calls.iter().any(|span| span.verb.starts_with("cancel"));
         world.chronicle.check(!life.is_cancelled || is_asked, Class::Broken, "L6", || {
             format!("{key} is cancelled, and nobody wanted that")
         });
@@ -193,20 +196,34 @@ impl Resting<'_> {
         }
     }
 
-    /// R5: what is recorded can be replayed, and comes to the same.
+    /// R5, fC13: what is recorded can be replayed, and comes to the same; and so does every prefix of it.
     fn repeats(&self) {
-        let entries: Vec<_> = self.run.journal.iter().map(|entry| String::from_utf8_lossy(entry)).collect();
-        let (key, seed) = (self.entity.key.key.to_vec(), self.run.record.seed);
-        let text =
-            format!("{{\"workflow\":\"errand\",\"key\":{key:?},\"seed\":{seed},\"entries\":[{}]}}", entries.join(","));
         // Its first poll is still to come.
         if self.life.phase == Phase::Deferred {
             return;
         }
+        let journal = &self.run.journal;
+        self.replays(journal);
+        for length in (1..journal.len()).rev().take(PREFIXES_MAX) {
+            // Cut off where its body ends, it would be one that ends too early.
+            let is_cut_off = Run::entry(&journal[length]).is_ok_and(|next| next.is_of_the_end());
+            if !is_cut_off {
+                self.replays(&journal[..length]);
+            }
+        }
+    }
+
+    fn replays(&self, journal: &[Bytes]) {
+        let entries: Vec<_> = journal.iter().map(|entry| String::from_utf8_lossy(entry)).collect();
+        let (key, seed, count) = (self.entity.key.key.to_vec(), self.run.record.seed, journal.len());
+        let text =
+            format!("{{\"workflow\":\"errand\",\"key\":{key:?},\"seed\":{seed},\"entries\":[{}]}}", entries.join(","));
         let replayed = History::from_json(&text).map_err(|error| error.to_string());
         let replayed = replayed.and_then(|history| replay::<Errand>(&history).map_err(|error| error.to_string()));
         let as_drawn = self.has_panicked() && replayed.as_ref().is_err_and(|error| error.contains("as drawn"));
-        self.check(replayed.is_ok() || as_drawn, Class::Broken, "R5", || format!("does not replay: {replayed:?}"));
+        self.check(replayed.is_ok() || as_drawn, Class::Broken, "R5", || {
+            format!("does not replay {count} of {} entries: {replayed:?}", self.run.journal.len())
+        });
     }
 
     fn has_panicked(&self) -> bool {
@@ -222,7 +239,8 @@ impl Resting<'_> {
             _ => None,
         };
         let is_cancelled = matches!(end, None | Some(End::Cancelled(_) | End::Terminated)) && self.life.is_cancelled;
-        self.check(!said("cancel") || is_cancelled, Class::Lost, "L3", || {
+        let was_told = said("cancel") || said("cancel_abandoning_steps");
+        self.check(!was_told || is_cancelled, Class::Lost, "L3", || {
             format!("was cancelled, and is {:?}", self.life.phase)
         });
         self.check(!said("terminate") || end == Some(&End::Terminated), Class::Lost, "L3", || {

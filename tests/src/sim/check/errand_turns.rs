@@ -75,6 +75,7 @@ pub(super) fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis,
             }
         }
         Input::Call { verb, .. } if verb == "cancel" => turn.cancelled(),
+        Input::Call { verb, .. } if verb == "cancel_abandoning_steps" => turn.abandoned(),
         Input::Call { verb, .. } if verb == "send" || verb == "send_or_start" => {
             turn.refused(commit);
             turn.lost(None);
@@ -165,6 +166,18 @@ impl Turn<'_> {
             self.stage.world.chronicle.sometimes("a run was cancelled while a step of it ran");
             let is_kept = self.after.step(op).is_some();
             self.check(is_kept, Class::Lost, "L3", || format!("is cancelled, and does not wait for {op}, which runs"));
+        }
+    }
+
+    /// L3: nothing is waited for that ran.
+    fn abandoned(&self) {
+        if self.before.cancel.is_some() || self.after.cancel.is_none() {
+            return;
+        }
+        for op in self.running() {
+            self.stage.world.chronicle.sometimes("a cancelled run abandoned a step that ran");
+            let is_gone = self.after.step(op).is_none();
+            self.check(is_gone, Class::Stuck, "L3", || format!("is cancelled, and waits for {op}, which it abandons"));
         }
     }
 

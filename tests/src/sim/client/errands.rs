@@ -37,6 +37,7 @@ impl Client {
             37 if self.world.swarm.traffic.destroys => "destroy",
             37 => "resume",
             38 => "state",
+            39 => "cancel_abandoning_steps",
             40..43 if restarts => return self.restart(member).await,
             43 if self.world.swarm.traffic.pauses => "pause",
             44 | 45 => "resume",

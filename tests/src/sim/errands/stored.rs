@@ -209,6 +209,11 @@ impl Entry {
         }
     }
 
+    /// Whether a body ends before it, whatever else is recorded then.
+    pub fn is_of_the_end(&self) -> bool {
+        matches!(self.what, What::Ended(_) | What::UndoBegan(_))
+    }
+
     /// What a step returned.
     pub fn value(&self) -> Option<u64> {
         match &self.what {

@@ -1,0 +1,56 @@
+//! A wreck: what was loaded is unloaded again, for its last step fails.
+
+use std::time::Duration;
+
+use drystone::{Flow, workflow};
+use drystone_runtime::stable_hash;
+use serde::{Deserialize, Serialize};
+
+/// How many crates are loaded.
+pub(super) const CRATES: u64 = 4;
+
+/// No crate takes longer to be unloaded: some undos are cut short by a kill.
+const UNLOADING_MS_MAX: u64 = 20;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Wreck;
+
+#[workflow]
+impl Wreck {
+    async fn run(flow: &Flow<Self>, number: u64) -> Result<(), String> {
+        for nth in 0..CRATES {
+            flow.load(number * CRATES + nth).await;
+        }
+        flow.land().await
+    }
+
+    #[step(undo = unload)]
+    async fn load(id: u64) -> u64 {
+        id
+    }
+
+    #[step]
+    async fn unload(id: u64) {
+        let pause = stable_hash(&[&id.to_be_bytes()]) % UNLOADING_MS_MAX;
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+    }
+
+    #[step(max_attempts = 1)]
+    async fn land() -> Result<(), String> {
+        Err(AGROUND.to_owned())
+    }
+}
+
+/// What it fails with.
+pub(super) const AGROUND: &str = "it ran aground";
+
+/// What its journal has in the end: all that was done, and all of it undone, the last first.
+pub(super) fn operations() -> Vec<String> {
+    let loaded = (1..=CRATES).map(|nth| format!("load#{nth}"));
+    let unloaded = (1..=CRATES).rev().map(|nth| format!("undo/load#{nth}/unload#1"));
+    loaded.chain(["land#1".to_owned()]).chain(unloaded).collect()
+}
+
+pub(super) fn wreck(number: u64) -> String {
+    format!("wreck-{number}")
+}
