@@ -44,6 +44,8 @@ pub enum Bug {
     HalfAChainKept,
     /// A commit of unknown outcome is sent again without a look.
     UnknownRetriedBlindly,
+    /// Rows are given to work whoever has written its entity since.
+    RowsUnchecked,
     /// A script is run although it was run before.
     RunAgain,
     /// What a script wrote that failed is kept.
@@ -62,7 +64,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 19] = [
+        pub const ALL: [Self; 20] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -80,6 +82,7 @@ mod switch {
             Self::VersionReused,
             Self::HalfAChainKept,
             Self::UnknownRetriedBlindly,
+            Self::RowsUnchecked,
             Self::RunAgain,
             Self::FailedRowsKept,
         ];

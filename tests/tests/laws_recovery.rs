@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drystone_runtime::{Commit, Error, Next, Work, kernel::Report, store::StoreErrorKind};
+use drystone_runtime::{Commit, DropLane, Error, Next, Range, Row, Work, kernel::Report, store::StoreErrorKind};
 use drystone_tests::world::{
     Fault, Latch, Log, World,
     toys::{Toy, add, adder, alarm_in, call, done, message},
@@ -172,6 +172,47 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
         ("2".into(), None),
         "also where no version is in its way"
     );
+    other.kill();
+}
+
+/// Has two rows until its work has ended, which reads them when the latch is open and says how many there are.
+fn reader(latch: &Latch, log: &Log) -> Toy {
+    let (latch, log) = (latch.clone(), log.clone());
+    let row = |key: &'static str| Row { lane: "items".into(), key: key.into(), body: "".into() };
+    let gone = || vec![DropLane { lane: "items".into(), held: false }];
+    adder()
+        .own("put", move |turn| {
+            Next::Commit(Commit { head: Some("work".into()), put: vec![row("1"), row("2")], ..turn.says("") })
+        })
+        .lists(|entity, _| if entity.head == "work" { vec![Work::new("job/1")] } else { Vec::new() })
+        .runs(move |_, _, cx| {
+            let (latch, log) = (latch.clone(), log.clone());
+            Box::pin(async move {
+                latch.wait().await;
+                let rows = cx.rows(Range::first("items", 10)).await.expect("the store is well");
+                log.say(format!("{} rows", rows.len()));
+                done()
+            })
+        })
+        .otherwise(move |_| Next::Commit(Commit { head: Some("done".into()), drop: gone(), ..Commit::default() }))
+}
+
+/// R3, B4
+#[test]
+fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
+    let (latch, log, others) = (Latch::default(), Log::default(), Log::default());
+    let world = World::of(reader(&latch, &log).alone());
+    world.call(call("adder", "w", "put", "")).unwrap();
+    world.store.end_leases();
+    let open = Latch::default();
+    open.open();
+    let other = world.second(reader(&open, &others).alone(), |_| {});
+    world.settle();
+    assert_eq!((others.take(), &world.entity("w").unwrap().head[..]), (vec!["2 rows".to_owned()], &b"done"[..]));
+    latch.open();
+    world.settle();
+    assert_eq!(log.take(), Vec::<String>::new());
+    assert!(matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. })), "what it found tells it so");
     other.kill();
 }
 
