@@ -34,6 +34,8 @@ pub enum Bug {
     CrashNotCounted,
     /// Every entity of a crashed worker is counted alike, with no window.
     InnocentExhausted,
+    /// An owner that ends in order clears those that crashes are counted against of their places in the window.
+    DoubtForgotten,
     /// The end of work that was dropped is taken.
     LateEndAccepted,
     /// Code borrows the struct while what other code left in it waits for rows.
@@ -64,7 +66,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 20] = [
+        pub const ALL: [Self; 21] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -77,6 +79,7 @@ mod switch {
             Self::WorkBeforeCommit,
             Self::CrashNotCounted,
             Self::InnocentExhausted,
+            Self::DoubtForgotten,
             Self::LateEndAccepted,
             Self::EndNotAwaited,
             Self::VersionReused,
