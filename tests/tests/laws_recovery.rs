@@ -197,23 +197,38 @@ fn reader(latch: &Latch, log: &Log) -> Toy {
         .otherwise(move |_| Next::Commit(Commit { head: Some("done".into()), drop: gone(), ..Commit::default() }))
 }
 
-/// R3, B4
-#[test]
-fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
-    let (latch, log, others) = (Latch::default(), Log::default(), Log::default());
+/// The worker is replaced, and knows nothing of it; the other does its work. What its own code is given then, and whether it has
+/// heard of the other by that.
+fn reads_after_it_was_replaced() -> (Vec<String>, bool) {
+    let (latch, open, log, others) = (Latch::default(), Latch::default(), Log::default(), Log::default());
+    open.open();
     let world = World::of(reader(&latch, &log).alone());
     world.call(call("adder", "w", "put", "")).unwrap();
     world.store.end_leases();
-    let open = Latch::default();
-    open.open();
     let other = world.second(reader(&open, &others).alone(), |_| {});
     world.settle();
     assert_eq!((others.take(), &world.entity("w").unwrap().head[..]), (vec!["2 rows".to_owned()], &b"done"[..]));
     latch.open();
     world.settle();
-    assert_eq!(log.take(), Vec::<String>::new());
-    assert!(matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. })), "what it found tells it so");
+    let has_heard = matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. }));
     other.kill();
+    (log.take(), has_heard)
+}
+
+/// R3, B4
+#[test]
+fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
+    assert_eq!(reads_after_it_was_replaced(), (Vec::new(), true));
+}
+
+/// B4
+#[cfg(feature = "planted")]
+#[test]
+fn it_is_found_if_rows_are_given_to_work_unchecked() {
+    drystone_runtime::plant(Some(drystone_runtime::Bug::RowsUnchecked));
+    let (read, _) = reads_after_it_was_replaced();
+    drystone_runtime::plant(None);
+    assert_eq!(read, ["0 rows"]);
 }
 
 /// R3
