@@ -34,6 +34,8 @@ pub enum Bug {
     CrashNotCounted,
     /// Every entity of a crashed worker is counted alike, with no window.
     InnocentExhausted,
+    /// An owner that ends in order clears those that crashes are counted against of their places in the window.
+    DoubtForgotten,
     /// The end of work that was dropped is taken.
     LateEndAccepted,
     /// Code borrows the struct while what other code left in it waits for rows.
@@ -44,6 +46,8 @@ pub enum Bug {
     HalfAChainKept,
     /// A commit of unknown outcome is sent again without a look.
     UnknownRetriedBlindly,
+    /// Rows are given to work whoever has written its entity since.
+    RowsUnchecked,
     /// A script is run although it was run before.
     RunAgain,
     /// What a script wrote that failed is kept.
@@ -61,7 +65,8 @@ mod switch {
     }
 
     impl Bug {
-        /// All of them.
+        /// All that a few thousand histories show. The others come about in one of ten thousand; the tests of the laws that
+        /// they break find them.
         pub const ALL: [Self; 19] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,

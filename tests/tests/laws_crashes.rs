@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use drystone_runtime::{Change, Commit, Error, Input, Next, Outcome, Parked, Registry, Work};
+use drystone_runtime::{Change, Commit, Error, Input, Next, Outcome, Parked, Registry, Work, kernel::Wait};
 use drystone_tests::world::{
     Executor, Latch, Log, World, key,
     toys::{Toy, add, adder, alarm_in, call, done, letters, message, registry, settles, text},
@@ -184,6 +184,43 @@ fn crashes_of_others_are_forgotten_when_work_gets_on() {
     latch.open();
     world.settle();
     assert_eq!((world.entity("a").unwrap().crashes, log.take()), (0, vec!["a job: ok".to_owned()]));
+}
+
+/// Two were there for three crashes, then the process ends in order: how many of them run at once afterwards.
+fn run_after_an_end_in_order() -> usize {
+    let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
+    let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
+    let keys = ["a", "b"];
+    keys.iter().for_each(|key| drop(world.call(call("adder", key, "work", "job")).unwrap()));
+    (0..3).for_each(|_| drop(world.restart()));
+    let run = || keys.iter().filter(|key| matches!(world.waits(key)[..], [Wait::Work(_)])).count();
+    let crashes = || keys.map(|key| world.entity(key).unwrap().crashes);
+    let counted = crashes();
+    assert_eq!((run(), counted.iter().sum::<u8>()), (1, 5), "one of them waits, and is counted when its turn comes");
+    world.shut_down(SECOND);
+    assert_eq!(world.restart().unclean, 0);
+    let run_at_once = run();
+    assert_eq!(crashes(), counted);
+    latch.open();
+    world.settle();
+    assert_eq!((crashes(), log.take().len()), ([0, 0], 2));
+    run_at_once
+}
+
+/// W2, R2
+#[test]
+fn those_who_were_there_for_crashes_run_one_at_a_time_also_after_an_end_in_order() {
+    assert_eq!(run_after_an_end_in_order(), 1);
+}
+
+/// W2
+#[cfg(feature = "planted")]
+#[test]
+fn it_is_found_if_an_end_in_order_clears_those_who_were_there() {
+    drystone_runtime::plant(Some(drystone_runtime::Bug::DoubtForgotten));
+    let run_at_once = run_after_an_end_in_order();
+    drystone_runtime::plant(None);
+    assert_eq!(run_at_once, 2);
 }
 
 /// W2

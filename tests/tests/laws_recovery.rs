@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drystone_runtime::{Commit, Error, Next, Work, kernel::Report, store::StoreErrorKind};
+use drystone_runtime::{Commit, DropLane, Error, Next, Range, Row, Work, kernel::Report, store::StoreErrorKind};
 use drystone_tests::world::{
     Fault, Latch, Log, World,
     toys::{Toy, add, adder, alarm_in, call, done, message},
@@ -173,6 +173,62 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
         "also where no version is in its way"
     );
     other.kill();
+}
+
+/// Has two rows until its work has ended, which reads them when the latch is open and says how many there are.
+fn reader(latch: &Latch, log: &Log) -> Toy {
+    let (latch, log) = (latch.clone(), log.clone());
+    let row = |key: &'static str| Row { lane: "items".into(), key: key.into(), body: "".into() };
+    let gone = || vec![DropLane { lane: "items".into(), held: false }];
+    adder()
+        .own("put", move |turn| {
+            Next::Commit(Commit { head: Some("work".into()), put: vec![row("1"), row("2")], ..turn.says("") })
+        })
+        .lists(|entity, _| if entity.head == "work" { vec![Work::new("job/1")] } else { Vec::new() })
+        .runs(move |_, _, cx| {
+            let (latch, log) = (latch.clone(), log.clone());
+            Box::pin(async move {
+                latch.wait().await;
+                let rows = cx.rows(Range::first("items", 10)).await.expect("the store is well");
+                log.say(format!("{} rows", rows.len()));
+                done()
+            })
+        })
+        .otherwise(move |_| Next::Commit(Commit { head: Some("done".into()), drop: gone(), ..Commit::default() }))
+}
+
+/// The worker is replaced, and knows nothing of it; the other does its work. What its own code is given then, and whether it has
+/// heard of the other by that.
+fn reads_after_it_was_replaced() -> (Vec<String>, bool) {
+    let (latch, open, log, others) = (Latch::default(), Latch::default(), Log::default(), Log::default());
+    open.open();
+    let world = World::of(reader(&latch, &log).alone());
+    world.call(call("adder", "w", "put", "")).unwrap();
+    world.store.end_leases();
+    let other = world.second(reader(&open, &others).alone(), |_| {});
+    world.settle();
+    assert_eq!((others.take(), &world.entity("w").unwrap().head[..]), (vec!["2 rows".to_owned()], &b"done"[..]));
+    latch.open();
+    world.settle();
+    let has_heard = matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. }));
+    other.kill();
+    (log.take(), has_heard)
+}
+
+/// R3, B4
+#[test]
+fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
+    assert_eq!(reads_after_it_was_replaced(), (Vec::new(), true));
+}
+
+/// B4
+#[cfg(feature = "planted")]
+#[test]
+fn it_is_found_if_rows_are_given_to_work_unchecked() {
+    drystone_runtime::plant(Some(drystone_runtime::Bug::RowsUnchecked));
+    let (read, _) = reads_after_it_was_replaced();
+    drystone_runtime::plant(None);
+    assert_eq!(read, ["0 rows"]);
 }
 
 /// R3

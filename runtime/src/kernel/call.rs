@@ -5,7 +5,7 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    Error, Key, Name, Range, Reply, Row, Version,
+    Epoch, Error, Key, Name, Partition, Range, Reply, Row, Version,
     store::{
         Once,
         sql::{Script, Scripted},
@@ -87,9 +87,16 @@ impl fmt::Display for Call {
 /// Where code that runs as work makes its calls: the kernel, seen from inside.
 pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
-    fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
+    fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
     fn outpost(&self) -> super::Outpost;
     fn transact(&self, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
+}
+
+/// Code that reads rows: of which entity it is the work, and under which epoch it was started.
+pub(crate) struct Reader {
+    pub(crate) key: Key,
+    pub(crate) id: Version,
+    pub(crate) owned: (Partition, Epoch),
 }
 
 /// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).

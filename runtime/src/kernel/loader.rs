@@ -1,10 +1,13 @@
 //! Reads for bodies and for people, many at once.
 
+use std::future::pending;
+
 use tokio::sync::oneshot;
 
-use super::{core::Core, mail::Mail, shared::Shared, writer::Whenever};
+use super::{call::Reader, core::Core, mail::Mail, shared::Shared, writer::Whenever};
 use crate::{
-    Error, Key, Row,
+    Epoch, Error, Key, Partition, Range, Row,
+    planted::Bug,
     store::{Found, Page, Query, Read},
 };
 
@@ -52,11 +55,19 @@ impl Shared {
 
     /// Rows for work that has started, however long the store takes to come back: a store that is down is no
     /// failure of the work (R4).
-    pub(crate) async fn rows_for_work(&self, read: Read) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn rows_for_work(&self, reader: &Reader, range: Range) -> Result<Vec<Row>, Error> {
+        let entity = range.of.unwrap_or(reader.id);
+        // The record comes last: if it is still ours then, the rows were all there before.
+        let reads = vec![Read::Rows { entity, range }, Read::Entity(reader.key.clone())];
         let mut failures = 0;
         loop {
-            match self.ask(|asker| Wanted::Person(vec![read.clone()], asker)).await {
-                Ok(found) => return Ok(found.into_iter().flat_map(Found::into_rows).collect()),
+            match self.ask(|asker| Wanted::Person(reads.clone(), asker)).await {
+                Ok(found) if self.is_still_ours(reader, &found) => {
+                    return Ok(found.into_iter().flat_map(Found::into_rows).collect());
+                }
+                // What is left of the rows would be taken for all there is (B4). The code is dropped where it waits: with the
+                // partition, or with the entity when its end is heard of here.
+                Ok(_) => return pending().await,
                 Err(error) if error.is_retryable() && !self.is_closed() => {
                     failures += 1;
                     self.pause(failures).await;
@@ -64,6 +75,27 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Whether nobody but the owner who started the work has written its entity. A clock that jumps ends a lease before its owner
+    /// can know; what another has written since is the first it hears of it.
+    fn is_still_ours(&self, reader: &Reader, found: &[Found]) -> bool {
+        let Some(Found::Entity(Some(entity))) = found.last() else { return Bug::RowsUnchecked.planted() };
+        let (partition, epoch) = reader.owned;
+        let is_taken = entity.version.epoch() > epoch;
+        if is_taken && !Bug::RowsUnchecked.planted() {
+            self.taken_over(partition, epoch);
+        }
+        (entity.id == reader.id && !is_taken) || Bug::RowsUnchecked.planted()
+    }
+
+    fn taken_over(&self, partition: Partition, epoch: Epoch) {
+        self.with(|core, released| {
+            if core.leases.get(&partition).is_some_and(|lease| lease.epoch == epoch) {
+                tracing::warn!(partition = partition.0, "another worker has taken the partition over");
+                core.lose(partition, self, released);
+            }
+        });
     }
 
     async fn read_until_found(&self, reads: &[Read]) -> Option<Vec<Found>> {

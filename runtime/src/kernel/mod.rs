@@ -60,7 +60,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 pub use call::Call;
-pub(crate) use call::Door;
+pub(crate) use call::{Door, Reader};
 pub use effects::Event;
 pub use lifecycle::{Listener, Report};
 pub use options::Options;

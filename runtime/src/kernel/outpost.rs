@@ -8,14 +8,15 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{Call, call::Door, shared::Shared};
+use super::{
+    Call,
+    call::{Door, Reader},
+    shared::Shared,
+};
 use crate::{
-    Error, Millis, Range, Reply, Row, Version,
+    Error, Millis, Range, Reply, Row,
     driver::{Handle, Task},
-    store::{
-        Read,
-        sql::{Script, Scripted},
-    },
+    store::sql::{Script, Scripted},
 };
 
 /// Calls, clocks and tasks of a kernel. It does not keep the kernel alive; when that has ended there is no time and
@@ -78,9 +79,9 @@ impl Door for Outpost {
         Box::pin(async move { outpost.call(call).await })
     }
 
-    fn rows(&self, entity: Version, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
+    fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
         let shared = self.0.upgrade();
-        Box::pin(async move { shared.ok_or(Error::Closing)?.rows_for_work(Read::Rows { entity, range }).await })
+        Box::pin(async move { shared.ok_or(Error::Closing)?.rows_for_work(&reader, range).await })
     }
 
     fn outpost(&self) -> Outpost {

@@ -7,7 +7,7 @@ use super::{
     shared::Shared,
     window::Class,
 };
-use crate::{Parked, planted::Bug};
+use crate::{Entity, Parked, planted::Bug};
 
 /// From so many crashes on work runs one piece at a time, each named in the store before it starts.
 pub(crate) const ONE_AT_A_TIME: u8 = 2;
@@ -46,7 +46,9 @@ impl Body {
         if self.tip.is_none() && self.has_tried_letters() && !self.lease.clean && !Bug::CrashNotCounted.planted() {
             return self.count_letters(at, out);
         }
-        let Some(crashes) = self.tip.as_ref().filter(|_| self.may_have_been_running()).map(|tip| tip.crashes) else {
+        let was_there = self.may_have_been_running();
+        let tip = self.tip.as_ref().filter(|tip| was_there || is_doubted(tip));
+        let Some(crashes) = tip.map(|tip| tip.crashes) else {
             out.wake.extend(at.window.leave(&self.key));
             self.seat = Seat::Free;
             return;
@@ -55,8 +57,19 @@ impl Body {
             self.seat = Seat::InLine;
             return;
         }
+        if !was_there {
+            return self.watch(at, out);
+        }
         self.seat = Seat::Counting;
         self.stack_own(at, Link::kernel(), |entity| entity.crashes = entity.crashes.saturating_add(1));
+    }
+
+    /// It may go on, and leaves the window when it has got on or has run long enough.
+    fn watch(&mut self, at: &Shared, out: &mut Effects) {
+        self.seat = Seat::Watched;
+        // Even if nothing is due, its record must not keep the count.
+        self.relist = true;
+        out.timers.push((at.driver.monotonic() + at.options.probation, Ring::Probation));
     }
 
     /// Nothing is bound, and messages wait: a turn of theirs may be what killed the process. They are counted as
@@ -93,12 +106,7 @@ impl Body {
             }
             // What was counted is gone: its letters are dead letters now.
             Seat::Counting if self.committed.is_none() && self.letters_queued() == 0 => self.leave_window(at, out),
-            Seat::Counting => {
-                self.seat = Seat::Watched;
-                // Even if nothing is due, its record must not keep the count.
-                self.relist = true;
-                out.timers.push((at.driver.monotonic() + at.options.probation, Ring::Probation));
-            }
+            Seat::Counting => self.watch(at, out),
             Seat::Watched if crashes == 0 => self.leave_window(at, out),
             _ => {}
         }
@@ -130,4 +138,10 @@ impl Body {
         self.seat = Seat::Free;
         out.wake.extend(at.window.leave(&self.key));
     }
+}
+
+/// Whether crashes are held against it, whoever has counted them. An owner that ended in order, or a record that is read again, clears
+/// nobody: two who were there would run beside each other once more, and the innocent one be counted again for it (W2).
+fn is_doubted(entity: &Entity) -> bool {
+    entity.crashes > 0 && entity.parked.is_none() && !Bug::DoubtForgotten.planted()
 }

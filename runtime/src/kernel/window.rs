@@ -51,7 +51,8 @@ impl Window {
     pub(crate) fn admit(&self, key: &Key, class: Class) -> bool {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = class as usize;
-        if places.seated[index].contains(key) {
+        // Whoever is read again keeps its place, of whatever class: it would wait for itself otherwise.
+        if places.seated.iter().any(|seated| seated.contains(key)) {
             return true;
         }
         if places.is_free(class) || Bug::InnocentExhausted.planted() {
@@ -129,6 +130,16 @@ mod tests {
         assert_eq!(window.leave(&key(2)), [key(4)]);
         assert!(window.admit(&key(4), Class::Fresh));
         assert_eq!(window.leave(&key(4)), [key(3)]);
+    }
+
+    /// W2
+    #[test]
+    fn whoever_asks_again_keeps_its_place() {
+        let window = Window::default();
+        assert!(window.admit(&key(1), Class::Twice));
+        assert!(window.admit(&key(1), Class::Alone));
+        assert!(!window.admit(&key(2), Class::Alone));
+        assert_eq!(window.leave(&key(1)), [key(2)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Epoch, Key, Lane, Millis, Name, Partition, Range, Row, RowKey, Version};
 use crate::{
     Error,
-    kernel::Door,
+    kernel::{Door, Reader},
     store::sql::{Claim, Script, ScriptCode, Scripted},
 };
 
@@ -132,17 +132,15 @@ impl Cx {
     }
 
     /// Rows of this entity, or of a lane that was held (`range.of`), as they are in the store: for work whose input is
-    /// too long for its record.
+    /// too long for its record. If another owner has written the entity since, or it is gone, there is no answer: the rows may be
+    /// gone, too, and the code that asks is about to be dropped.
     pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
-        match range.of.or(self.id) {
-            Some(entity) => {
-                (self.pulse)(Sign::Reads);
-                let rows = self.door.rows(entity, range).await;
-                (self.pulse)(Sign::HasRead);
-                rows
-            }
-            None => Ok(Vec::new()),
-        }
+        let Some(id) = self.id else { return Ok(Vec::new()) };
+        (self.pulse)(Sign::Reads);
+        let reader = Reader { key: self.key.clone(), id, owned: self.owned };
+        let rows = self.door.rows(reader, range).await;
+        (self.pulse)(Sign::HasRead);
+        rows
     }
 
     /// Runs code that writes rows of the author's, in one transaction with a row of this entity that holds `before` until then

@@ -77,8 +77,8 @@ impl TestStore {
         self.switches().fatal.take().is_some()
     }
 
-    /// All leases end, as when a file is opened anew.
-    pub(super) fn end_leases(&self) {
+    /// All leases end, as when a file is opened anew, or when the store's clock jumps: their owners are not told.
+    pub fn end_leases(&self) {
         let (worker, held) = {
             let mut switches = self.switches();
             (switches.worker.take(), std::mem::take(&mut switches.leases).into_iter().collect())

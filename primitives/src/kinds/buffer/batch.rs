@@ -77,7 +77,11 @@ pub(super) struct Told {
 
 impl<T: Stored> TakenBy<flush> for Batch<T> {
     fn take(given: Given) -> Result<Self, String> {
-        let Told { id, number, reason, attempt, .. } = decode(&given.body)?;
+        let Told { id, number, reason, attempt, count } = decode(&given.body)?;
+        // Part of a batch is none: its author would take it for all there is.
+        if given.rows.len() as u64 != count {
+            return Err(format!("the batch has {count} items, and {} were found", given.rows.len()));
+        }
         let item = |(index, row): (usize, &bytes::Bytes)| decode_part(&format!("items[{index}]"), row);
         let items = given.rows.iter().enumerate().map(item).collect::<Result<_, _>>()?;
         Ok(Self { id, number, reason, attempt, items })
