@@ -51,11 +51,12 @@ struct Chore(u32);
 #[event(topic, from = "start", keep_for = "30d")]
 struct Chapter(u32);
 
-/// To all who wait for this parcel of this shop.
+/// To all who wait for this part of this parcel of this shop.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
-#[event(topic, key = (shop, parcel))]
+#[event(topic, key = (shop, parcel, part))]
 struct Moved {
-    parcel: u64,
+    part: u64,
+    parcel: String,
     shop: String,
     to: u32,
 }
@@ -93,7 +94,7 @@ impl Waiter {
     async fn run(flow: &Flow<Self>, how: String) -> Result<Vec<u32>, Failure> {
         Ok(match how.as_str() {
             "key" => vec![flow.wait_for::<Paid>().key("a/b").await.cents],
-            "parcel" => vec![flow.wait_for::<Moved>().key(("a\",\"7".to_owned(), 8)).await.to],
+            "parcel" => vec![flow.wait_for::<Moved>().key(("a\",\"b".to_owned(), "c".to_owned(), 8)).await.to],
             "chores" => {
                 let said = flow.say(flow.wait_for::<Chore>().await.0).await;
                 vec![said, flow.wait_for::<Chore>().await.0]
@@ -224,14 +225,21 @@ async fn a_key_of_several_fields_is_one_topic_whatever_is_in_them() {
         let world = setup.start::<App>().await;
         let client = world.client();
         client.waiter("a").start("parcel".into()).await.unwrap();
-        for (shop, parcel) in [("a", 7), ("a\",\"7", 7), ("a\",\"7\",\"8", 8), ("a,7", 8), ("", 8), ("a\",\"7\0", 8)] {
-            let published = client.publish(Moved { parcel, shop: shop.into(), to: 1 }).await.unwrap();
-            assert_eq!(published, Published { number: 1, waiting: 0 }, "{shop:?} {parcel}");
+        let moved = |shop: &str, parcel: &str, part| Moved { part, parcel: parcel.into(), shop: shop.into(), to: 5 };
+        for (shop, parcel, part) in [
+            ("a", "b\",\"c", 8),
+            ("a\",\"b", "c", 7),
+            ("a\",\"b\",\"c", "", 8),
+            ("c", "a\",\"b", 8),
+            ("a\",\"b\0", "c", 8),
+        ] {
+            let published = client.publish(moved(shop, parcel, part)).await.unwrap();
+            assert_eq!(published, Published { number: 1, waiting: 0 }, "{shop:?} {parcel:?} {part}");
         }
         world.restart().await;
-        let topic = client.topic_of::<Moved>(("a\",\"7".into(), 8));
+        let topic = client.topic_of::<Moved>(("a\",\"b".into(), "c".into(), 8));
         assert_eq!(topic.status().await.unwrap().unwrap().watching, 1);
-        client.publish(Moved { parcel: 8, shop: "a\",\"7".into(), to: 5 }).await.unwrap();
+        client.publish(moved("a\",\"b", "c", 8)).await.unwrap();
         assert_eq!(client.waiter("a").result().await.unwrap(), [5]);
         assert_eq!(topic.history(10).await.unwrap()[0].event.to, 5);
     }
