@@ -18,7 +18,9 @@ pub fn both() -> impl Iterator<Item = Setup<()>> {
 }
 
 /// What each comes to; all are begun before any is waited for.
-pub async fn at_once<T: Send + 'static>(calls: impl Iterator<Item = impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+pub async fn at_once<T: Send + 'static>(
+    calls: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
     let calls: Vec<_> = calls.map(tokio::spawn).collect();
     let mut answers = Vec::new();
     for call in calls {

@@ -269,17 +269,14 @@ async fn of_the_end_of_a_step_and_a_new_generation_the_first_counts() {
         // Those who wait before the door are let through in the order in which they came.
         fakes.latch.let_one_through();
         world.settle().await;
-        let (refused, sent, ()) = tokio::join!(
-            ended.send(Deposit(1)).into_future(),
-            continued.send(Deposit(1)).into_future(),
-            async {
+        let (refused, sent, ()) =
+            tokio::join!(ended.send(Deposit(1)).into_future(), continued.send(Deposit(1)).into_future(), async {
                 world.settle().await;
                 fakes.latch.let_one_through();
                 world.settle().await;
                 world.store_works();
                 world.advance(d!("10s")).await;
-            },
-        );
+            },);
         assert_eq!(
             refused.unwrap_err().failed().unwrap(),
             SendError::Terminated { status: "succeeded".into() },

@@ -321,7 +321,12 @@ async fn a_sleep_and_a_timeout_may_be_as_long_as_they_like() {
         }
         let last = Distance::Until(Timestamp::from_millis(i64::MAX));
         world.client().distant("until the end").start(last).await.unwrap();
-        world.client().distant("before the beginning").start(Distance::Until(Timestamp::from_millis(i64::MIN))).await.unwrap();
+        world
+            .client()
+            .distant("before the beginning")
+            .start(Distance::Until(Timestamp::from_millis(i64::MIN)))
+            .await
+            .unwrap();
         assert_eq!(ended(&world).await, ["before the beginning"]);
         world.advance(25 * d!("1d") - d!("1ms")).await;
         assert_eq!(ended(&world).await.len(), 1, "25 days are more than 32 bits of milliseconds");

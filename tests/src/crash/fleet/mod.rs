@@ -70,8 +70,6 @@ pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     let builder = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies });
     let app = builder.schema(LOGBOOK).start::<App>().await?;
     app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
-    // Beside all that follows, and as long as this process lives; whoever finishes pays what is left.
-    tokio::spawn(ferry::pay_all(app.client()));
     each(&app, |app, number| async move {
         app.voyage(ship(number)).start_or_get(number).await?;
         if number.is_multiple_of(LED) {
@@ -81,6 +79,8 @@ pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
         anyhow::Ok(())
     })
     .await?;
+    // Beside all that follows, and as long as this process lives; whoever finishes pays what is left.
+    tokio::spawn(ferry::pay_all(app.client()));
     Ok(app)
 }
 
