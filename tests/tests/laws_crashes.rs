@@ -191,10 +191,14 @@ fn run_after_an_end_in_order() -> usize {
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
     let keys = ["a", "b"];
-    keys.iter().for_each(|key| drop(world.call(call("adder", key, "work", "job")).unwrap()));
-    (0..3).for_each(|_| drop(world.restart()));
+    for key in keys {
+        world.call(call("adder", key, "work", "job")).expect("it is the owner");
+    }
+    (0..3).for_each(|_| {
+        world.restart();
+    });
     let run = || keys.iter().filter(|key| matches!(world.waits(key)[..], [Wait::Work(_)])).count();
-    let crashes = || keys.map(|key| world.entity(key).unwrap().crashes);
+    let crashes = || keys.map(|key| world.entity(key).expect("it is bound").crashes);
     let counted = crashes();
     assert_eq!((run(), counted.iter().sum::<u8>()), (1, 5), "one of them waits, and is counted when its turn comes");
     world.shut_down(SECOND);

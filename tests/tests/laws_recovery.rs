@@ -203,11 +203,12 @@ fn reads_after_it_was_replaced() -> (Vec<String>, bool) {
     let (latch, open, log, others) = (Latch::default(), Latch::default(), Log::default(), Log::default());
     open.open();
     let world = World::of(reader(&latch, &log).alone());
-    world.call(call("adder", "w", "put", "")).unwrap();
+    world.call(call("adder", "w", "put", "")).expect("it is the owner");
     world.store.end_leases();
     let other = world.second(reader(&open, &others).alone(), |_| {});
     world.settle();
-    assert_eq!((others.take(), &world.entity("w").unwrap().head[..]), (vec!["2 rows".to_owned()], &b"done"[..]));
+    let head = world.entity("w").expect("it is bound").head;
+    assert_eq!((others.take(), &head[..]), (vec!["2 rows".to_owned()], &b"done"[..]));
     latch.open();
     world.settle();
     let has_heard = matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. }));
