@@ -9,8 +9,10 @@ use drystone_tests::sim::{Again, tell, tell_all};
 fn three_hundred_histories_lose_double_and_hang_nothing() {
     let tally = tell_all(0..300, Again::First(0), 1, || {});
     if let Some(failed) = &tally.failed {
-        panic!("seed {}: {}; cargo sim -- --seed {} --trace", failed.seed, failed.violations[0], failed.seed);
+        // The simulator prints no panics: what this one would say is printed here.
+        eprintln!("seed {}: {}; cargo sim -- --seed {} --trace", failed.seed, failed.violations[0], failed.seed);
     }
+    assert!(tally.failed.is_none());
 }
 
 /// X1

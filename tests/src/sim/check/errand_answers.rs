@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use drystone::{
     RunError,
-    workflow::{QueuedEvent, Restarted, RunStatus, SendError, Sent},
+    workflow::{EventsPage, QueuedEvent, Restarted, RunStatus, SendError, Sent},
 };
 use serde::de::DeserializeOwned;
 
@@ -50,7 +50,7 @@ impl Answered {
             "terminate" => read(bytes) != Some(true) || life.phase == Phase::Over(End::Terminated),
             "result" => read::<Told>(bytes).is_some_and(|told| life.phase == Phase::Over(End::Succeeded(told))),
             "status" => read::<Option<RunStatus>>(bytes).is_some_and(|status| fits(run, life, status.as_ref())),
-            "events" => read::<Vec<QueuedEvent>>(bytes).is_some_and(|events| queued(run, &events)),
+            "events" => read::<EventsPage>(bytes).is_some_and(|page| queued(run, &page.events)),
             _ => true,
         };
         self.check(world, holds, || format!("{bytes:?}, and is {life:?}"));
