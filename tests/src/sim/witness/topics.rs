@@ -156,27 +156,34 @@ impl Topics {
     fn publishes(&mut self, topic: Number, id: Version, writing: &Writing<'_>) {
         let put = writing.put();
         let is_put = |value: u64| put.values().any(|kept| kept.event.number == value);
+        let last = self.last.entry(id).or_default();
+        // What comes back to a topic that is another by now gets a number of it.
+        let is_new = *last == 0;
         // The store was away for so long that what was published was over before it was written.
         let over: Vec<u64> = writing.told().filter(|value| !is_put(*value)).collect();
-        let over: Vec<u64> = over.into_iter().filter(|value| !self.published.contains_key(value)).collect();
+        let over: Vec<u64> = over.into_iter().filter(|value| is_new || !self.published.contains_key(value)).collect();
         for value in &over {
-            self.published.insert(*value, Publication { topic, number: 0, due: Vec::new() });
+            self.published.entry(*value).or_insert(Publication { topic, number: 0, due: Vec::new() });
         }
         let unseen = over.len() as u64;
+        // They have had their numbers, among those that are put or before them.
+        let (mut before, mut most) = (*last, *last + unseen);
         for (number, kept) in put {
             let value = kept.event.number;
             if self.published.contains_key(&value) {
+                (before, most) = (before.max(number), most.max(number));
                 continue;
             }
-            let last = self.last.entry(id).or_default();
-            let follows = number > *last && number <= *last + 1 + unseen;
+            most += 1;
+            let follows = number > before && number <= most;
             writing.chronicle.check(follows, Class::Doubled, "T1", || {
-                format!("{} numbers {value:x} as {number}, after {last}", writing.write.key)
+                format!("{} numbers {value:x} as {number}, after {before}", writing.write.key)
             });
-            *last = number;
+            before = number;
             let due = writing.due(number, kept.at);
             self.published.insert(value, Publication { topic, number, due });
         }
+        *last = most;
     }
 }
 
