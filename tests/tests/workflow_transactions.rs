@@ -114,7 +114,8 @@ impl Mishap {
         sql.execute("INSERT INTO ledger VALUES (NULL, 1)", ()).map(drop)
     }
 
-    #[step(transaction, max_attempts = 1)]
+    // Where a trace of it is printed, the first panic of a program takes seconds.
+    #[step(transaction, max_attempts = 1, timeout = "30s")]
     fn panics(sql: &mut Transaction<'_>) -> i64 {
         write("wrong", 1, sql).unwrap();
         panic!("out of ink")
@@ -664,7 +665,7 @@ impl Broken {
         Ok(())
     }
 
-    #[step(transaction, max_attempts = 1)]
+    #[step(transaction, max_attempts = 1, timeout = "30s")]
     fn book(_sql: &mut Transaction<'_>) {
         panic!("no")
     }
