@@ -37,7 +37,6 @@ pub(super) async fn run(errand: Errand) -> Result<()> {
     let app = Arc::new(typed::open(&errand.file).await?);
     let fleet = Arc::new(fleet::open(&errand.file).await?);
     let storm = Arc::new(storm::open(&errand.file).await?);
-    Said::Opened.aloud();
     let queue = Arc::new(Queue::new(&errand));
     let apps = || (app.clone(), fleet.clone(), storm.clone());
     let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), apps(), queue.clone()))).collect();

@@ -44,7 +44,6 @@ impl Jobs {
 impl Heard {
     pub(super) fn hear(&mut self, said: Said) {
         match said {
-            Said::Opened => {}
             Said::Begun(op) => self.begun.extend([op]),
             Said::Acknowledged(op, number) => self.acknowledged.extend([(op, number)]),
             Said::Ran(op) => self.ran.extend([op]),

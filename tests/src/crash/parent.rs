@@ -51,11 +51,9 @@ impl Campaign {
         let mut campaign = Self::default();
         while !campaign.is_over() {
             let finish = campaign.kills >= plan.kills;
-            let round = campaign.kills + campaign.aborts;
-            let after = if finish { FINISH_MAX } else { plan.kill_after(round) };
-            let opens = finish || !plan.dies_opening(round);
+            let after = if finish { FINISH_MAX } else { plan.kill_after(campaign.kills + campaign.aborts) };
             let errand = campaign.heard.errand(file, finish);
-            campaign.failure = match campaign.child(plan, &errand, after, opens)? {
+            campaign.failure = match campaign.child(plan, &errand, after)? {
                 End::Killed if finish => Some(format!("the last child did not end within {FINISH_MAX:?}")),
                 End::Failed(status) => Some(format!("a child failed: {status}")),
                 End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty ones are never given up".into()),
@@ -69,14 +67,11 @@ impl Campaign {
         self.heard.finished || self.failure.is_some()
     }
 
-    /// One child, from its start to its end; if it `opens`, its time runs from then on.
-    fn child(&mut self, plan: &Plan, errand: &Errand, kill_after: Duration, opens: bool) -> Result<End> {
+    /// One child, from its start to its end.
+    fn child(&mut self, plan: &Plan, errand: &Errand, kill_after: Duration) -> Result<End> {
         let mut child = Command::new(&plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;
-        let lines = listen(child.stdout.take().context("the pipe is missing")?);
-        if opens {
-            self.hear_open(&lines)?;
-        }
         let killed_at = Instant::now() + kill_after;
+        let lines = listen(child.stdout.take().context("the pipe is missing")?);
         let killed = self.hear_until(&lines, killed_at)?;
         if killed {
             child.kill()?;
@@ -86,17 +81,6 @@ impl Campaign {
             self.heard.hear(line?);
         }
         self.ended(&mut child, killed)
-    }
-
-    /// Listens until the child works, or has died of what it took up again.
-    fn hear_open(&mut self, lines: &Receiver<Result<Said>>) -> Result<()> {
-        while let Ok(said) = lines.recv_timeout(FINISH_MAX) {
-            match said? {
-                Said::Opened => break,
-                said => self.heard.hear(said),
-            }
-        }
-        Ok(())
     }
 
     /// Listens; whether the moment came before the child's own end.

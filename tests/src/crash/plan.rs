@@ -9,7 +9,7 @@ use super::op::Op;
 
 const USAGE: &str = "usage: cargo crash [-- [--kills N] [--seed N]]";
 
-/// A kill comes so long after its child was started, or has opened its files.
+/// A kill comes so long after its child was started: some while it opens, most while it works.
 const KILL_AFTER_MS: std::ops::Range<u64> = 5..120;
 
 /// How the parent goes about it.
@@ -24,12 +24,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether the child of this round is killed while it opens; most are while they work, however long they open.
-    pub(super) fn dies_opening(&self, round: u32) -> bool {
-        round % 4 == 3
-    }
-
-    /// When the child of this round is killed, counted from its start or from when it works.
+    /// When the child of this round is killed, counted from its start.
     pub(super) fn kill_after(&self, round: u32) -> Duration {
         let chance = stable_hash(&[&self.seed.to_be_bytes(), &round.to_be_bytes()]);
         let span = KILL_AFTER_MS.end - KILL_AFTER_MS.start + 1;
