@@ -115,7 +115,7 @@ impl Mishap {
     }
 
     // Where a trace of it is printed, the first panic of a program takes seconds.
-    #[step(transaction, max_attempts = 1, timeout = "30s")]
+    #[step(transaction, max_attempts = 1, timeout = "10s")]
     fn panics(sql: &mut Transaction<'_>) -> i64 {
         write("wrong", 1, sql).unwrap();
         panic!("out of ink")
@@ -665,7 +665,7 @@ impl Broken {
         Ok(())
     }
 
-    #[step(transaction, max_attempts = 1, timeout = "30s")]
+    #[step(transaction, max_attempts = 1, timeout = "10s")]
     fn book(_sql: &mut Transaction<'_>) {
         panic!("no")
     }
