@@ -9,11 +9,22 @@ use drystone::{Context, Event, Failure, Flow, Primitives, Runtime, Services, d, 
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
-#[derive(Event, Serialize, Deserialize)]
-struct Approved(String);
+#[derive(Serialize, Deserialize)]
+struct Order {
+    card: String,
+    cents: u64,
+    email: String,
+}
 
 #[derive(Event, Serialize, Deserialize)]
-struct Rejected(String);
+struct Approved {
+    by: String,
+}
+
+#[derive(Event, Serialize, Deserialize)]
+struct Rejected {
+    why: String,
+}
 
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout {
@@ -22,26 +33,27 @@ struct Checkout {
 
 #[workflow(events(Approved, Rejected))]
 impl Checkout {
-    async fn run(flow: &Flow<Self>, cents: u64) -> Result<String, Failure> {
-        let charge = flow.charge(cents).await?;
+    async fn run(flow: &Flow<Self>, order: Order) -> Result<String, Failure> {
+        let charge = flow.charge(order.card, order.cents).await?;
         flow.update(|checkout| checkout.is_charged = true);
-        let Approved(by) = select! {
+        let approved = select! {
             approved = flow.wait_for::<Approved>() => approved,
-            rejected = flow.wait_for::<Rejected>() => return Err(format!("rejected: {}", rejected.0).into()),
+            rejected = flow.wait_for::<Rejected>() => return Err(rejected.why.into()),
             _ = flow.sleep("24h") => return Err("nobody answered within a day".into()),
         };
-        flow.email(format!("{cents} cents, approved by {by}")).await;
+        flow.email(order.email, approved.by).await?;
         Ok(charge)
     }
 
     #[step(max_attempts = 5, backoff = "1s..1m", timeout = "30s")]
-    async fn charge(cents: u64, payments: &Payments, cx: &Context) -> Result<String, Failure> {
-        payments.charge(&cx.work_id(), cents)
+    async fn charge(card: String, cents: u64, payments: &Payments, cx: &Context) -> Result<String, Failure> {
+        payments.charge(&cx.work_id(), &card, cents)
     }
 
     #[step]
-    async fn email(text: String) {
-        println!("  mail: thanks for {text}");
+    async fn email(to: String, by: String) -> Result<(), Failure> {
+        println!("  mail to {to}: approved by {by}");
+        Ok(())
     }
 
     async fn is_charged(&self) -> bool {
@@ -53,7 +65,7 @@ impl Checkout {
 struct Payments(PathBuf);
 
 impl Payments {
-    fn charge(&self, id: &str, cents: u64) -> Result<String, Failure> {
+    fn charge(&self, id: &str, card: &str, cents: u64) -> Result<String, Failure> {
         let taken = std::fs::read_to_string(&self.0).unwrap_or_default();
         let is_known = taken.contains(id);
         println!("  payments: {cents} cents for {id}, {}", if is_known { "taken before" } else { "taken" });
@@ -64,7 +76,7 @@ impl Payments {
             println!("  ... and the process dies here");
             std::process::abort();
         }
-        Ok(format!("a charge of {cents} cents"))
+        Ok(format!("{cents} cents from {card}"))
     }
 }
 
@@ -84,12 +96,13 @@ fn main() -> anyhow::Result<()> {
         let runtime = Runtime::sqlite(path).services(deps).start::<App>().await?;
         for (key, cents) in [("order-1", 100), ("order-2", 250)] {
             let order = runtime.client().checkout(key);
-            println!("  {key}: {:?}", order.start_or_get(cents).await?);
+            let input = Order { card: "4242".into(), cents, email: "ada@example.org".into() };
+            println!("  {key}: {:?}", order.start_or_get(input).await?);
             while !order.is_charged().await? {
                 tokio::time::sleep(d!("10ms")).await;
             }
             if !is_first_life() {
-                order.send(Approved("Ada".into())).await?;
+                order.send(Approved { by: "Ada".into() }).await?;
                 println!("  {key} came to {}", order.result().await?);
             }
         }

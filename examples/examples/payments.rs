@@ -2,7 +2,7 @@
 //!
 //! `Paid` goes to all who wait for its order (a log), `Packing` to one of those who are free (a work queue). The process dies in between.
 
-use drystone::{Event, Flow, Primitives, Runtime, d, workflow};
+use drystone::{Event, Flow, Primitives, PublishError, Runtime, d, workflow};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
@@ -27,11 +27,10 @@ struct Shipping;
 
 #[workflow(events(Paid))]
 impl Shipping {
-    async fn run(flow: &Flow<Self>, order: String) -> String {
+    async fn run(flow: &Flow<Self>, order: String) -> Result<String, PublishError> {
         let paid = flow.wait_for::<Paid>().key(&order).await;
-        let packing = flow.publish(Packing { order: order.clone() }).await;
-        let waiting = packing.map_or(0, |published| published.waiting);
-        format!("{order}: {} cents, {waiting} packers wait", paid.cents)
+        let published = flow.publish(Packing { order: order.clone() }).await?;
+        Ok(format!("{order}: {} cents, {} packers wait", paid.cents, published.waiting))
     }
 }
 

@@ -190,7 +190,7 @@ pub fn join(input: TokenStream) -> TokenStream {
 /// | option | what it says |
 /// |---|---|
 /// | `name = "approved"` | its name, as it is stored: that of the type unless said |
-/// | `keep = "all"` | which are kept until one is taken: all in order, or the `"latest"` or the `"first"` alone |
+/// | `keep = "all"` | which are kept until one is taken: all in order, or the `"latest"` or the `"first"` alone, of an event without a topic |
 /// | `max_queued = 10000` | how many may be queued for one run |
 /// | `expires = "7d"` | how long one is kept that nobody takes |
 /// | `key = order_id` | the field by which a wait can tell one from another: `flow.wait_for::<Approved>().key(7)`. Several are a tuple: `key = (tenant, order_id)` and `.key((tenant, 7))`, of the types of the fields |

@@ -206,8 +206,8 @@ impl<A: Primitives> Runtime<A> {
 
     /// Calls an action by its name, with the JSON array of its parameters (`null` if it has none); its answer as JSON.
     ///
-    /// The author's own error is [`Error::Failed`], as JSON text. A name that there is not is refused with those there
-    /// are, and nothing is stored (E9).
+    /// The author's own error is [`Error::Failed`], as JSON text, and a refusal of the primitive's own [`Error::Declined`]. A name that
+    /// there is not is refused with those there are, and nothing is stored (E9).
     pub async fn call(
         &self,
         primitive: &str,

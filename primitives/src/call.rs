@@ -234,6 +234,9 @@ impl fmt::Debug for Address {
     }
 }
 
+/// How long whoever waits for a result waits, unless a deadline is said: longer than any program runs.
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// A call: await it, or say first how long to wait and how to recognise a repeat.
 ///
 /// ```no_run
@@ -267,13 +270,15 @@ impl<T, E> Call<T, E> {
         Self { address, verb, body, once: None, deadline: None, read, thrown }
     }
 
-    /// Asked again with the same key, it is answered as it was the first time, and done once (E12).
+    /// Asked again with the same key, it is answered as it was the first time, and done once (E12). Not for a call that the body of a
+    /// workflow makes: that is done once without it.
     pub fn idempotency_key(mut self, key: impl AsRef<[u8]>) -> Self {
         self.once = Some(Bytes::copy_from_slice(key.as_ref()));
         self
     }
 
-    /// Waits at most so long: 30 seconds unless said.
+    /// Waits at most so long: 30 seconds unless said. Not for a call that the body of a workflow makes: there it is
+    /// `flow.call(..).within("5s")`.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
@@ -288,9 +293,17 @@ impl<T, E> Call<T, E> {
         Self { body: Err(reason), ..address.call(verb, Args::new()) }
     }
 
-    /// What is asked, and how its answer is read: for whoever asks otherwise than by awaiting.
+    /// What is asked, and how its answer is read: for a body, which asks otherwise than by awaiting, and says so where it would not
+    /// be heard.
     pub(crate) fn asked(self) -> Asked<T, E> {
-        let Self { address: Address { definition, key, .. }, verb, body, read, thrown, .. } = self;
+        let Self { address: Address { definition, key, .. }, verb, body, once, deadline, read, thrown } = self;
+        // For ever is how long a body waits anyway.
+        let unheard = match (once, deadline.filter(|deadline| *deadline < FOR_EVER)) {
+            (Some(_), _) => Some("`.idempotency_key(..)`: a body's call is made once without it; leave it out"),
+            (_, Some(_)) => Some("`.deadline(..)`: write `.within(\"5s\")` behind what the flow gives"),
+            (None, None) => None,
+        };
+        let body = unheard.map_or(body, |what| Err(format!("in the body of a workflow `{verb}` does not hear {what}")));
         Asked { definition, key, verb, body, read, thrown }
     }
 
@@ -371,7 +384,7 @@ impl<T, E> Future for Calling<T, E> {
             let unreadable = |reason| malformed(self.verb, format!("its answer cannot be read: {reason}"));
             match answer {
                 Ok(bytes) => (self.read)(&bytes).map_err(|reason| CallError::Fault(unreadable(reason))),
-                Err(Error::Failed(bytes)) => Err(match (self.thrown)(&bytes) {
+                Err(Error::Failed(bytes) | Error::Declined(bytes)) => Err(match (self.thrown)(&bytes) {
                     Ok(error) => CallError::Failed(error),
                     Err(reason) => CallError::Fault(unreadable(reason)),
                 }),

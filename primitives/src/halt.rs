@@ -19,7 +19,7 @@ impl Halt {
     /// An error of ours, for whoever asked.
     pub(crate) fn own(verb: &str, error: &impl Serialize) -> Self {
         match encode(error) {
-            Ok(error) => Self::Refuse(Error::Failed(error)),
+            Ok(error) => Self::Refuse(Error::Declined(error)),
             Err(reason) => Self::malformed(verb, reason),
         }
     }

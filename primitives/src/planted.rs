@@ -146,7 +146,7 @@ pub enum Bug {
     GivenTwice,
     /// Who begins to wait is told of the event before.
     WatchedFromStart,
-    /// A wait whose time is up is told so, although an event was published before.
+    /// A wait whose time is up does not ask its topic whether something was published before.
     DeadlineFirst,
     /// An event for one that comes back is gone.
     DeclinedLost,
@@ -166,6 +166,22 @@ pub enum Bug {
     ChildEndLater,
     /// The row of a transactional step outlives it.
     ClaimKept,
+    /// An event that was queued for too long is gone, and nobody counts it.
+    ExpiredUncounted,
+    /// What a topic delivers is as old for a run as it is for the topic: it may be gone as it comes.
+    ExpiredOnArrival,
+    /// Events that are discarded with their run are not counted.
+    DiscardedUncounted,
+    /// An event that leaves a full log is not counted.
+    TrimmedUncounted,
+    /// Who reads from when its run began is told of the event before that, too.
+    ReadFromBefore,
+    /// An event for one that goes back stays with the run that it came to.
+    DeclinedAndKept,
+    /// What a run did not take is published on the topic of another key.
+    PublishedAstray,
+    /// Who comes to wait while others are told is forgotten.
+    CameUnseen,
 }
 
 #[cfg(feature = "planted")]
@@ -180,7 +196,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 79] = [
+        pub const ALL: [Self; 87] = [
             Self::ItemsDroppedBefore,
             Self::ClosedInAnotherCommit,
             Self::AcknowledgedBefore,
@@ -260,6 +276,14 @@ mod switch {
             Self::LateForWait,
             Self::ChildEndLater,
             Self::ClaimKept,
+            Self::ExpiredUncounted,
+            Self::ExpiredOnArrival,
+            Self::DiscardedUncounted,
+            Self::TrimmedUncounted,
+            Self::ReadFromBefore,
+            Self::DeclinedAndKept,
+            Self::PublishedAstray,
+            Self::CameUnseen,
         ];
 
         pub(crate) fn planted(self) -> bool {

@@ -8,7 +8,7 @@ use crate::{Key, Parked, Partition, store::StoreError};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The author's or the kind's own error, as bytes.
+    /// The author's own error, as bytes: what the code answered.
     #[error("the code of the entity returned an error ({} bytes)", .0.len())]
     Failed(Bytes),
     /// The code panicked; nothing it did was kept (E6).
@@ -149,6 +149,9 @@ pub enum Error {
         /// Its step.
         work: String,
     },
+    /// The kind's own refusal, as bytes: nothing was changed, and later it may be otherwise. So it is not remembered (E12).
+    #[error("the entity refused ({} bytes say why)", .0.len())]
+    Declined(Bytes),
 }
 
 fn show_chain(chain: &[Key]) -> String {
@@ -179,6 +182,15 @@ impl Error {
             Self::Store(_) => "DS0018",
             Self::Refused { .. } => "DS0019",
             Self::NoSql { .. } => "DS0020",
+            Self::Declined(_) => "DS0021",
+        }
+    }
+
+    /// What the author's code or the kind has said, as bytes; `None` if it was the kernel.
+    pub fn own(&self) -> Option<&Bytes> {
+        match self {
+            Self::Failed(own) | Self::Declined(own) => Some(own),
+            _ => None,
         }
     }
 

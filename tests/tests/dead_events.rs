@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Event, Flow, Primitives, Published, d,
+    Context, Event, Flow, Primitives, Published, d,
     dead_letters::{Filter, LetterError, What},
-    testing::World,
+    primitive,
+    testing::{Moment, World},
     workflow,
 };
 use drystone_tests::typed::{both, names};
@@ -29,6 +30,21 @@ struct Order {
 #[event(on_terminated = "discard")]
 struct Hint(u32);
 
+/// Of these the latest alone is kept.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(keep = "latest")]
+struct Price(u32);
+
+/// Of these the first alone is kept.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(keep = "first")]
+struct Bid(u32);
+
+/// There are more of them than dead letters are kept.
+#[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
+#[event(topic, deliver = "one", keep_for = "1h", max_pending = 20000)]
+struct Leaf(u32);
+
 /// Has no topic.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 struct Note(String);
@@ -37,7 +53,7 @@ struct Note(String);
 #[derive(Default, Serialize, Deserialize)]
 struct Worker;
 
-#[workflow(events(Task, Order, Hint, Note))]
+#[workflow(events(Task, Order, Hint, Note, Price, Bid))]
 impl Worker {
     async fn run(flow: &Flow<Self>, what: String) -> u32 {
         match what.as_str() {
@@ -51,9 +67,21 @@ impl Worker {
     }
 }
 
+/// Publishes leaves.
+#[derive(Default, Serialize, Deserialize)]
+struct Tree;
+
+#[primitive(object)]
+impl Tree {
+    async fn shed(&mut self, from: u32, to: u32, cx: &Context) {
+        (from..to).for_each(|number| cx.publish(Leaf(number)));
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     worker: Worker,
+    tree: Tree,
 }
 
 /// A run that ends with one of each unread.
@@ -106,6 +134,24 @@ async fn a_dead_event_is_replayed_to_its_run_to_another_and_to_its_topic() {
         assert_eq!(client.worker("c").result().await.unwrap(), 1);
         let gone = letters.replay(tasks[2].letter.id).await.unwrap_err().failed().unwrap();
         assert_eq!(gone, LetterError::Unknown { id: tasks[2].letter.id });
+    }
+}
+
+/// D3, T3
+#[tokio::test]
+async fn what_nobody_took_of_its_topic_is_replayed_to_a_run() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let (client, letters) = (world.client(), world.dead_letters());
+        client.publish(Task(5)).await.unwrap();
+        world.advance(d!("1h")).await;
+        let task = letters.events::<Task>(Filter::default()).await.unwrap().events.remove(0).letter;
+        assert_eq!(task.definition, "drystone:topics");
+        client.worker("a").start("task".into()).await.unwrap();
+        letters.replay_to(task.id, "worker", "a").await.unwrap();
+        assert_eq!(client.worker("a").result().await.unwrap(), 5);
+        world.advance(d!("1h")).await;
+        assert_eq!(letters.count().await.unwrap(), 0);
     }
 }
 
@@ -164,6 +210,84 @@ async fn what_is_discarded_is_counted_and_told() {
     }
 }
 
+/// V2, V9, L4
+#[tokio::test]
+async fn what_a_queue_loses_is_counted_and_told() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let run = world.client().worker("a");
+        run.start("sleep".into()).await.unwrap();
+        for number in 1..=3 {
+            run.send(Price(number)).await.unwrap();
+        }
+        for number in 1..=2 {
+            run.send(Bid(number)).await.unwrap();
+        }
+        run.send(Note("old".into())).await.unwrap();
+        world.advance(d!("7d")).await;
+        run.send(Note("new".into())).await.unwrap();
+        run.restart().drop_events().await.unwrap();
+        let told = world.events();
+        let lost = ["workflow.overwritten", "workflow.expired", "workflow.discarded"];
+        let count = |name: &str| names(&told).iter().filter(|told| **told == name).count();
+        assert_eq!(lost.map(count), [3, 1, 3]);
+        let queued = run.status().await.unwrap().unwrap().queued;
+        let shown: Vec<_> =
+            queued.iter().map(|of| (of.event.as_str(), of.overwritten, of.expired, of.discarded)).collect();
+        assert_eq!(shown, [("Bid", 1, 0, 1), ("Note", 0, 1, 1), ("Price", 2, 0, 1)]);
+    }
+}
+
+/// D1, E8
+#[tokio::test]
+async fn what_a_run_did_not_take_that_is_destroyed_goes_where_its_type_says() {
+    for ends_first in [false, true] {
+        for setup in both() {
+            let world = setup.start::<App>().await;
+            let (client, run) = (world.client(), world.client().worker("a"));
+            client.worker("waits").start("order".into()).await.unwrap();
+            run.start("sleep".into()).await.unwrap();
+            for number in 0..450 {
+                run.send(Task(number)).await.unwrap();
+            }
+            run.send(Order { shop: "main".into(), number: 2 }).await.unwrap();
+            run.send(Hint(3)).await.unwrap();
+            if ends_first {
+                assert!(run.terminate().await.unwrap());
+            }
+            assert!(run.destroy().await.unwrap());
+            assert!(run.status().await.unwrap().is_none(), "it is gone when that is said");
+            world.settle().await;
+            assert_eq!(client.worker("waits").result().await.unwrap(), 2);
+            assert_eq!(world.dead_letters().count().await.unwrap(), 450);
+            assert!(names(&world.events()).contains(&"workflow.discarded"));
+            assert!(!run.destroy().await.unwrap());
+        }
+    }
+}
+
+/// D1, E8
+#[tokio::test]
+async fn a_run_that_is_destroyed_goes_also_if_the_process_dies_meanwhile_and_does_not_begin_anew() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let run = world.client().worker("a");
+        run.start("sleep".into()).await.unwrap();
+        for number in 0..250 {
+            run.send(Task(number)).await.unwrap();
+        }
+        world.crash_at_commit(1, Moment::After);
+        run.destroy().await.unwrap_err();
+        world.restart().await;
+        let again = run.restart().await;
+        assert!(again.is_err(), "{again:?}");
+        world.settle().await;
+        assert_eq!(world.dead_letters().count().await.unwrap(), 250);
+        assert!(run.status().await.unwrap().is_none());
+        run.start("sleep".into()).await.unwrap();
+    }
+}
+
 /// D1, T1
 #[tokio::test]
 async fn what_cannot_be_published_for_its_key_is_too_long_is_a_dead_letter() {
@@ -208,6 +332,29 @@ async fn are_counted(world: &World<App>) {
     world.advance(d!("1h")).await;
     let after = letters.counts().await.unwrap();
     assert_eq!((after.kept, after.expired), (2, 3));
+}
+
+/// D3
+#[tokio::test]
+async fn a_full_box_of_dead_letters_drops_the_oldest_and_counts_it() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let (tree, letters) = (world.client().tree("t"), world.dead_letters());
+        for from in (0..10_000).step_by(500) {
+            tree.shed(from, from + 500).await.unwrap();
+            world.settle().await;
+        }
+        world.advance(d!("59m")).await;
+        tree.shed(10_000, 10_003).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!((letters.counts().await.unwrap().kept, letters.counts().await.unwrap().dropped), (10_000, 0));
+        world.advance(d!("59m")).await;
+        let counts = letters.counts().await.unwrap();
+        assert_eq!((counts.kept, counts.added, counts.dropped), (10_000, 10_003, 3));
+        let oldest = letters.events::<Leaf>(Filter { limit: 1, ..Filter::default() }).await.unwrap().events.remove(0);
+        assert_eq!(oldest.event, Ok(Leaf(3)));
+        assert!(names(&world.events()).contains(&"dead_letter.dropped"));
+    }
 }
 
 /// V9, T1

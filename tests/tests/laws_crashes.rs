@@ -1,11 +1,14 @@
 //! Code that kills the process: bounded, singled out, and nobody else pays for it.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use drystone_runtime::{Change, Commit, Error, Input, Next, Outcome, Parked, Registry, Work, kernel::Wait};
+use drystone_runtime::{Change, Commit, Error, Input, Next, Outcome, Parked, Range, Registry, Work, kernel::Wait};
 use drystone_tests::world::{
     Executor, Latch, Log, World, key,
     toys::{Toy, add, adder, alarm_in, call, done, letters, message, registry, settles, text},
@@ -184,6 +187,37 @@ fn crashes_of_others_are_forgotten_when_work_gets_on() {
     latch.open();
     world.settle();
     assert_eq!((world.entity("a").unwrap().crashes, log.take()), (0, vec!["a job: ok".to_owned()]));
+}
+
+/// W2
+#[test]
+fn whoever_has_got_on_is_cleared_though_a_call_that_only_reads_came_last() {
+    let (bomb, dies) = (Bomb::default(), Arc::new(AtomicBool::new(true)));
+    let kills = bomb.clone();
+    let toy = adder()
+        .action("take", move |turn| {
+            if dies.swap(false, Ordering::Relaxed) {
+                kills.explode();
+            }
+            Next::Commit(turn.sets(2))
+        })
+        .own("send", |turn| Next::Commit(Commit { send: vec![message("adder", "to", "take", "")], ..turn.sets(1) }))
+        .own("rows", |turn| match turn.rows.get(&Range::first("items", 9)) {
+            Some(rows) => Next::Commit(turn.says(rows.len())),
+            None => Next::Read(vec![Range::first("items", 9)]),
+        });
+    let world = world(toy.alone(), &bomb);
+    world.call(add("to", 1)).unwrap();
+    drop(world.ask(call("adder", "s", "send", "")));
+    assert!(world.is_dead());
+    // Its count is on the way when it is asked: the message goes first, and the call waits for rows when that is taken.
+    world.store.stall();
+    world.restart();
+    let asked = world.ask(call("adder", "to", "rows", ""));
+    world.store.go_on();
+    world.settle();
+    assert_eq!((asked.text().unwrap().as_str(), world.state("to").as_str()), ("0", "2"));
+    assert_eq!(world.entity("to").unwrap().crashes, 0);
 }
 
 /// Two were there for three crashes, then the process ends in order: how many of them run at once afterwards.

@@ -12,8 +12,12 @@ use drystone_tests::world::{
 
 /// An adder that says what it is asked to do, and has slow code.
 fn telling(latch: &Latch, log: &Log) -> Toy {
-    let (latch, fails, runs) = (latch.clone(), log.clone(), log.clone());
+    let (latch, fails, declines, runs) = (latch.clone(), log.clone(), log.clone(), log.clone());
     adder()
+        .action("decline", move |_| {
+            declines.say("declined");
+            Next::Refuse(Error::Declined("not now".into()))
+        })
         .action("fail", move |_| {
             fails.say("failed");
             Next::Refuse(Error::Failed("no".into()))
@@ -125,6 +129,23 @@ fn an_authors_error_is_recorded_and_not_made_again() {
         assert_eq!(log.take(), ["failed"], "{key}");
     }
     assert_eq!((world.state("bound"), world.entity("unbound")), ("1".into(), None));
+}
+
+/// E12
+#[test]
+fn a_refusal_of_the_kinds_own_is_not_recorded() {
+    let (world, _, log) = world();
+    for key in ["bound", "unbound"] {
+        if key == "bound" {
+            world.call(add(key, 1)).unwrap();
+        }
+        for _ in 0..2 {
+            let declined = world.call(call("adder", key, "decline", "").once("k"));
+            assert!(matches!(declined, Err(Error::Declined(error)) if error == "not now"));
+        }
+        assert_eq!(log.take(), ["declined", "declined"], "{key}");
+        assert_eq!(world.call(add(key, 3).once("k")).unwrap(), if key == "bound" { "4" } else { "3" });
+    }
 }
 
 /// E12

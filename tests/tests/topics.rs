@@ -51,6 +51,14 @@ struct Chore(u32);
 #[event(topic, from = "start", keep_for = "30d")]
 struct Chapter(u32);
 
+/// A log for each key, that is read from when a run began.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, key = at, from = "created", keep_for = "1h")]
+struct Stamp {
+    at: String,
+    number: u32,
+}
+
 /// To all who wait for this part of this parcel of this shop.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, key = (shop, parcel, part))]
@@ -85,11 +93,22 @@ impl Reader {
     }
 }
 
+/// Nearly as many waits as a run may have at once.
+const MANY: usize = 4_000;
+
+/// So many places that a record could not hold the names of all.
+const STAMPS: u32 = 2_400;
+
+/// A long name for a place.
+fn place(number: u32) -> String {
+    format!("{number:0500}")
+}
+
 /// Waits in other ways.
 #[derive(Default, Serialize, Deserialize)]
 struct Waiter;
 
-#[workflow(events(News, Paid, Job, Chore, Chapter, Moved))]
+#[workflow(events(News, Paid, Job, Chore, Chapter, Moved, Stamp, Entry))]
 impl Waiter {
     async fn run(flow: &Flow<Self>, how: String) -> Result<Vec<u32>, Failure> {
         Ok(match how.as_str() {
@@ -106,6 +125,10 @@ impl Waiter {
             "timeout" => match flow.wait_for::<News>().timeout("1m").await {
                 Ok(News(number)) => vec![number],
                 Err(_) => vec![0, flow.wait_for::<News>().await.0],
+            },
+            "news or sleep" => select! {
+                news = flow.wait_for::<News>().timeout("1m") => vec![1, news.map_or(0, |news| news.0)],
+                _ = flow.sleep("2m") => vec![2],
             },
             "three" => flow.wait_for::<News>().times(3).await.into_iter().map(|news| news.0).collect(),
             "two jobs" => match flow.wait_for::<Job>().times(2).timeout("1m").await {
@@ -133,14 +156,25 @@ impl Waiter {
                 Job(number) = flow.wait_for::<Job>() => vec![number],
                 News(_) = flow.wait_for::<News>() => { flow.sleep("1h").await; Vec::new() },
             },
+            "stamps" => {
+                for number in 0..STAMPS {
+                    flow.wait_for::<Stamp>().key(place(number)).await;
+                }
+                vec![STAMPS]
+            }
             "publish" => {
                 let published = flow.publish(News(8)).await?;
                 vec![u32::try_from(published.number)?, u32::try_from(published.waiting)?]
             }
             "many" => {
-                let waits: Vec<_> = (0..1_500).map(|key| flow.wait_for::<Paid>().key(format!("m{key}"))).collect();
+                let waits: Vec<_> = (0..MANY).map(|key| flow.wait_for::<Paid>().key(format!("m{key}"))).collect();
                 vec![u32::try_from(join_all(waits).await.len())?]
             }
+            "nap" => {
+                flow.sleep("1h").await;
+                return flow.continue_as("entry".into()).await;
+            }
+            "entry" => vec![flow.wait_for::<Entry>().await.0],
             _ => vec![flow.say(9).await],
         })
     }
@@ -165,12 +199,23 @@ impl Till {
         cx.publish(Paid { order, cents });
         if cents == 13 { Err("not thirteen".into()) } else { Ok(self.total) }
     }
+
+    async fn hire(&mut self, number: u32, cx: &Context) {
+        cx.publish(Job(number));
+    }
 }
 
 #[derive(Primitives)]
 struct App {
     reader: Reader,
     waiter: Waiter,
+    till: Till,
+}
+
+/// One that does not know the runs that wait in other ways: what is on its way to them stays there.
+#[derive(Primitives)]
+struct Deaf {
+    reader: Reader,
     till: Till,
 }
 
@@ -272,6 +317,22 @@ async fn a_log_is_read_from_where_its_type_says_each_event_once_and_in_order() {
     }
 }
 
+/// T2, L5
+#[tokio::test]
+async fn a_log_is_read_from_when_the_run_began_also_by_its_later_generations() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.publish(Entry(1)).await.unwrap();
+        world.advance(d!("1s")).await;
+        client.waiter("a").start("nap".into()).await.unwrap();
+        client.publish(Entry(2)).await.unwrap();
+        world.advance(d!("1h")).await;
+        assert_eq!(client.waiter("a").result().await.unwrap(), [2]);
+        assert_eq!(client.waiter("a").status().await.unwrap().unwrap().generation, 2);
+    }
+}
+
 /// T2
 #[tokio::test]
 async fn a_run_reads_on_behind_what_it_has_seen_while_it_was_busy() {
@@ -287,6 +348,22 @@ async fn a_run_reads_on_behind_what_it_has_seen_while_it_was_busy() {
         }
         assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3, 4]);
     }
+}
+
+/// T2, W11
+#[tokio::test]
+async fn a_run_that_reads_a_log_for_each_of_many_keys_forgets_what_is_kept_no_longer() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    client.waiter("a").start("stamps".into()).await.unwrap();
+    for number in 0..STAMPS {
+        if number % 100 == 99 {
+            world.advance(d!("1h")).await;
+        }
+        client.publish(Stamp { at: place(number), number }).await.unwrap();
+        world.settle().await;
+    }
+    assert_eq!(client.waiter("a").result().await.unwrap(), [STAMPS]);
 }
 
 /// T2
@@ -421,6 +498,30 @@ async fn a_topic_that_is_full_refuses_and_loses_nothing() {
     }
 }
 
+/// T3, D2, D3
+#[tokio::test]
+async fn what_is_published_with_a_commit_and_finds_its_topic_full_is_a_dead_event_and_comes_back() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let (client, letters) = (world.client(), world.dead_letters());
+        for number in 1..=3 {
+            client.publish(Job(number)).await.unwrap();
+        }
+        client.till("t").hire(4).await.unwrap();
+        world.advance(d!("30m")).await;
+        let dead = letters.events::<Job>(Default::default()).await.unwrap().events;
+        assert_eq!(dead.iter().map(|dead| dead.event.clone()).collect::<Vec<_>>(), [Ok(Job(4))]);
+        let letter = &dead[0].letter;
+        assert_eq!((letter.topic.as_deref(), letter.kind.as_deref()), (Some("Job"), Some("topic")));
+        assert!(letter.error.as_ref().unwrap().to_string().contains("Full"), "{letter:?}");
+        client.reader("a").start("jobs".into(), 4).await.unwrap();
+        world.settle().await;
+        letters.replay_to_topic(letter.id).await.unwrap();
+        assert_eq!(client.reader("a").result().await.unwrap(), [1, 2, 3, 4]);
+        assert_eq!(letters.count().await.unwrap(), 0);
+    }
+}
+
 /// T3
 #[tokio::test]
 async fn what_came_for_a_wait_that_is_over_goes_to_the_next() {
@@ -439,6 +540,32 @@ async fn what_came_for_a_wait_that_is_over_goes_to_the_next() {
         let to = client.topic::<Job>().deliveries(1, None).await.unwrap().deliveries;
         assert_eq!(to.iter().map(|to| to.run.as_str()).collect::<Vec<_>>(), ["next"]);
         assert!(names(&world.events()).contains(&"topic.returned"), "the first had it, and gave it back");
+    }
+}
+
+/// T3
+#[tokio::test]
+async fn what_comes_back_to_a_topic_that_is_another_by_now_takes_nobodys_number() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("gone").start("job or news".into()).await.unwrap();
+        world.settle().await;
+        // Both are on their way when the process dies; the run comes back when its topic has long forgotten.
+        world.crash_at_commit(1, Moment::After);
+        let (news, job) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Job(1)).into_future());
+        assert!(news.is_err() && job.is_err());
+        let world = world.restart_as::<Deaf, ()>(()).await.unwrap();
+        world.advance(d!("2h")).await;
+        assert!(world.client().topic::<Job>().status().await.unwrap().is_none(), "nothing is left of it");
+        assert_eq!(world.client().publish(Job(2)).await.unwrap().number, 1);
+        let world = world.restart_as::<App, ()>(()).await.unwrap();
+        world.settle().await;
+        assert!(names(&world.events()).contains(&"topic.returned"), "it has taken the news, and gives the job back");
+        let kept = world.client().topic::<Job>().history(10).await.unwrap();
+        assert_eq!(kept.iter().map(|job| (job.number, job.event.0)).collect::<Vec<_>>(), [(1, 2), (2, 1)]);
+        world.client().reader("next").start("jobs".into(), 2).await.unwrap();
+        assert_eq!(world.client().reader("next").result().await.unwrap(), [2, 1]);
     }
 }
 
@@ -627,13 +754,56 @@ async fn what_is_published_after_a_deadline_is_for_the_next_wait() {
         assert_eq!(client.publish(News(1)).await.unwrap().waiting, 1, "the next wait");
         assert_eq!(client.waiter("a").result().await.unwrap(), [0, 1]);
         client.waiter("b").start("timeout".into()).await.unwrap();
-        // The process is down when the deadline passes, and when something is published there is nobody in time.
-        world.crash().await;
+        world.settle().await;
+        // The run is held when the deadline passes: when something is published the wait is listed, and not in time.
+        client.waiter("b").pause().await.unwrap();
         world.advance(d!("2m")).await;
+        assert_eq!(client.publish(News(2)).await.unwrap().waiting, 1);
+        client.waiter("b").resume().await.unwrap();
+        world.settle().await;
+        assert_eq!(client.waiter("b").try_result().await.unwrap(), None, "it came before the next wait");
+        client.publish(News(3)).await.unwrap();
+        assert_eq!(client.waiter("b").result().await.unwrap(), [0, 3]);
+    }
+}
+
+/// T4, V6
+#[tokio::test]
+async fn what_was_due_after_the_deadline_of_a_wait_does_not_come_before_it() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        client.waiter("a").start("news or sleep".into()).await.unwrap();
+        world.settle().await;
+        world.crash().await;
+        world.advance(d!("3m")).await;
         world.restart().await;
         world.settle().await;
-        client.publish(News(2)).await.unwrap();
-        assert_eq!(client.waiter("b").result().await.unwrap(), [0, 2]);
+        assert_eq!(client.waiter("a").result().await.unwrap(), [1, 0], "the deadline, and not the sleep");
+    }
+}
+
+/// T4, H2
+#[tokio::test]
+async fn what_is_sent_to_a_held_run_after_its_deadline_is_not_taken() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let (client, run) = (world.client(), world.client().waiter("a"));
+        run.start("news or sleep".into()).await.unwrap();
+        world.settle().await;
+        run.pause().await.unwrap();
+        world.advance(d!("3m")).await;
+        run.send(News(7)).await.unwrap();
+        run.resume().await.unwrap();
+        world.settle().await;
+        assert_eq!(run.result().await.unwrap(), [1, 0]);
+        let in_time = client.waiter("b");
+        in_time.start("news or sleep".into()).await.unwrap();
+        in_time.pause().await.unwrap();
+        in_time.send(News(8)).await.unwrap();
+        world.advance(d!("3m")).await;
+        in_time.resume().await.unwrap();
+        assert_eq!(in_time.result().await.unwrap(), [1, 8]);
     }
 }
 
@@ -875,23 +1045,36 @@ async fn what_came_between_a_deadline_and_the_one_it_was_shifted_to_is_in_time()
     }
 }
 
-/// K3, K6, L3
+/// K3, K6, L3, W11
 #[tokio::test]
 async fn a_run_with_more_waits_than_one_commit_can_let_go_ends_all_the_same() {
     for setup in both() {
         let world = setup.start::<App>().await;
-        let client = world.client();
-        client.waiter("a").start("many".into()).await.unwrap();
-        world.settle().await;
-        let status = async |key: u32| client.topic_of::<Paid>(format!("m{key}")).status().await.unwrap();
-        assert_eq!(status(0).await.unwrap().watching + status(1_499).await.unwrap().watching, 2);
-        assert!(client.waiter("a").terminate().await.unwrap());
-        assert_eq!(client.waiter("a").status().await.unwrap().unwrap().phase, RunPhase::Terminated);
+        let (client, run) = (world.client(), world.client().waiter("a"));
+        let watching = async || {
+            world.settle().await;
+            let mut watching = 0;
+            for key in (0..MANY).step_by(MANY / 50) {
+                let status = client.topic_of::<Paid>(format!("m{key}")).status().await.unwrap();
+                watching += status.map_or(0, |status| status.watching);
+            }
+            watching
+        };
+        run.start("many".into()).await.unwrap();
+        run.pause().await.unwrap();
+        assert_eq!(watching().await, 50, "topics are told also while it is held");
+        run.resume().await.unwrap();
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+        assert!(run.terminate().await.unwrap());
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Terminated);
         world.restart().await;
-        world.settle().await;
-        for key in [0, 700, 1_499] {
-            assert_eq!(status(key).await, None);
-        }
+        assert_eq!(watching().await, 0, "nobody is left listed");
+        let other = client.waiter("b");
+        other.start("many".into()).await.unwrap();
+        assert_eq!(watching().await, 50);
+        assert!(other.destroy().await.unwrap());
+        assert!(other.status().await.unwrap().is_none());
+        assert_eq!(watching().await, 0, "of one that is destroyed neither");
     }
 }
 

@@ -100,7 +100,7 @@ macro_rules! deployed {
     }};
 }
 
-/// E10, A4
+/// E10, A4, fF8
 #[tokio::test]
 async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back() {
     for setup in both() {

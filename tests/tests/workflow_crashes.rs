@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
+use std::cell::RefCell;
+
 use drystone::{
-    CallError, Event, Failure, Fault, Flow, Primitives, RunError, Services, d,
-    testing::{self, Latch, Log, Moment, Setup, World},
+    CallError, Error, Event, Failure, Fault, Flow, Primitives, RunError, Services, d,
+    testing::{self, Executor, Latch, Log, Moment, Setup, World},
     workflow,
     workflow::{Cause, RunPhase},
 };
-use drystone_tests::typed::both;
+use drystone_tests::{
+    typed::both,
+    world::{self, toys::call},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Default, Services)]
@@ -86,6 +91,31 @@ impl Story {
     }
 }
 
+thread_local! {
+    /// What kills the process, in this test.
+    static BOMB: RefCell<Option<Executor>> = const { RefCell::new(None) };
+}
+
+/// Its body kills the process after a minute, if it is guilty.
+#[derive(Default, Serialize, Deserialize)]
+struct Deadly;
+
+#[workflow]
+impl Deadly {
+    async fn run(flow: &Flow<Self>, is_guilty: bool) -> u32 {
+        flow.sleep("1m").await;
+        if is_guilty {
+            BOMB.with_borrow(|bomb| bomb.as_ref().unwrap().kill_current());
+        }
+        7
+    }
+}
+
+#[derive(Primitives)]
+struct Mine {
+    deadly: Deadly,
+}
+
 #[derive(Primitives)]
 struct App {
     job: Job,
@@ -134,6 +164,27 @@ async fn a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_g
             assert_eq!(result, format!("{key}: worked, and again"));
         }
     }
+}
+
+/// W2
+#[test]
+fn a_body_that_kills_the_process_each_time_is_parked_as_poisoned_and_others_go_on() {
+    let world = world::World::of(testing::registry::<(), Mine>(()).unwrap());
+    BOMB.set(Some(world.executor.clone()));
+    for (key, is_guilty) in [("guilty", true), ("innocent", false)] {
+        world.call(call("deadly", key, "start", format!("[{is_guilty}]"))).unwrap();
+    }
+    world.advance(d!("1m"));
+    let mut deaths = 0;
+    while world.is_dead() {
+        deaths += 1;
+        world.restart();
+        world.advance(d!("1s"));
+    }
+    assert_eq!(deaths, 6, "five are forgiven");
+    let parked = world.call(call("deadly", "guilty", "status", "[]")).unwrap_err();
+    assert!(matches!(parked, Error::Parked { .. }) && parked.to_string().contains("died 6 times"), "{parked}");
+    assert_eq!(world.call(call("deadly", "innocent", "result", "[]")).unwrap(), "7");
 }
 
 /// W2, W3

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use drystone::{
-    CallError, Flow, Primitives, Services, Tick, Timestamp, d,
+    CallError, Flow, Primitives, RunError, Services, Tick, Timestamp, d,
     testing::{Log, Setup, World, crash_everywhere},
     workflow,
     workflow::{RunPhase, ScheduleStatus, StartError},
@@ -141,6 +141,21 @@ async fn a_run_is_like_any_other_and_a_schedule_is_no_run() {
     assert_eq!(world.dead_letters().count().await.unwrap(), 0);
     assert!(schedule.destroy().await.unwrap());
     assert_eq!(schedule.schedule_status().await.unwrap(), None);
+}
+
+/// L10, L2
+#[tokio::test]
+async fn a_schedule_is_not_written_over_by_a_run_that_is_executed_under_its_key() {
+    for setup in both() {
+        let (world, log) = started(setup).await;
+        let schedule = world.client().brief("eu");
+        schedule.schedule().await.unwrap();
+        let refused = schedule.execute(Tick::new("eu", monday())).await.unwrap_err();
+        assert!(matches!(refused, CallError::Failed(RunError::AlreadyExists { status }) if status == "scheduled"));
+        world.advance(d!("30m")).await;
+        assert_eq!(log.take(), ["02T07:00 at 02T07:00"], "it starts its runs as before");
+        assert_eq!(counts(schedule.schedule_status().await.unwrap()), (1, 0));
+    }
 }
 
 /// L10

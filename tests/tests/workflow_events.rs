@@ -4,9 +4,10 @@
 
 use drystone::{
     CallError, Event, Failure, Flow, Primitives, Services, d,
-    testing::{Log, Moment, Setup, World},
+    dead_letters::Filter,
+    testing::{Fault, Log, Moment, Setup, World},
     workflow,
-    workflow::{RunPhase, SendError},
+    workflow::{Cause, RunError, RunPhase, SendError},
 };
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,10 @@ struct Paid {
     order: String,
     amount: u32,
 }
+
+/// As long as can be.
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Essay(String);
 
 /// Its key is that of two fields.
 #[derive(Debug, Event, Serialize, Deserialize)]
@@ -128,7 +133,7 @@ impl Impatient {
 #[derive(Default, Serialize, Deserialize)]
 struct Picky;
 
-#[workflow(events(Price, Bid, Paid, Number, Stocked))]
+#[workflow(events(Price, Bid, Paid, Number, Stocked, Essay))]
 impl Picky {
     async fn run(flow: &Flow<Self>, what: String) -> Vec<u32> {
         flow.sleep("1m").await;
@@ -148,6 +153,26 @@ impl Picky {
                 Ok(numbers) => numbers.into_iter().map(|number| number.0).collect(),
                 Err(_) => vec![flow.wait_for::<Number>().await.0],
             },
+            "tens" => {
+                let mut sums = Vec::new();
+                for _ in 0..120 {
+                    sums.push(flow.wait_for::<Number>().times(10).await.iter().map(|number| number.0).sum());
+                }
+                sums
+            }
+            "none" => flow.wait_for::<Number>().times(0).await.iter().map(|number| number.0).collect(),
+            "too many" => flow.wait_for::<Number>().times(301).await.iter().map(|number| number.0).collect(),
+            "as many as can be" => flow.wait_for::<Number>().times(300).await.iter().map(|number| number.0).collect(),
+            "two essays" => flow.wait_for::<Essay>().times(2).await.iter().map(|essay| essay.0.len() as u32).collect(),
+            "number or sleep" => select! {
+                number = flow.wait_for::<Number>().timeout("1h") => vec![1, number.map_or(0, |number| number.0)],
+                _ = flow.sleep("2h") => vec![2],
+            },
+            "long gone" => {
+                flow.sleep("8d").await;
+                let number = flow.wait_for::<Number>().timeout("1m").await;
+                number.into_iter().map(|number| number.0).collect()
+            }
             "late" => {
                 flow.sleep("2h").await;
                 let paid = flow.wait_for::<Paid>().timeout("1m").await;
@@ -200,7 +225,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// V1, V2, V4, V12
+/// V1, V2, V4, V12, fC5, fA4
 #[tokio::test]
 async fn events_sent_before_their_waits_are_all_taken_in_order() {
     for setup in both() {
@@ -285,6 +310,47 @@ async fn more_events_than_are_read_at_once_are_each_taken_once() {
     }
 }
 
+/// V2, V8, K3
+#[tokio::test]
+async fn more_events_than_one_commit_can_take_are_taken_in_several() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let (ones, tens) = (world.client().taker("ones"), world.client().picky("tens"));
+        ones.start(450, true).await.unwrap();
+        tens.start("tens".into()).await.unwrap();
+        for number in 1..=450 {
+            ones.send(Number(number)).await.unwrap();
+        }
+        for number in 1..=1_200 {
+            assert!(!tens.send(Number(number)).await.unwrap().taken, "it sleeps");
+        }
+        world.advance(d!("10m")).await;
+        assert_eq!(ones.result().await.unwrap(), (1..=450).collect::<Vec<_>>());
+        let sums: Vec<u32> = (0..120).map(|ten| (1..=10).map(|number| ten * 10 + number).sum()).collect();
+        assert_eq!(tens.result().await.unwrap(), sums);
+    }
+}
+
+/// V8
+#[tokio::test]
+async fn a_wait_is_for_one_to_three_hundred_events() {
+    let (world, _) = started(World::memory()).await;
+    for (what, told) in [("none", "waits for nothing"), ("too many", "more than 300 at once")] {
+        let run = world.client().picky(what);
+        run.start(what.into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        let stopped = format!("{:?}", run.status().await.unwrap().unwrap().stopped);
+        assert!(stopped.contains(told), "{stopped}");
+    }
+    let run = world.client().picky("most");
+    run.start("as many as can be".into()).await.unwrap();
+    for number in 1..=300 {
+        run.send(Number(number)).await.unwrap();
+    }
+    world.advance(d!("1m")).await;
+    assert_eq!(run.result().await.unwrap(), (1..=300).collect::<Vec<_>>());
+}
+
 /// V4, V8
 #[tokio::test]
 async fn an_event_is_found_behind_more_than_are_read_at_once() {
@@ -320,6 +386,42 @@ async fn an_event_that_has_expired_is_not_taken() {
     }
 }
 
+/// V9, K3
+#[tokio::test]
+async fn of_many_that_have_expired_none_is_taken_and_each_is_counted() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for (key, count) in [("a few", 150_u32), ("very many", 1_100)] {
+            let run = world.client().picky(key);
+            run.start("long gone".into()).await.unwrap();
+            for number in 1..=count {
+                run.send(Number(number)).await.unwrap();
+            }
+        }
+        world.restart().await;
+        world.advance(d!("9d")).await;
+        for (key, count) in [("a few", 150), ("very many", 1_100)] {
+            let run = world.client().picky(key);
+            assert_eq!(run.result().await.unwrap(), [] as [u32; 0], "{key}");
+            let queued = run.status().await.unwrap().unwrap().queued;
+            assert_eq!((queued[0].count, queued[0].expired), (0, count), "{key}");
+        }
+    }
+}
+
+/// V4
+#[tokio::test]
+async fn a_wait_with_a_deadline_that_finds_its_event_queued_sets_no_alarm() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let (run, waits) = (world.client().impatient("a"), world.client().impatient("b"));
+        assert!(run.start_with(Number(1)).await.unwrap().taken);
+        assert_eq!(world.view("a").await.unwrap().unwrap().meta.alarm, None);
+        waits.start().await.unwrap();
+        assert!(world.view("b").await.unwrap().unwrap().meta.alarm.is_some(), "there it waits");
+    }
+}
+
 /// V4
 #[tokio::test]
 async fn buffering_alone_wakes_nobody() {
@@ -330,6 +432,30 @@ async fn buffering_alone_wakes_nobody() {
     run.send(Number(1)).await.unwrap();
     let after = run.status().await.unwrap().unwrap();
     assert_eq!((before.entries, before.waits_for), (after.entries, after.waits_for));
+}
+
+/// V4, W8
+#[tokio::test]
+async fn an_event_that_nobody_waits_for_does_not_bring_a_run_back_to_memory() {
+    for setup in both() {
+        let setup = setup.services(Fakes::default()).options(|options| options.evict_after = d!("5s"));
+        let world = setup.start::<App>().await;
+        let run = world.client().finder("a");
+        let shelf = "so long that the journal is more than a short start: ".repeat(10);
+        run.start(shelf.clone()).await.unwrap();
+        world.advance(d!("7s")).await;
+        assert!(world.kernel().counts().left > 0, "it is gone from memory");
+        run.status().await.unwrap();
+        let before = world.counts();
+        for number in 1..=3 {
+            assert!(!run.send(Parcel { shelf: "b".into(), number }).await.unwrap().taken);
+        }
+        let cost = world.counts().since(before);
+        assert_eq!((cost.commits, cost.reads), (3, 0), "its record is there, and its journal is not needed");
+        assert!(run.send(Parcel { shelf, number: 7 }).await.unwrap().taken);
+        assert!(world.counts().since(before).reads > 0, "now it is");
+        assert_eq!(run.result().await.unwrap(), 7);
+    }
 }
 
 /// V5
@@ -350,7 +476,7 @@ async fn an_event_that_is_waited_for_is_taken_in_the_commit_that_stores_it() {
     }
 }
 
-/// V6
+/// V6, fC1
 #[tokio::test]
 async fn a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait() {
     for setup in both() {
@@ -369,6 +495,69 @@ async fn a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait() {
         assert_eq!(fakes.log.take(), ["1"], "the deadline went with the event");
         in_time.send(Number(2)).await.unwrap();
         assert_eq!(in_time.result().await.unwrap(), "1 then 2");
+    }
+}
+
+/// V6, H2
+#[tokio::test]
+async fn an_event_that_came_after_the_deadline_is_for_the_next_wait_whenever_both_are_looked_at() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().impatient("a");
+        run.start().await.unwrap();
+        run.pause().await.unwrap();
+        world.advance(d!("2m")).await;
+        run.send(Number(5)).await.unwrap();
+        world.restart().await;
+        run.resume().await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "no event `Number` came within 60s then 5");
+        fakes.log.take();
+        let in_time = world.client().impatient("b");
+        in_time.start().await.unwrap();
+        in_time.pause().await.unwrap();
+        in_time.send(Number(6)).await.unwrap();
+        world.advance(d!("2m")).await;
+        in_time.resume().await.unwrap();
+        in_time.send(Number(7)).await.unwrap();
+        assert_eq!(in_time.result().await.unwrap(), "6 then 7");
+    }
+}
+
+/// V6, L7
+#[tokio::test]
+async fn a_deadline_wins_over_what_was_due_later_also_if_an_event_came_after_both() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("number or sleep".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        run.pause().await.unwrap();
+        world.advance(d!("3h")).await;
+        run.send(Number(7)).await.unwrap();
+        run.resume().await.unwrap();
+        assert_eq!(run.result().await.unwrap(), [1, 0]);
+    }
+}
+
+/// V6, fC7
+#[tokio::test]
+async fn a_deadline_that_passes_while_the_commit_that_clears_it_is_on_its_way_changes_nothing() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().impatient("a");
+        run.start().await.unwrap();
+        world.advance(d!("59s")).await;
+        world.store_fails(Fault::Down);
+        let passes = async {
+            world.advance(d!("5s")).await;
+            world.store_works();
+            world.advance(d!("10s")).await;
+        };
+        let (sent, ()) = tokio::join!(run.send(Number(1)).into_future(), passes);
+        assert!(sent.unwrap().taken);
+        assert_eq!(fakes.log.take(), ["1"]);
+        run.send(Number(2)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "1 then 2");
     }
 }
 
@@ -505,6 +694,50 @@ async fn queues_are_capped_and_what_nobody_takes_expires() {
     }
 }
 
+/// V9, W11, D1
+#[tokio::test]
+async fn events_that_are_too_long_together_end_the_run_and_are_dead_letters() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("two essays".into()).await.unwrap();
+        for letter in ["a", "b"] {
+            run.send(Essay(letter.repeat(600 << 10))).await.unwrap();
+        }
+        world.advance(d!("1m")).await;
+        let RunError::Fault(fault) = run.result().await.unwrap_err().failed().unwrap() else { panic!("a limit") };
+        assert!(matches!(fault.cause, Cause::Limit { .. }), "{fault}");
+        world.advance(d!("1m")).await;
+        assert_eq!(world.dead_letters().count().await.unwrap(), 2);
+        assert!(run.events().await.unwrap().is_empty());
+    }
+}
+
+/// V9, K3
+#[tokio::test]
+async fn an_event_is_refused_that_is_longer_than_can_be_kept_whatever_becomes_of_it() {
+    let limit = (1 << 20) - (16 << 10);
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("two essays".into()).await.unwrap();
+        // With its quotes.
+        let refused = run.send(Essay("a".repeat(limit - 1))).await.unwrap_err().failed().unwrap();
+        assert_eq!(
+            refused,
+            SendError::TooLarge { event: "Essay".into(), bytes: limit as u64 + 1, limit: limit as u64 }
+        );
+        let keyed = Paid { order: "a".repeat(limit / 2), amount: 1 };
+        assert!(matches!(run.send(keyed).await.unwrap_err().failed(), Some(SendError::TooLarge { .. })));
+        assert!(run.events().await.unwrap().is_empty());
+        run.send(Essay("a".repeat(limit - 2))).await.unwrap();
+        run.terminate().await.unwrap();
+        world.advance(d!("1m")).await;
+        let dead = world.dead_letters().events::<Essay>(Filter::default()).await.unwrap().events;
+        assert_eq!(dead[0].event.as_ref().unwrap().0.len(), limit - 2);
+    }
+}
+
 /// V9
 #[tokio::test]
 async fn an_event_that_is_sent_twice_with_one_idempotency_key_is_one() {
@@ -517,6 +750,38 @@ async fn an_event_that_is_sent_twice_with_one_idempotency_key_is_one() {
         }
         run.send(Number(2)).await.unwrap();
         assert_eq!(run.result().await.unwrap(), [1, 2]);
+    }
+}
+
+/// V9, V7, E12
+#[tokio::test]
+async fn an_event_that_was_refused_is_taken_when_it_is_sent_again_with_its_idempotency_key() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().taker("a");
+        let refused = run.send(Number(7)).idempotency_key("first").await.unwrap_err().failed();
+        assert_eq!(refused, Some(SendError::NotFound));
+        run.start(1, true).await.unwrap();
+        world.advance(d!("9m")).await;
+        world.restart().await;
+        for _ in 0..2 {
+            run.send(Number(7)).idempotency_key("first").await.unwrap();
+        }
+        assert_eq!(run.events().await.unwrap().iter().filter(|event| event.event == "Number").count(), 1);
+        world.advance(d!("1m")).await;
+        assert_eq!(run.result().await.unwrap(), [7]);
+        let (other, paid) = (world.client().taker("b"), || Paid { order: "x".into(), amount: 4 });
+        other.start(1, false).await.unwrap();
+        for _ in 0..3 {
+            other.send(paid()).await.unwrap();
+        }
+        let refused = other.send(paid()).idempotency_key("second").await.unwrap_err().failed();
+        assert!(matches!(refused, Some(SendError::Full { .. })), "{refused:?}");
+        world.advance(d!("1h")).await;
+        for _ in 0..2 {
+            other.send(paid()).idempotency_key("second").await.unwrap();
+        }
+        assert_eq!(other.status().await.unwrap().unwrap().queued[0].count, 1, "the others have expired");
     }
 }
 
@@ -627,7 +892,7 @@ async fn a_run_and_its_first_event_are_one_commit() {
     }
 }
 
-/// V11, L2
+/// V11, L2, fC20
 #[tokio::test]
 async fn two_who_send_or_start_at_once_start_one_run_that_has_both_events() {
     for setup in both() {
@@ -645,7 +910,7 @@ async fn two_who_send_or_start_at_once_start_one_run_that_has_both_events() {
     }
 }
 
-/// V5
+/// V5, fA2
 #[tokio::test]
 async fn a_crash_at_any_commit_loses_no_event_and_takes_none_twice() {
     for moment in [Moment::Before, Moment::After] {

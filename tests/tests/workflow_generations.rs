@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    CallError, Context, Event, Failure, Flow, Primitives, RunError, Services, d,
+    CallError, Context, Event, Failure, Flow, Primitives, RunError, Services, Timestamp, d,
     testing::{Fault, Latch, Log, Moment, Setup, World, replay},
     workflow,
     workflow::{RestartError, Restarted, RunPhase, SendError, Started, Stopped},
@@ -117,6 +117,20 @@ impl Spinner {
     }
 }
 
+/// Passes so many points in time that are past, then waits.
+#[derive(Default, Serialize, Deserialize)]
+struct Walker;
+
+#[workflow]
+impl Walker {
+    async fn run(flow: &Flow<Self>, points: u32) {
+        for _ in 0..points {
+            flow.sleep_until(Timestamp::from_millis(0)).await;
+        }
+        flow.sleep("1d").await;
+    }
+}
+
 /// Three steps, of which the second fails on demand.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Order {
@@ -190,6 +204,7 @@ struct App {
     greedy: Greedy,
     long: Long,
     tape: Tape,
+    walker: Walker,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -516,7 +531,12 @@ async fn a_restart_may_drop_the_events_and_takes_later_ones() {
         }
         run.restart_with("quick".into()).await.unwrap();
         world.settle().await;
-        assert_eq!(run.status().await.unwrap().unwrap().queued, []);
+        let queued = run.status().await.unwrap().unwrap().queued;
+        assert_eq!(
+            queued.iter().map(|of| (of.count, of.discarded)).collect::<Vec<_>>(),
+            [(0, 6)],
+            "counted all the same"
+        );
         run.send(Deposit(7)).await.unwrap();
         assert_eq!(run.result().await.unwrap(), "quick 50 4 7 true");
         assert!(world.dead_letters().list(Default::default()).await.unwrap().letters.is_empty());
@@ -675,6 +695,20 @@ mod changed {
     #[derive(Primitives)]
     pub(super) struct App {
         order: Order,
+    }
+}
+
+/// L2, L4
+#[tokio::test]
+async fn a_history_is_of_one_generation_also_if_another_begins_between_its_pages() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().walker("a");
+        run.start(600).await.unwrap();
+        world.settle().await;
+        let (history, restarted) = tokio::join!(run.history(), run.restart_with(3).into_future());
+        assert_eq!(restarted.unwrap().generation, 2);
+        assert_eq!(history.unwrap().operations().count(), 3);
     }
 }
 

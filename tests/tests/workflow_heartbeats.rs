@@ -6,7 +6,7 @@ use drystone::{
     CallError, Context, Failure, Flow, Heartbeat, Primitives, RunError, Services, d,
     testing::{Clock, Latch, Log, Setup, World},
     workflow,
-    workflow::Cause,
+    workflow::{Cause, join_all},
 };
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
@@ -75,10 +75,33 @@ impl Talker {
     }
 }
 
+/// Very many that beat, raced against an hour.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Choir;
+
+#[workflow]
+impl Choir {
+    async fn run(flow: &Flow<Self>, voices: u32) -> String {
+        select! {
+            _ = join_all((0..voices).map(|number| flow.sing(number))) => "sung".to_owned(),
+            _ = flow.sleep("1h") => "too late".to_owned(),
+        }
+    }
+
+    #[step]
+    async fn sing(number: u32, beat: &Heartbeat<u32>, latch: &Latch) {
+        if number == 0 {
+            beat.beat(&number);
+        }
+        latch.clone().wait().await;
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     import: Import,
     talker: Talker,
+    choir: Choir,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -152,10 +175,34 @@ async fn silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is
     }
 }
 
+/// The rows of heartbeats in a store that can be seen.
+fn beats_in(path: &std::path::Path) -> i64 {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT count(*) FROM row WHERE lane LIKE 'beat/%' \
+         AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.entity = row.entity AND (whole = 1 OR gone.lane = row.lane))";
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// W10, K3
+#[tokio::test]
+async fn a_run_of_more_steps_that_beat_than_a_commit_has_rows_can_end() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let (one, two) = (world.client().choir("a"), world.client().choir("b"));
+        one.start(1_200).await.unwrap();
+        two.start(1_200).await.unwrap();
+        assert!(one.terminate().await.unwrap());
+        world.advance(d!("1h")).await;
+        assert_eq!(two.result().await.unwrap(), "too late");
+    }
+}
+
 /// W10
 #[tokio::test]
 async fn progress_is_stored_once_a_second_at_most_and_gone_when_the_step_has_ended() {
-    for setup in both() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("beats");
+    for setup in [World::memory(), World::sqlite_at(&path)] {
         let (world, _) = started(setup).await;
         let run = world.client().import("a");
         run.start("well".into()).await.unwrap();
@@ -163,9 +210,11 @@ async fn progress_is_stored_once_a_second_at_most_and_gone_when_the_step_has_end
         world.advance(d!("2900ms")).await;
         let said = world.counts().commits - before;
         assert!((2..=4).contains(&said), "9 beats in 2.7 seconds, {said} commits");
+        assert!(!path.exists() || beats_in(&path) == 1, "it is stored");
         world.advance(d!("5s")).await;
         assert_eq!(run.result().await.unwrap(), 0);
         assert_eq!(run.status().await.unwrap().unwrap().entries, 3);
+        assert!(!path.exists() || beats_in(&path) == 0, "it is gone");
     }
 }
 

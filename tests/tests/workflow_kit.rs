@@ -175,7 +175,7 @@ fn difference(found: Result<drystone::testing::Survived, CrashError>) -> Differe
     }
 }
 
-/// X1
+/// X1, fA17
 #[tokio::test]
 async fn what_is_right_comes_through_a_crash_at_every_commit() {
     let survived = crash_everywhere(async |setup| {

@@ -103,6 +103,37 @@ impl Quick {
     }
 }
 
+/// One whose state and result are as long as it is told.
+#[derive(Default, Serialize, Deserialize)]
+struct Long {
+    text: String,
+}
+
+#[workflow]
+impl Long {
+    async fn run(flow: &Flow<Self>, sleeps: bool, state: usize, result: usize) -> String {
+        flow.update(|long| long.text = "s".repeat(state));
+        if sleeps {
+            flow.sleep("1h").await;
+            flow.update(|long| long.text = long.text.repeat(2));
+        }
+        "r".repeat(result)
+    }
+
+    #[cancelled]
+    async fn cleanup(flow: &Flow<Self>) {
+        flow.update(|long| long.text.push_str(&"s".repeat(1 << 10)));
+    }
+}
+
+/// What a result or a state may hold.
+const BYTES_MAX: usize = (1 << 20) - 4_096;
+
+/// How often the journal of a run says that it has ended.
+async fn ends(run: &workflow::Verbs<Long>) -> usize {
+    run.history().await.unwrap().to_json().unwrap().matches("\"what\":{\"ended\":").count()
+}
+
 /// One whose cleanup goes wrong.
 #[derive(Default, Serialize, Deserialize)]
 struct Messy;
@@ -128,6 +159,7 @@ impl Messy {
 
 #[derive(Primitives)]
 struct App {
+    long: Long,
     messy: Messy,
     job: Job,
     plain: Plain,
@@ -474,4 +506,69 @@ async fn a_run_can_be_listed_and_explained() {
     assert_eq!(shown[0].operation, "wait:Note#1");
     assert!(run.destroy().await.unwrap());
     assert_eq!(run.status().await.unwrap(), None);
+}
+
+/// L1, W11
+#[tokio::test]
+async fn a_run_that_returns_with_a_state_that_is_too_long_has_failed_and_nothing_else() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for (key, sleeps) in [("at once", false), ("later", true)] {
+            let other = world.client().long(key);
+            let told = other.execute(sleeps, 2 << 20, 1).await.unwrap_err().failed().unwrap();
+            assert!(matches!(&told, RunError::Fault(fault) if fault.to_string().contains("bytes in its state")));
+            assert_eq!(other.result().await.unwrap_err().failed().unwrap(), told, "{key}");
+            assert_eq!(other.status().await.unwrap().unwrap().phase, RunPhase::Failed, "{key}");
+            assert_eq!(ends(&other).await, 1, "{key}");
+        }
+        let grown = world.client().long("grown");
+        grown.start(true, 600 << 10, 1).await.unwrap();
+        let result = grown.result();
+        let (told, ()) = tokio::join!(result.into_future(), world.advance(d!("1h")));
+        assert!(matches!(told.unwrap_err().failed().unwrap(), RunError::Fault(_)), "it was not told of a success");
+        assert_eq!(grown.status().await.unwrap().unwrap().phase, RunPhase::Failed);
+        assert_eq!((ends(&grown).await, grown.state().await.unwrap().unwrap().text.len()), (1, 600 << 10));
+        let run = world.client().long("cancelled");
+        run.start(true, BYTES_MAX - 100, 1).await.unwrap();
+        run.cancel().await.unwrap();
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!(status.phase, RunPhase::Cancelled);
+        assert!(status.cleanup_error.unwrap().contains("bytes in its state"));
+        assert_eq!(ends(&run).await, 1);
+    }
+}
+
+/// L1, W11
+#[tokio::test]
+async fn results_of_every_length_around_the_limit_end_their_runs_once() {
+    let (world, _) = started(World::memory()).await;
+    for bytes in BYTES_MAX - 200..=BYTES_MAX + 1 {
+        let run = world.client().long(format!("{bytes}"));
+        let told = run.execute(false, 1, bytes - 2).await;
+        let phase = run.status().await.unwrap().unwrap().phase;
+        match (&told, run.result().await) {
+            (Ok(result), Ok(again)) => {
+                assert_eq!((result.len(), again.len(), phase), (bytes - 2, bytes - 2, RunPhase::Succeeded));
+            }
+            (Err(_), Err(_)) => assert_eq!(phase, RunPhase::Failed, "{bytes}"),
+            _ => panic!("{bytes}: it was told otherwise at first"),
+        }
+        assert_eq!(ends(&run).await, 1, "{bytes}");
+    }
+}
+
+/// L1, L3, W11
+#[tokio::test]
+async fn a_run_with_the_longest_state_can_be_cancelled() {
+    let (world, _) = started(World::memory()).await;
+    for bytes in (BYTES_MAX - 120..=BYTES_MAX).step_by(10) {
+        let run = world.client().long(format!("{bytes}"));
+        // With what is written around the text.
+        run.start(true, bytes - 11, 1).await.unwrap();
+        assert!(run.cancel().await.unwrap());
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!(status.phase, RunPhase::Cancelled, "{bytes}");
+        assert!(status.cleanup_error.is_some(), "{bytes}");
+        assert_eq!(ends(&run).await, 1, "{bytes}");
+    }
 }

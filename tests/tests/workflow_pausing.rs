@@ -83,10 +83,28 @@ impl Shaky {
     }
 }
 
+/// A step that is tried for ten minutes.
+#[derive(Default, Serialize, Deserialize)]
+struct Patient;
+
+#[workflow]
+impl Patient {
+    async fn run(flow: &Flow<Self>) -> Result<(), Failure> {
+        flow.fails().await
+    }
+
+    #[step(max_attempts = 9, backoff = "1m", give_up_after = "10m")]
+    async fn fails(log: &Log) -> Result<(), Failure> {
+        log.say("fails");
+        Err("it did".into())
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     job: Job,
     shaky: Shaky,
+    patient: Patient,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -205,6 +223,22 @@ async fn what_was_asked_for_in_a_pause_is_later_by_what_was_left_of_it() {
     world.settle().await;
     assert_eq!(fakes.log.take(), ["fails"], "an attempt whose time has passed begins at once");
     assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(_)))));
+}
+
+/// H2, W3
+#[tokio::test]
+async fn the_time_after_which_a_step_is_given_up_is_later_by_the_pause() {
+    for (shifts, follow) in [(true, 1), (false, 0)] {
+        let (world, fakes) = started(World::memory()).await;
+        let run = world.client().patient("a");
+        run.start().await.unwrap();
+        run.pause().await.unwrap();
+        world.advance(d!("1h")).await;
+        assert!(if shifts { run.resume_shifted().await.unwrap() } else { run.resume().await.unwrap() });
+        world.advance(d!("1m")).await;
+        let waits = run.status().await.unwrap().unwrap().waits_for;
+        assert_eq!((fakes.log.take().len(), waits.len()), (2, follow), "a third follows if there is time left for it");
+    }
 }
 
 /// H2, L7

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Client, Event, Fault, Flow, Primitives, d, primitive,
-    testing::{self, Moment, World},
+    Client, Event, Failure, Fault, Flow, Primitives, RunError, d, primitive,
+    testing::{self, Moment, World, replay},
     workflow,
-    workflow::RunPhase,
+    workflow::{RunPhase, Stopped},
 };
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
@@ -53,11 +53,59 @@ impl Hasty {
     }
 }
 
+/// Holds a permit, calls a primitive and runs code of its own, all under names that end like that of a step.
+#[derive(Default, Serialize, Deserialize)]
+struct Namesake;
+
+#[workflow]
+impl Namesake {
+    async fn run(flow: &Flow<Self>, lines: &Client<Line>) -> Result<(), Failure> {
+        let _permit = flow.permit(lines.get("acme/charge").acquire()).await;
+        flow.run("acme/charge", async { 1 }).await;
+        flow.charge(7).await;
+        Err("as it must".into())
+    }
+
+    #[step(undo = refund)]
+    async fn charge(cents: u32) -> u32 {
+        cents
+    }
+
+    #[step]
+    async fn refund(_cents: u32, _charged: Option<u32>) {}
+}
+
+/// Asks as a run cannot, or for what there is not.
+#[derive(Default, Serialize, Deserialize)]
+struct Careless;
+
+#[workflow]
+impl Careless {
+    async fn run(flow: &Flow<Self>, how: String, lines: &Client<Line>, others: &Client<Namesake>) -> String {
+        let line = lines.get("line");
+        let told =
+            |caught: Result<_, Fault>| caught.map_or_else(|fault| fault.cause.to_string(), |_| "held".to_owned());
+        match how.as_str() {
+            "timeout" => drop(flow.permit(line.acquire().timeout(d!("5s"))).await),
+            "deadline" => drop(flow.call(others.get("b").cancel().deadline(d!("5s"))).await),
+            "once" => drop(flow.call(others.get("b").cancel().idempotency_key("one")).await),
+            _ => {
+                let heavy = told(flow.permit(line.acquire().weight(3)).catch().await);
+                let light = told(flow.permit(line.acquire().weight(2)).catch().await);
+                return format!("{light}: {heavy}");
+            }
+        }
+        how
+    }
+}
+
 #[derive(Primitives)]
 struct App {
+    careless: Careless,
     line: Line,
     holder: Holder,
     hasty: Hasty,
+    namesake: Namesake,
 }
 
 async fn used(world: &World<App>) -> (u64, u64) {
@@ -167,6 +215,53 @@ fn no_permit_is_lost_or_doubled_wherever_the_process_dies() {
     }
 }
 
+/// W9, M5: what a permit or code is called does not make a step of it.
+#[test]
+fn a_permit_whose_key_ends_like_a_step_is_not_undone() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let run = world.client().namesake("a");
+            let error = run.execute().await.unwrap_err().failed().unwrap();
+            assert_eq!(error, RunError::Failed("as it must".into()));
+            let history = run.history().await.unwrap();
+            let operations: Vec<_> = history.operations().collect();
+            let expected = ["permit:acme/charge#1", "run:acme/charge#1", "charge#1", "undo/charge#1/refund#1"];
+            assert_eq!(operations, expected);
+        });
+    }
+}
+
+/// M5, W7: what a run would not hear is refused in words.
+#[test]
+fn a_timeout_that_would_not_be_heard_stops_the_run_and_says_what_to_write() {
+    for (how, word) in [("timeout", "within"), ("deadline", "within"), ("once", "leave it out")] {
+        testing::block_on(async {
+            let world = World::memory().start::<App>().await;
+            let run = world.client().careless("a");
+            run.start(how.into()).await.unwrap();
+            let status = run.status().await.unwrap().unwrap();
+            let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("{how}: {status:?}") };
+            assert!(message.contains(word) && message.contains("hear"), "{how}: {message}");
+        });
+    }
+}
+
+/// M5, W3
+#[test]
+fn a_permit_that_ends_in_a_fault_can_be_caught() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let run = world.client().careless("a");
+            let told = run.execute("heavy".into()).await.unwrap();
+            assert!(told.starts_with("held: ") && told.contains("more than all 2 permits"), "{told}");
+            replay::<Careless>(&run.history().await.unwrap()).unwrap();
+            assert_eq!(used(&world).await, (0, 0));
+        });
+    }
+}
+
 /// S1: more than there is, ever, is a fault of the run, and not waited for.
 #[test]
 fn a_permit_that_is_too_heavy_is_a_fault() {
@@ -175,7 +270,7 @@ fn a_permit_that_is_too_heavy_is_a_fault() {
             let world = setup.start::<App>().await;
             let error = world.client().holder("a").execute(3).await.unwrap_err();
             let fault = match error.failed().unwrap() {
-                drystone::RunError::Fault(Fault { cause, .. }) => cause.to_string(),
+                RunError::Fault(Fault { cause, .. }) => cause.to_string(),
                 other => panic!("{other:?}"),
             };
             assert!(fault.contains("more than all 2 permits"), "{fault}");

@@ -205,6 +205,40 @@ async fn a_panic_of_the_body_stops_the_run_until_other_code_comes() {
     assert_eq!(world.client().order("a").result().await.unwrap(), 110);
 }
 
+version!(panics_behind, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.wait_for::<Go>().await;
+    assert_eq!(charged, 0, "not this time");
+    flow.ship(charged).await
+});
+version!(sleeps, flow, total, {
+    let reserved = flow.reserve(total).await?;
+    let charged = flow.charge(reserved).await?;
+    flow.wait_for::<Go>().await;
+    flow.sleep("24h").await;
+    flow.ship(charged).await
+});
+
+/// H1, L1
+#[tokio::test]
+async fn a_sleep_behind_a_stop_begins_when_the_run_gets_there_and_not_when_it_was_stopped() {
+    let fakes = Fakes::default();
+    let world = World::sqlite().services(fakes.clone()).start::<panics_behind::App>().await;
+    world.client().order("a").start(7).await.unwrap();
+    world.client().order("a").send(Go).await.unwrap();
+    assert_eq!(world.client().order("a").status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+    world.advance(d!("7d")).await;
+    fakes.log.take();
+    let world = world.restart_as::<sleeps::App, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("23h")).await;
+    let status = world.client().order("a").status().await.unwrap().unwrap();
+    assert_eq!((status.phase, status.waits_for[0].operation.as_str()), (RunPhase::Suspended, "sleep#1"));
+    assert!(fakes.log.take().is_empty());
+    world.advance(d!("1h")).await;
+    assert_eq!(fakes.log.take(), ["ship 8"]);
+}
+
 /// L1
 #[tokio::test]
 async fn a_run_that_panics_at_its_start_is_kept_and_goes_on_with_other_code() {
@@ -331,12 +365,15 @@ async fn what_a_body_changed_before_it_panicked_in_the_same_turn_is_kept() {
 /// L3
 #[tokio::test]
 async fn a_run_that_diverged_can_be_cancelled_and_terminated() {
-    let (world, _) = deployed!(added);
-    let run = world.client().order("a");
-    run.send(Go).await.unwrap();
-    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Diverged);
-    assert!(run.cancel().await.unwrap());
-    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Cancelled);
+    for phase in [RunPhase::Cancelled, RunPhase::Terminated] {
+        let (world, _) = deployed!(added);
+        let run = world.client().order("a");
+        run.send(Go).await.unwrap();
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Diverged);
+        let is_first = if phase == RunPhase::Cancelled { run.cancel().await } else { run.terminate().await };
+        assert!(is_first.unwrap());
+        assert_eq!(run.status().await.unwrap().unwrap().phase, phase);
+    }
 }
 
 /// R5
@@ -366,6 +403,26 @@ async fn a_history_is_replayed_against_todays_code() {
     let file = folder.path().join("order.json");
     whole.save(&file).unwrap();
     assert_eq!(replay::<first::Order>(&History::load(&file).unwrap()), Ok(()));
+}
+
+/// R5, W4
+#[tokio::test]
+async fn an_edit_to_what_a_run_waits_for_now_is_found_in_its_history() {
+    let world = World::memory().services(Fakes::default()).start::<first::App>().await;
+    let run = world.client().order("a");
+    run.start(7).await.unwrap();
+    let half = run.history().await.unwrap().to_json().unwrap();
+    let read = History::from_json(&half).unwrap();
+    assert_eq!(replay::<first::Order>(&read), Ok(()));
+    let Err(ReplayError::Diverged(divergence)) = replay::<another_wait::Order>(&read) else {
+        panic!("it waits for something else")
+    };
+    assert_eq!((divergence.entry, divergence.expected.as_str()), (3, "`wait:Go#1`"), "{divergence}");
+    assert_eq!(divergence.found, "asks for `sleep#1`");
+    // A file from before does not say what it waited for.
+    let mut old: serde_json::Value = serde_json::from_str(&half).unwrap();
+    old.as_object_mut().unwrap().remove("pending").unwrap();
+    assert_eq!(replay::<another_wait::Order>(&History::from_json(&old.to_string()).unwrap()), Ok(()));
 }
 
 /// Two branches at once, each with a door before each of its steps, and a race in which one of them loses.

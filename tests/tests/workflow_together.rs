@@ -68,6 +68,8 @@ enum Do {
     Call,
     /// Holds a permit to the end.
     Permit,
+    /// Holds one, and gives it back.
+    Borrow,
     Child(u64),
     /// A child that is abandoned, for an hour.
     Abandon(u64),
@@ -108,6 +110,7 @@ impl Trip {
                 Do::Hold(what) => done.push(flow.hold(what).await),
                 Do::Call => done.push(flow.call(tallies.get("t").add()).await.to_string()),
                 Do::Permit => held.push(flow.permit(seats.get("s").acquire()).await),
+                Do::Borrow => drop(flow.permit(seats.get("s").acquire()).await),
                 Do::Child(span_s) => done.push(told(flow.child(legs.get("awaited").execute(span_s)).await)),
                 Do::Abandon(span_s) => {
                     let leg = flow.child(legs.get("abandoned").execute(span_s)).abandon().within("1h").await;
@@ -350,17 +353,52 @@ async fn what_a_restart_keeps_is_due_to_be_undone() {
         let (world, fakes) = started(setup).await;
         fakes.latch.open();
         let run = world.client().trip("a");
-        run.start(vec![book("bus"), Do::Hold("seat".into()), book("train"), Do::Fail]).await.unwrap();
-        assert!(run.result().await.is_err());
+        run.start(vec![book("bus"), Do::Hold("seat".into()), book("train"), Do::Await, Do::Fail]).await.unwrap();
+        world.settle().await;
         fakes.log.take();
         run.restart_from(|at| at.book(2)).await.unwrap();
         world.restart().await;
+        run.send(Next(1)).await.unwrap();
         assert!(run.result().await.is_err());
         let undone = ["book train", "unbook train", r#"release seat Some("seat")"#, "unbook bus"];
         assert_eq!(fakes.log.take(), undone);
         let status = run.status().await.unwrap().unwrap();
         assert_eq!((status.phase, status.generation, status.undos_left), (RunPhase::Failed, 2, 0));
         replay::<Trip>(&run.history().await.unwrap()).unwrap();
+    }
+}
+
+/// L4, W9: it does not stand any more, and would be undone again.
+#[tokio::test]
+async fn a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothing() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let refuses = |run: &TripHandle, nth: u32, operation: &str| {
+            let (asked, operation) = (run.restart_from(|at| at.book(nth)), operation.to_owned());
+            async move {
+                let refused = asked.await.unwrap_err().failed().unwrap();
+                assert_eq!(refused, RestartError::Undone { operation });
+            }
+        };
+        let run = world.client().trip("a");
+        run.start(vec![book("bus"), book("slowly"), book("train"), Do::Fail]).await.unwrap();
+        world.settle().await;
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Undoing);
+        refuses(&run, 3, "book#2").await;
+        assert!(run.terminate().await.unwrap());
+        refuses(&run, 3, "book#2").await;
+        assert_eq!(run.status().await.unwrap().unwrap().generation, 1);
+        fakes.log.take();
+        // The first was not undone yet: it stands.
+        run.restart_from(|at| at.book(2)).await.unwrap();
+        fakes.latch.open();
+        assert!(run.result().await.is_err());
+        let undone = ["book slowly", "book train", "unbook train", "unbook slowly", "unbook bus"];
+        assert_eq!(fakes.log.take(), undone);
+        refuses(&run, 2, "book#1").await;
+        run.restart_from(|at| at.book(1)).await.unwrap();
+        assert!(run.result().await.is_err());
+        assert_eq!(run.status().await.unwrap().unwrap().generation, 3);
     }
 }
 
@@ -419,6 +457,23 @@ async fn a_run_that_is_stopped_can_be_restarted() {
         assert_eq!(phase(&run).await, RunPhase::Panicked);
         run.restart_with(vec![Do::Await]).await.unwrap();
         assert_eq!(run.result().await.unwrap(), ["2"], "what it had not read");
+    }
+}
+
+/// L4, M5: what was given back before the step need not be kept.
+#[tokio::test]
+async fn a_restart_keeps_what_came_after_a_permit_that_was_given_back() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().trip("a");
+        run.start(vec![Do::Borrow, book("train"), Do::Await]).await.unwrap();
+        world.settle().await;
+        run.restart_from(|at| at.book(1)).await.unwrap();
+        run.send(Next(1)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), ["train", "1"]);
+        assert_eq!(fakes.log.take(), ["book train", "book train"]);
+        let stats = world.client().seat("s").stats().await.unwrap();
+        assert_eq!((stats.used, stats.waiting), (0, 0));
     }
 }
 
@@ -497,7 +552,7 @@ async fn a_restart_cancels_the_child_that_was_awaited_and_has_another() {
     }
 }
 
-/// L6
+/// L6, fA4
 #[tokio::test]
 async fn a_child_that_has_ended_is_there_at_once_when_it_is_awaited_again() {
     for setup in both() {
@@ -600,23 +655,27 @@ async fn what_the_parts_of_a_run_cost() {
             async move { run.start(plan).await.unwrap() }
         };
         client.tally("t").add().await.unwrap();
-        assert_eq!(cost(&world, start("a", vec![Do::Await])).await, (1, 1, 1, 1));
+        assert_eq!(cost(&world, start("a", vec![Do::Await])).await, (1, 1, 0, 1));
         let run = client.trip("a");
-        assert_eq!(cost(&world, run.vote().into_future()).await, (1, 1, 1, 0), "an update is an entry");
+        assert_eq!(cost(&world, run.vote().into_future()).await, (1, 1, 0, 0), "an update is an entry");
         assert_eq!(cost(&world, run.pause().into_future()).await, (1, 1, 0, 0));
         assert_eq!(cost(&world, run.resume().into_future()).await, (1, 1, 0, 0));
-        assert_eq!(cost(&world, run.restart().into_future()).await, (1, 1, 1, 1), "its input is read");
-        assert_eq!(cost(&world, start("b", vec![book("x")])).await, (2, 2, 3, 1), "a success undoes nothing");
+        assert_eq!(cost(&world, run.restart().into_future()).await, (1, 1, 0, 0), "its input lies in the record");
+        assert_eq!(cost(&world, start("b", vec![book("x")])).await, (2, 2, 0, 1), "a success undoes nothing");
         // A generation ends and begins in the commit that the step ends in.
-        assert_eq!(cost(&world, start("c", vec![book("x"), Do::Continue(vec![])])).await, (2, 2, 3, 1));
+        assert_eq!(cost(&world, start("c", vec![book("x"), Do::Continue(vec![])])).await, (2, 2, 0, 1));
         // An undo is one commit, like the step.
-        assert_eq!(cost(&world, start("d", vec![book("x"), Do::Fail])).await, (3, 3, 7, 2));
-        assert_eq!(cost(&world, start("e", vec![book("x"), book("y"), Do::Fail])).await, (5, 5, 11, 4));
+        assert_eq!(cost(&world, start("d", vec![book("x"), Do::Fail])).await, (3, 3, 2, 1));
+        assert_eq!(
+            cost(&world, start("e", vec![book("x"), book("y"), Do::Fail])).await,
+            (5, 5, 11, 2),
+            "its journal grows long"
+        );
         // Its start; what is called; its end.
-        assert_eq!(cost(&world, start("f", vec![Do::Call])).await, (3, 3, 3, 2));
+        assert_eq!(cost(&world, start("f", vec![Do::Call])).await, (3, 3, 0, 2));
         // The same, and that the permit comes back.
-        assert_eq!(cost(&world, start("g", vec![Do::Permit])).await, (4, 4, 9, 4));
+        assert_eq!(cost(&world, start("g", vec![Do::Permit])).await, (4, 4, 6, 4));
         // A run of one step, and two commits of its parent: it is begun by the first, and its end taken by the second.
-        assert_eq!(cost(&world, start("h", vec![Do::Child(0)])).await, (4, 4, 7, 2));
+        assert_eq!(cost(&world, start("h", vec![Do::Child(0)])).await, (4, 4, 0, 2));
     }
 }

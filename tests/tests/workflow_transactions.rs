@@ -14,9 +14,9 @@ use drystone::{
     CallError, Error, Event, Failure, Fault, Flow, Primitives, RunError, Runtime, SqlError, Transaction, d,
     runtime::store::{Sqlite, SqliteOptions},
     sql::SqlErrorKind,
-    testing::{self, Latch, Moment, Setup, World},
+    testing::{self, CrashError, Disturbance, Latch, Moment, Setup, World, crash_everywhere},
     workflow,
-    workflow::{Cause, RunPhase},
+    workflow::{Cause, RunPhase, join_all},
 };
 use drystone_tests::held::Held;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,8 @@ impl Mishap {
         write("wrong", 1, sql)
     }
 
-    #[step(transaction, max_attempts = 1)]
+    // So much takes long to be written where nothing is optimized and others build.
+    #[step(transaction, max_attempts = 1, timeout = "10s")]
     fn says_too_much(sql: &mut Transaction<'_>) -> String {
         write("wrong", 1, sql).unwrap();
         "x".repeat(2 << 20)
@@ -184,11 +185,35 @@ impl Slow {
     }
 }
 
+/// Bookings, all at once or one that is undone.
+#[derive(Default, Serialize, Deserialize)]
+struct Unsold;
+
+#[workflow]
+impl Unsold {
+    async fn run(flow: &Flow<Self>, count: u64) -> Result<usize, Failure> {
+        let booked = join_all((1..=count).map(|cents| flow.book("ada".into(), cents))).await.len();
+        if count == 1 { Err("no sale".into()) } else { Ok(booked) }
+    }
+
+    #[step(transaction, undo = unbook)]
+    fn book(name: String, cents: u64, sql: &mut Transaction<'_>) -> i64 {
+        write(&name, cents, sql).unwrap()
+    }
+
+    #[step(transaction)]
+    fn unbook(name: String, cents: u64, _sum: Option<i64>, sql: &mut Transaction<'_>) {
+        done(format!("unbook {name}"));
+        write(&name, cents + 100, sql).unwrap();
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     sale: Sale,
     mishap: Mishap,
     slow: Slow,
+    unsold: Unsold,
 }
 
 async fn started(setup: Setup<()>) -> World<App> {
@@ -218,10 +243,45 @@ fn a_transactional_step_is_a_function_that_a_test_can_call() {
     assert_eq!(booked, Ok(42));
 }
 
+/// W6, W9
+#[tokio::test]
+async fn a_transactional_undo_is_executed_exactly_once_and_at_once() {
+    for (n, moment) in (0..8).flat_map(|n| [(n, Moment::Before), (n, Moment::After)]) {
+        let world = started(World::sqlite()).await;
+        let (run, began) = (world.client().unsold("a"), world.now());
+        if n > 0 {
+            world.crash_at_commit(n, moment);
+        }
+        for _ in 0..2 {
+            let _ = run.start(1).idempotency_key("start").await;
+            world.settle().await;
+            world.restart().await;
+        }
+        let when = format!("death {moment:?} commit {n}");
+        assert!(matches!(run.result().await, Err(CallError::Failed(RunError::Failed(_)))), "{when}");
+        assert_eq!(world.now(), began, "{when}: nothing waits");
+        assert_eq!(ledger(&world).await, [row("ada", 1), row("ada", 101)], "{when}");
+    }
+}
+
+/// W6, W11, K3
+#[tokio::test]
+async fn more_transactional_steps_than_may_be_claimed_at_once_are_all_executed_once() {
+    let world = started(World::sqlite()).await;
+    let run = world.client().unsold("a");
+    run.start(450).await.unwrap();
+    world.settle().await;
+    assert_eq!(run.result().await.unwrap(), 450);
+    let expected: Vec<_> = (1..=450).map(|cents| row("ada", cents)).collect();
+    assert_eq!(ledger(&world).await, expected);
+}
+
 /// W6
 #[tokio::test]
 async fn a_transactional_step_costs_one_transaction_more_and_leaves_nothing_else_behind() {
-    let world = started(World::sqlite()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sales");
+    let world = started(World::sqlite_at(&path)).await;
     let before = world.counts();
     let run = world.client().sale("a");
     run.start("ada".into()).await.unwrap();
@@ -233,6 +293,38 @@ async fn a_transactional_step_costs_one_transaction_more_and_leaves_nothing_else
     let kept = world.transaction(|sql| sql.query("SELECT 1 FROM row WHERE lane LIKE 'transactions%'", (), |_| Ok(())));
     let refused = kept.await.unwrap_err().failed().unwrap();
     assert_eq!(refused.kind(), SqlErrorKind::Refused, "{refused}");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let left = "SELECT count(*) FROM row WHERE lane LIKE 'transactions/%'";
+    assert_eq!(connection.query_row(left, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+}
+
+/// X1, W6, fA1
+#[tokio::test]
+async fn a_crash_at_every_commit_and_every_transaction_of_a_run_books_exactly_once() {
+    let survived = crash_everywhere(async |setup| {
+        let world = started(setup).await;
+        let run = world.client().sale("a");
+        run.start("ada".into()).await.unwrap();
+        (run.result().await.unwrap(), ledger(&world).await)
+    });
+    assert_eq!(survived.await.unwrap().commits, 6, "four commits, two transactions");
+}
+
+/// X1
+#[tokio::test]
+async fn a_scenario_that_differs_at_a_transaction_is_told_so() {
+    let found = crash_everywhere(async |setup| {
+        let world = started(setup).await;
+        let run = world.client().sale("a");
+        run.start("ada".into()).await.unwrap();
+        run.result().await.unwrap();
+        // A crash sends one again.
+        world.counts().scripts
+    });
+    let Err(CrashError::Differs(difference)) = found.await else { panic!("a difference was to be found") };
+    assert_eq!(difference.disturbance, Disturbance::Crash { commit: 2, moment: Moment::Before });
+    assert_eq!(difference.wrote.as_deref(), Some("sale(a) executes `book#1` in a transaction"));
+    assert_eq!((difference.expected.as_str(), difference.found.as_str()), ("2", "3"));
 }
 
 /// W6

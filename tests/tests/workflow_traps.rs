@@ -2,6 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
+use std::{
+    cell::RefCell,
+    future::poll_fn,
+    task::{Poll, Waker},
+};
+
 use drystone::{
     CallError, Error, Event, Failure, Fault, Flow, Primitives, RunError, Services, Timestamp, assume_durable, d,
     join_all,
@@ -37,6 +43,12 @@ impl Hoarder {
                 }
                 Ok(count)
             }
+            "outputs" => {
+                for _ in 0..count {
+                    flow.long(1_000_000).await?;
+                }
+                Ok(count)
+            }
             "sleeps" => Ok(join_all((0..count).map(|_| flow.sleep("1h"))).await.len()),
             // Always as many: one that is over is followed by another.
             "rounds" => {
@@ -55,6 +67,15 @@ impl Hoarder {
             }
             "inputs" => {
                 let measured = join_all((0..5).map(|_| flow.measure("x".repeat(count * 2 / 5)))).await;
+                Ok(measured.into_iter().sum())
+            }
+            // Of two hundred bytes each.
+            "texts" => {
+                let measured = join_all((0..count).map(|number| flow.measure(format!("{number:0>200}")))).await;
+                Ok(measured.into_iter().sum())
+            }
+            "held texts" => {
+                let measured = join_all((0..count).map(|number| flow.held(format!("{number:0>200}")))).await;
                 Ok(measured.into_iter().sum())
             }
             "state" => {
@@ -88,6 +109,12 @@ impl Hoarder {
 
     #[step]
     async fn measure(text: String) -> usize {
+        text.len()
+    }
+
+    #[step]
+    async fn held(text: String, latch: &Latch) -> usize {
+        latch.clone().wait().await;
         text.len()
     }
 }
@@ -150,7 +177,9 @@ impl Cashier {
 
 /// Awaits what is not durable, in ways that no macro sees.
 #[derive(Default, Serialize, Deserialize)]
-struct Cheat;
+struct Cheat {
+    times: u32,
+}
 
 #[workflow]
 impl Cheat {
@@ -158,9 +187,54 @@ impl Cheat {
         match how.as_str() {
             "for ever" => assume_durable(std::future::pending::<()>()).await,
             "never rests" => assume_durable(tokio::task::yield_now()).await,
+            "woken by another" => select! {
+                () = flow.sleep("1h") => {}
+                () = assume_durable(bell()) => {}
+            },
+            "step in code" => {
+                let inside = flow.clone();
+                flow.run("code", async move { inside.peek().await }).await;
+            }
+            "step for code" => {
+                let step = flow.peek();
+                flow.run("code", step).await;
+            }
+            "state in code" => {
+                let inside = flow.clone();
+                flow.run("code", async move { inside.update(|cheat| cheat.times += 1) }).await;
+            }
+            "looked at when it is dropped" => {
+                let _drop = Looks(flow.clone());
+                flow.sleep("1h").await;
+            }
             _ => flow.sleep("1h").await,
         }
     }
+
+    #[step]
+    async fn peek() {}
+}
+
+/// Looks at its run when the body drops it.
+struct Looks(Flow<Cheat>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        self.0.look(|cheat| assert_eq!(cheat.times, 0));
+    }
+}
+
+thread_local! {
+    /// Who waits for the bell, in this test.
+    static AT_THE_BELL: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Nothing durable: a waker that is woken by hand.
+fn bell() -> impl Future<Output = ()> {
+    poll_fn(|context| {
+        AT_THE_BELL.with_borrow_mut(|wakers| wakers.push(context.waker().clone()));
+        Poll::Pending
+    })
 }
 
 #[derive(Primitives)]
@@ -194,6 +268,21 @@ async fn a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_o
     assert_eq!(fault.cause, Cause::Limit { what: "journal entries".into(), limit: 50_000 });
     assert_eq!(fault.to_string(), "`sleep#50000` goes beyond the limit of 50000 journal entries");
     assert_eq!(names(&world.events()), ["workflow.started", "workflow.long", "workflow.failed"]);
+}
+
+/// W11
+#[tokio::test]
+async fn a_journal_with_too_many_bytes_ends_its_run_with_a_fault_and_is_warned_of_before() {
+    let (world, _) = started(World::memory()).await;
+    let (run, small) = (world.client().hoarder("a"), world.client().hoarder("small"));
+    run.start("outputs".into(), 70).await.unwrap();
+    let fault = fault_of(run.result().await);
+    assert_eq!(fault.cause, Cause::Limit { what: "bytes in its journal".into(), limit: 64 << 20 });
+    assert_eq!(fault.step, "long#69", "the one after that with which it was full");
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.long", "workflow.failed"]);
+    small.start("outputs".into(), 2).await.unwrap();
+    assert_eq!(small.result().await.unwrap(), 2);
+    assert_eq!(names(&world.events()), ["workflow.started", "workflow.succeeded"]);
 }
 
 /// W11
@@ -254,6 +343,24 @@ async fn what_is_too_large_to_be_recorded_is_a_fault_that_says_so() {
     }
 }
 
+/// W11
+#[tokio::test]
+async fn as_many_steps_as_may_be_can_have_inputs_that_are_too_long_for_a_record() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().hoarder("some");
+        run.start("texts".into(), 300).await.unwrap();
+        world.restart().await;
+        world.settle().await;
+        assert_eq!(run.result().await.unwrap(), 300 * 200, "each has its own, also after a crash");
+    }
+    let (world, _) = started(World::memory()).await;
+    let run = world.client().hoarder("all");
+    run.start("held texts".into(), 4_096).await.unwrap();
+    assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Running);
+    assert!(run.terminate().await.unwrap());
+}
+
 /// K3, V3
 #[tokio::test]
 async fn an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored() {
@@ -307,6 +414,53 @@ async fn a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so() {
             assert!(message.contains("not durable"), "{message}");
             assert!(run.terminate().await.unwrap());
         }
+    }
+}
+
+/// W7
+#[tokio::test]
+async fn a_body_that_something_else_wakes_is_stopped_at_once_while_it_waits_for_something_durable() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().cheat("a");
+        run.start("woken by another".into()).await.unwrap();
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+        AT_THE_BELL.take().into_iter().for_each(Waker::wake);
+        world.settle().await;
+        let status = run.status().await.unwrap().unwrap();
+        assert_eq!(status.phase, RunPhase::Panicked);
+        let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("it is stopped") };
+        assert!(message.contains("woken by something that is not durable"), "{message}");
+        assert_eq!(names(&world.events()), ["workflow.started", "workflow.panicked"]);
+    }
+}
+
+/// W7
+#[tokio::test]
+async fn code_beside_the_body_that_uses_its_flow_panics_and_says_so() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for how in ["step in code", "step for code", "state in code"] {
+            let run = world.client().cheat(how);
+            run.start(how.into()).await.unwrap();
+            let Err(CallError::Failed(RunError::Fault(fault))) = run.result().await else { panic!("{how}") };
+            let Cause::Panicked { message, .. } = fault.cause else { panic!("{how}: {fault}") };
+            assert!(message.contains("`flow` is the body's"), "{how}: {message}");
+        }
+    }
+}
+
+/// W7, E13
+#[tokio::test]
+async fn what_a_body_drops_when_it_leaves_memory_may_look_at_its_run() {
+    for setup in both() {
+        let (world, _) = started(setup.options(|options| options.evict_after = d!("5s"))).await;
+        let run = world.client().cheat("a");
+        run.start("looked at when it is dropped".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+        world.advance(d!("1h")).await;
+        run.result().await.unwrap();
     }
 }
 

@@ -155,10 +155,75 @@ impl Loser {
     }
 }
 
+/// One whose step loses a race while it runs; it goes on, and fails after a day.
+#[derive(Default, Serialize, Deserialize)]
+struct Late;
+
+#[workflow]
+impl Late {
+    async fn run(flow: &Flow<Self>, panics: bool) -> Result<(), Failure> {
+        select! {
+            _ = flow.grab(1) => {},
+            _ = flow.sleep("5s") => {},
+        }
+        flow.turn().await;
+        assert!(!panics, "as it must");
+        flow.sleep("1d").await;
+        Err("too late".into())
+    }
+
+    #[step(undo = release)]
+    async fn grab(number: u32, log: &Log, latch: &Latch) -> bool {
+        log.say(format!("grab {number}"));
+        latch.clone().wait().await;
+        true
+    }
+
+    #[step]
+    async fn release(number: u32, grabbed: Option<bool>, log: &Log) {
+        log.say(format!("release {number} {grabbed:?}"));
+    }
+
+    #[step]
+    async fn turn(log: &Log) {
+        log.say("turn");
+    }
+}
+
+/// Waits for a door to open, then knocks at one that does not.
+#[derive(Default, Serialize, Deserialize)]
+struct Guest;
+
+#[workflow]
+impl Guest {
+    async fn run(flow: &Flow<Self>) -> Result<(), Failure> {
+        flow.wait().await;
+        flow.knock(3).await
+    }
+
+    #[step]
+    async fn wait(latch: &Latch) {
+        latch.clone().wait().await;
+    }
+
+    #[step(max_attempts = 3, backoff = "1h", undo = unknock)]
+    async fn knock(times: u32, log: &Log) -> Result<(), Failure> {
+        log.say(format!("knock {times}"));
+        Err("nobody".into())
+    }
+
+    #[step]
+    async fn unknock(times: u32, knocked: Option<()>, log: &Log) {
+        log.say(format!("unknock {times} {knocked:?}"));
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     trip: Trip,
     loser: Loser,
+    late: Late,
+    guest: Guest,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -248,6 +313,97 @@ async fn a_run_that_is_told_again_what_it_kept_undoes_each_step_once() {
             let undone = ["unbook room-ticket", "refund visa 7 Some(\"7 by visa\")", "unbook train-ticket", "cleanup"];
             assert_eq!(fakes.log.take(), undone, "given: {is_given}");
         }
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_step_that_lost_a_race_in_what_is_kept_is_undone_once_however_often_that_is_told() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().late("a");
+        run.start(false).await.unwrap();
+        world.advance(d!("10s")).await;
+        run.restart_from(|at| at.turn(1)).await.unwrap();
+        world.restart().await;
+        world.advance(d!("1d")).await;
+        assert_eq!(failed(run.result().await), RunError::Failed("too late".into()));
+        assert_eq!(fakes.log.take(), ["grab 1", "turn", "turn", "release 1 None"]);
+
+        let run = world.client().late("b");
+        run.start(true).await.unwrap();
+        world.advance(d!("10s")).await;
+        run.restart_from(|at| at.turn(1).with(())).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
+            assert!(run.resume().await.unwrap());
+            world.settle().await;
+        }
+        assert_eq!(run.status().await.unwrap().unwrap().undos_left, 1);
+        assert!(run.cancel().await.unwrap());
+        world.settle().await;
+        assert_eq!(fakes.log.take(), ["grab 1", "turn", "release 1 None"]);
+    }
+}
+
+/// L4, W9
+#[tokio::test]
+async fn a_step_that_lost_a_race_and_was_undone_cannot_be_kept() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().late("a");
+        run.start(false).await.unwrap();
+        world.advance(d!("2d")).await;
+        assert_eq!(failed(run.result().await), RunError::Failed("too late".into()));
+        let refused = run.restart_from(|at| at.turn(1)).await.unwrap_err().failed().unwrap();
+        assert_eq!(refused, RestartError::Undone { operation: "grab#1".into() });
+        assert_eq!(run.status().await.unwrap().unwrap().generation, 1);
+    }
+}
+
+/// L4, W9, K3
+#[tokio::test]
+async fn a_restart_keeps_more_steps_that_have_an_undo_than_a_commit_has_rows() {
+    let (world, fakes) = started(World::memory()).await;
+    let run = world.client().trip("a");
+    let plan = (0..1_000).map(|number| book(&number.to_string())).chain([Do::Wait]).collect();
+    run.start(plan).await.unwrap();
+    world.settle().await;
+    run.restart_from(|at| at.book(1_000)).await.unwrap();
+    world.settle().await;
+    let status = run.status().await.unwrap().unwrap();
+    assert_eq!((status.phase, status.generation, status.undos_left), (RunPhase::Suspended, 2, 1_000));
+    fakes.log.take();
+    assert!(run.cancel().await.unwrap());
+    world.settle().await;
+    let undone = fakes.log.take();
+    assert_eq!((undone.len(), &*undone[0], &*undone[999]), (1_001, "unbook 999-ticket", "unbook 0-ticket"));
+}
+
+/// W9, L3
+#[tokio::test]
+async fn a_step_that_is_known_not_to_have_happened_is_not_undone() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let held = world.client().guest("held");
+        held.start().await.unwrap();
+        world.settle().await;
+        assert!(held.pause().await.unwrap());
+        fakes.latch.open();
+        world.settle().await;
+        assert_eq!(held.status().await.unwrap().unwrap().waits_for[0].operation, "knock#1");
+        assert!(held.cancel().await.unwrap());
+        world.settle().await;
+        assert_eq!(failed(held.result().await), RunError::Cancelled);
+        assert!(fakes.log.take().is_empty(), "it never began");
+
+        let run = world.client().guest("in its pause");
+        run.start().await.unwrap();
+        world.settle().await;
+        assert!(run.cancel().await.unwrap());
+        world.settle().await;
+        assert_eq!(failed(run.result().await), RunError::Cancelled);
+        assert_eq!(fakes.log.take(), ["knock 3"], "it failed, and that is known");
     }
 }
 

@@ -193,7 +193,7 @@ async fn a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_ro
     }
 }
 
-/// R5
+/// R5, fF3
 #[tokio::test]
 async fn a_run_that_had_gone_past_it_keeps_the_lowest_in_every_round() {
     for gone in 1..=2 {
@@ -292,6 +292,22 @@ async fn a_new_generation_takes_the_highest_and_one_that_keeps_results_keeps_the
         run.restart().await.unwrap();
         go!(world, 1);
         assert_eq!(fakes.log.take(), ["new 0"]);
+    }
+}
+
+/// R5, L4
+#[tokio::test]
+async fn what_a_restart_does_not_keep_chooses_its_version_anew() {
+    for setup in both() {
+        let (world, fakes) = before(setup, 2).await;
+        go!(world, 2);
+        let world = world.restart_as::<after::App, _>(fakes.clone()).await.unwrap();
+        go!(world, 1); // and it is pinned to what it was
+        let run = world.client().fees("a");
+        assert_eq!(fakes.log.take(), ["old 0", "old 1"]);
+        run.restart_from(|at| at.old(1)).await.unwrap();
+        world.settle().await;
+        assert_eq!(fakes.log.take(), ["new 0"], "nothing of it was kept");
     }
 }
 

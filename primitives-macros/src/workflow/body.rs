@@ -2,7 +2,8 @@
 //!
 //! Every `.await` goes through a check that its future is durable; `async` blocks become durable ones; bare `select!` and
 //! `join!` are ours; durations in literals become constants; and what a replay could not repeat is refused by its name. The
-//! arguments of `.run(..)` and `.try_run(..)` stay as they are: that code runs outside of the body.
+//! arguments of `.run(..)` and `.try_run(..)` stay as they are: that code runs outside of the body. What `.run(..)` gives is checked to be
+//! no `Result`.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -94,8 +95,8 @@ impl Pass<'_> {
 
     /// A group: the arguments of something, or a part of the code.
     fn group(&mut self, before: &[TokenTree], group: &Group, made: &mut TokenStream) -> usize {
-        let method = method(before).filter(|_| group.delimiter() == Delimiter::Parenthesis).map(Ident::to_string);
-        let made_anew = match (method.as_deref(), text(group)) {
+        let method = method(before).filter(|_| group.delimiter() == Delimiter::Parenthesis);
+        let made_anew = match (method.map(Ident::to_string).as_deref(), text(group)) {
             (Some("run" | "try_run"), _) => None,
             (Some(name), Some(text)) if TAKE_DURATION.contains(&name) => Some(literals::constant(&text, self.mistakes)),
             (Some(TAKES_PAUSES), Some(text)) => Some(self.pauses(&text)),
@@ -109,6 +110,10 @@ impl Pass<'_> {
             None => group.clone(),
         };
         made.extend([TokenTree::from(group)]);
+        if let Some(run) = method.filter(|method| *method == "run") {
+            self.has_changed = true;
+            made.extend(quote_spanned!(run.span()=> .__plain()));
+        }
         1
     }
 
@@ -251,11 +256,16 @@ mod tests {
 
     #[test]
     fn blocks_are_durable_and_what_is_run_elsewhere_is_left_alone() {
-        let kept = quote!(flow.run::<Vec<u8>>("x", async move {
+        let kept = quote!(flow.try_run::<Vec<u8>>("x", async move {
             a.await;
             tokio::spawn(async {})
         }));
         assert_eq!(made(kept.clone()), (kept.to_string(), 0));
+        let expected = quote!(flow.run::<Vec<u8>>("x", async { a.await }).__plain().max_attempts(3));
+        assert_eq!(
+            made(quote!(flow.run::<Vec<u8>>("x", async { a.await }).max_attempts(3))),
+            (expected.to_string(), 0)
+        );
         let expected = quote!(|x| ::drystone::workflow::block(async move { x.__durable().await }));
         assert_eq!(made(quote!(|x| async move { x.await })), (expected.to_string(), 0));
         let kept = quote!(async fn f() {} let await_ = async |x| x;);

@@ -94,6 +94,7 @@ impl Said {
             {
                 mistakes.at(name, "the name of an event with a topic has no `/`: behind it is the key of the topic");
             }
+            self.refuse_one_kept(mistakes);
             return;
         }
         for setting in &self.queue {
@@ -107,6 +108,17 @@ impl Said {
                     &setting.name,
                     format!("`{name}` is an option of `topic`: write `#[event(topic, {name} = ..)]`"),
                 );
+            }
+        }
+    }
+
+    /// Of what a topic delivers to a run none is in another's way: what it keeps, and for how long, the options of `topic` say.
+    fn refuse_one_kept(&self, mistakes: &mut Mistakes) {
+        for setting in self.queue.iter().filter(|setting| setting.name == "keep") {
+            if !matches!(&setting.value, Some(Given::Literal(Lit::Str(word))) if word.value() == "all") {
+                let message =
+                    "an event with a topic is kept by its topic, one after the other: leave out `keep`, or `topic`";
+                mistakes.at(&setting.name, message);
             }
         }
     }

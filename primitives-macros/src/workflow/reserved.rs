@@ -28,8 +28,8 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "continue_as",
 ];
 
-/// What every value answers to: likewise.
-pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned"];
+/// What every value answers to, in a body or anywhere: likewise.
+pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned", "within"];
 
 /// The verbs of a run: a query of this name would hide one.
 pub(crate) const RUN_VERBS: &[&str] = &[

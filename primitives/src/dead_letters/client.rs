@@ -148,7 +148,7 @@ impl DeadLetters {
     async fn send(&self, verb: &'static str, args: Args) -> Result<bytes::Bytes, CallError<LetterError>> {
         let body = args.finish().map_err(|reason| CallError::Fault(unreadable(verb, reason)))?;
         self.desk.clone().call(Call::new(DEFINITION, KEY, verb, body)).await.map_err(|error| match error {
-            Error::Failed(own) => match decode(&own) {
+            Error::Failed(own) | Error::Declined(own) => match decode(&own) {
                 Ok(own) => CallError::Failed(own),
                 Err(reason) => CallError::Fault(unreadable(verb, reason)),
             },

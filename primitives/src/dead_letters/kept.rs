@@ -14,7 +14,7 @@ use crate::{
     kinds::PastError,
     topics::{
         self, TopicOptions,
-        wire::{PUBLISH, Publish, TopicName},
+        wire::{DECLINED, DELIVERED, Declined, Delivered, PUBLISH, Publish, TopicName},
     },
     view::json,
 };
@@ -195,7 +195,7 @@ struct ReturnedItem {
 
 impl Kept {
     /// A message that the kernel gave up, and its body. A batch that was on its way back to its buffer is a batch again:
-    /// its lane is held, and must be released with it. So is an item an item.
+    /// its lane is held, and must be released with it. So is an item an item, and an event an event.
     pub(super) fn message(dead: &runtime::DeadLetter, kind: Option<&Name>, now: Timestamp) -> (Self, Option<Bytes>) {
         let returned = (dead.verb == REPLAY_BATCH).then(|| decode::<[Returned; 1]>(&dead.body).ok()).flatten();
         let kept = Self {
@@ -224,9 +224,7 @@ impl Kept {
             let bytes = body.len() as u64;
             return (Self { what: What::Item, action: None, from: None, bytes, item, ..kept }, Some(body));
         }
-        if dead.verb == SEND
-            && let Some(Sent { named, payload }) = Sent::read(&dead.body)
-        {
+        if let Some(Sent { named, payload }) = Sent::of(dead) {
             let body = text(payload);
             let bytes = body.len() as u64;
             return (Self { what: What::Event, bytes, event: Some(named), ..kept }, Some(body));
@@ -403,7 +401,8 @@ impl Kept {
                 let (Named { id, priority }, item) = (self.item?, decode(&body).ok()?);
                 (Name::new(REPLAY_ITEM), encode(&[ReturnedItem { id, priority, item }]).ok()?)
             }
-            (What::Event, _) if self.definition == *topics::DEFINITION => {
+            // Elsewhere is a run, and a run is sent what a topic is told to publish.
+            (What::Event, _) if to.is_none() && self.definition == *topics::DEFINITION => {
                 (Name::new(PUBLISH), publish(&self.event?, &body)?)
             }
             (What::Event, _) => {
@@ -433,7 +432,7 @@ fn publish(named: &NamedEvent, body: &[u8]) -> Option<Bytes> {
 /// What a run is sent with an event: should nobody take it again, its topic is known.
 const SEND: &str = "send";
 
-/// An event on its way to a run.
+/// An event on its way.
 struct Sent {
     named: NamedEvent,
     payload: Box<RawValue>,
@@ -442,6 +441,30 @@ struct Sent {
 impl Sent {
     fn written(&self) -> Option<Bytes> {
         encode(&(&self.named.event, &self.payload, &self.named.topic)).ok()
+    }
+
+    /// The event in a message, whatever way it was on: to a run, to its topic, from there to a run, or back.
+    fn of(dead: &runtime::DeadLetter) -> Option<Self> {
+        let on_topic = |topic: TopicName, options, payload| {
+            let named = NamedEvent { event: topic.event.clone(), topic: Some((topic, options)) };
+            Some(Self { named, payload })
+        };
+        match dead.verb.as_str() {
+            SEND => Self::read(&dead.body),
+            PUBLISH if dead.definition == topics::DEFINITION => {
+                let [Publish { topic, options, event }] = decode(&dead.body).ok()?;
+                on_topic(topic, options, event)
+            }
+            DELIVERED => {
+                let Delivered { topic, options, event, .. } = decode(&dead.body).ok()?;
+                on_topic(topic, options, event)
+            }
+            DECLINED => {
+                let Declined { topic, options, event, .. } = decode(&dead.body).ok()?;
+                on_topic(topic, options, event)
+            }
+            _ => None,
+        }
     }
 
     /// As it is written here, or by a sender.

@@ -83,7 +83,7 @@ where
     fn halted(&self, halt: Halt, key: &Key, verb: &str) -> Next {
         match halt {
             Halt::Stop(Stop::Read(ranges)) => Next::Read(ranges),
-            Halt::Stop(Stop::Failed(error)) => Next::Refuse(Error::Failed(error)),
+            Halt::Stop(Stop::Failed(error)) => Next::Refuse(Error::Declined(error)),
             Halt::Stop(Stop::Refuse(error)) => Next::Refuse(error),
             Halt::Stop(Stop::Malformed(reason)) => Next::Refuse(Error::Malformed { verb: verb.to_owned(), reason }),
             Halt::Park(reason) => Next::Park(reason),
@@ -141,7 +141,7 @@ where
                 let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
                 self.action_done(memory, seen, piece, produced, ticket)
             }
-            (_, Outcome::Failed(error)) => Err(Stop::Failed(error.clone()).into()),
+            (_, Outcome::Failed(error)) => Err(Stop::Refuse(Error::Failed(error.clone())).into()),
             (_, Outcome::Refused(reason)) => Err(Stop::Malformed(reason.clone()).into()),
             (_, Outcome::Panicked(message)) => {
                 Err(Stop::Refuse(Error::Panicked { key: seen.key.clone(), message: message.clone() }).into())

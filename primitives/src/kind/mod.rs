@@ -163,7 +163,8 @@ impl Answer {
 pub enum Stop {
     /// These rows are needed first; then the turn is asked again.
     Read(Vec<Range>),
-    /// The caller gets this error of the verb's own, as JSON.
+    /// The caller gets this error of the verb's own, as JSON. Nothing was done, so that it is not remembered for an idempotency key
+    /// (E12).
     Failed(Bytes),
     /// The caller gets this error.
     Refuse(Error),

@@ -175,7 +175,7 @@ impl<'a, R> Turn<'a, R> {
 
     /// Refuses one who was held, with the verb's own error.
     pub fn refuse<E: Stored>(&mut self, ticket: Ticket, error: &E) {
-        self.commit.replies.push((To::Ticket(ticket), reply(error).and_then(|error| Err(Error::Failed(error)))));
+        self.commit.replies.push((To::Ticket(ticket), reply(error).and_then(|error| Err(Error::Declined(error)))));
     }
 
     /// Tells listeners, once this turn is durable (E15).

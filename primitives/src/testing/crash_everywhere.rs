@@ -70,6 +70,8 @@ use super::{
 ///   the call has none. So each is done once, and a test that is not about crashes passes as it is. The same goes for listings and views. An
 ///   `acquire` has no key: it is asked anew, and the permit of a caller who died comes back when its lease is over.
 /// - **Calls of an entity's own code** die with it; who makes them makes them again.
+/// - **A transactional step** is executed once (W6), and is what its table shows: [`World::transaction`](super::World::transaction) reads it. What a scenario writes by
+///   that itself is no commit to crash at, for it has no idempotency key.
 /// - Its own `world.restart()` and `crash()` do what they do elsewhere.
 ///
 /// # What may differ
@@ -79,8 +81,9 @@ use super::{
 /// commit was lost is another one.
 ///
 /// # What it costs
-/// `2n + 4` runs of the scenario, for n commits; a commit that takes up several entities counts as one. They are in memory, one after the
-/// other, and take the time that their code takes. A scenario that gets stuck is given up after 2 seconds in which nothing moves, unless it sets its
+/// `2n + 4` runs of the scenario, for n commits; a commit that takes up several entities counts as one, and so does a transaction of
+/// transactional steps. They are in memory, one after the other, and take the time that their code takes; an app with
+/// a transactional step or a [schema](Setup::schema) is on a SQLite file, another one in each run. A scenario that gets stuck is given up after 2 seconds in which nothing moves, unless it sets its
 /// own [patience](Setup::patience). A panic in it is a difference like any other.
 pub async fn crash_everywhere<T: PartialEq + Debug>(
     scenario: impl AsyncFn(Setup<()>) -> T,

@@ -69,7 +69,7 @@
 //! # A crash at every commit
 //! [`crash_everywhere`] takes the body of such a test and runs it with a crash before and after each of its commits, with everything
 //! forgotten before every turn, and with every call made twice. It says where the test first comes to something else, and what had
-//! happened until then.
+//! happened until then. The transaction of a transactional step is such a commit; then it is all on SQLite.
 //!
 //! Code that blocks its thread, `std::thread::sleep`, blocks the test.
 

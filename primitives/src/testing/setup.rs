@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use drystone_runtime::{Options, store::StoreError};
+use drystone_runtime::{Options, Registry, store::StoreError};
 
 use super::{
     clock::Clock,
@@ -59,12 +59,17 @@ impl Setup<()> {
         }
     }
 
-    /// A world that is tried.
+    /// A world that is tried: in memory, unless what is started needs SQL.
     pub(super) fn on_trial(trial: Arc<Trial>) -> Self {
         let mut setup = Self::memory();
         trial.adjust(&mut setup.options, &mut setup.patience);
         Self { trial: Some(trial), ..setup }
     }
+}
+
+/// Whether something of it runs in transactions.
+fn has_scripts(registry: &Registry) -> bool {
+    registry.iter().any(|definition| !definition.handler.scripts().is_empty())
 }
 
 fn unhurried() -> Options {
@@ -101,7 +106,8 @@ impl<D: Send + Sync + 'static> Setup<D> {
         self
     }
 
-    /// With tables of one's own, made at every start: as the app's [`Builder`](crate::Builder) is told. They need a world on SQLite.
+    /// With tables of one's own, made at every start: as the app's [`Builder`](crate::Builder) is told. They need a world on SQLite, which a
+    /// setup of [`crash_everywhere`](super::crash_everywhere) then is.
     #[must_use]
     pub fn schema(mut self, statements: impl Into<String>) -> Self {
         self.schema = Some(statements.into());
@@ -153,6 +159,9 @@ impl<D: Send + Sync + 'static> Setup<D> {
     fn starting<A: App<D>>(self) -> impl Future<Output = Result<World<A>, Error>> + Send + use<A, D> {
         let Self { executor, place, services, options, is_shared, patience, schema, trial } = self;
         let registry = registry::<D, A>(services, is_shared);
+        let needs_sql = schema.is_some() || registry.as_ref().is_ok_and(has_scripts);
+        // Whoever is tried did not choose a store: it gets one that it can start on.
+        let place = if trial.is_some() && needs_sql { Folder::new().map(Place::Own) } else { place };
         async move {
             let machine = Machine::new(executor, place?, options, patience, schema, trial);
             World::start(machine, registry?, is_shared).await

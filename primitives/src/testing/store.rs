@@ -151,7 +151,8 @@ impl Gate {
         let Some(sql) = store.sql() else {
             return Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL"));
         };
-        self.written(true, None, async { sql.transact(scripts).await }).await
+        let tried = self.trial.as_ref().and_then(|trial| trial.transaction(scripts));
+        self.written(true, tried, async { sql.transact(scripts).await }).await
     }
 
     /// A write, unless a switch says otherwise.

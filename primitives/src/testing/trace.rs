@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use drystone_runtime::{
     Entity, Key, MessageId,
     kernel::Event,
-    store::{After, Batch, Write},
+    store::{
+        After, Batch, Write,
+        sql::{Claim, Script},
+    },
 };
 
-use crate::Timestamp;
+use crate::{Timestamp, workflow::entries_in};
 
 /// Values are shown up to so many characters.
 const SHOWN_MAX: usize = 160;
@@ -28,6 +31,19 @@ impl Trace {
     pub(super) fn wrote(&self, batch: &Batch) -> Option<String> {
         let writes: Vec<String> = batch.writes.iter().filter_map(|write| self.write(write)).collect();
         (!writes.is_empty()).then(|| writes.join("; "))
+    }
+
+    /// Which steps these execute; `None` if none of any entity.
+    pub(super) fn transacted(&self, scripts: &[Script]) -> Option<String> {
+        let claims = scripts.iter().filter_map(|script| script.claim.as_ref());
+        let steps: Vec<String> = claims.map(|claim| self.claim(claim)).collect();
+        (!steps.is_empty()).then(|| steps.join("; "))
+    }
+
+    fn claim(&self, claim: &Claim) -> String {
+        let entity = self.entities.values().find(|entity| entity.id == claim.entity);
+        let who = entity.map_or_else(|| "?".to_owned(), |entity| named(&entity.definition, &entity.key));
+        format!("{who} executes `{}` in a transaction", claim.key.escape_ascii())
     }
 
     /// The batch is applied.
@@ -101,6 +117,9 @@ fn changes(before: Option<&Entity>, after: &Entity) -> Vec<String> {
             .filter(|_| before.is_none_or(|before| before.parked.is_none()))
             .map(|parked| format!("parked: {parked}")),
     );
+    let known = before.map(|before| entries_in(&before.head)).unwrap_or_default();
+    let entries = entries_in(&after.head).into_iter().filter(|entry| !known.contains(entry));
+    parts.extend(entries.map(|entry| format!("journal + {}", shown(entry.as_bytes()))));
     if parts.is_empty() && before.is_none_or(|before| before.head != after.head) {
         parts.push("record".to_owned());
     }

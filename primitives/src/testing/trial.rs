@@ -9,7 +9,7 @@ use std::{
 use drystone_runtime::{
     Call, Options,
     kernel::Event,
-    store::{Batch, HintSender, Hints, Verdict},
+    store::{Batch, HintSender, Hints, Verdict, sql::Script},
 };
 use tokio::sync::Notify;
 
@@ -112,6 +112,23 @@ impl Trial {
         let mut state = self.state();
         // A batch that only remembers what a call was answered is there because we gave that call an idempotency key.
         let wrote = state.trace.wrote(batch)?;
+        let moment = self.dies_of(&mut state, wrote);
+        if moment != Some(Moment::Before) {
+            state.trace.keep(batch);
+        }
+        moment
+    }
+
+    /// Transactional steps are about to be executed: that is a commit, too. What the scenario itself asks for in a transaction is none:
+    /// it has no key, and nobody could ask for it again.
+    pub(super) fn transaction(&self, scripts: &[Script]) -> Option<Moment> {
+        let mut state = self.state();
+        let wrote = state.trace.transacted(scripts)?;
+        self.dies_of(&mut state, wrote)
+    }
+
+    /// One more commit, which writes this. Says when the process dies of it, if so.
+    fn dies_of(&self, state: &mut State, wrote: String) -> Option<Moment> {
         state.commits += 1;
         let number = state.commits;
         let moment = match self.disturbance {
@@ -125,9 +142,6 @@ impl Trial {
         });
         if moment.is_some() {
             state.fatal = Some(wrote);
-        }
-        if moment != Some(Moment::Before) {
-            state.trace.keep(batch);
         }
         moment
     }

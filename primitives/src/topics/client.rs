@@ -100,7 +100,7 @@ impl<E: TopicEvent> Topic<E> {
         Call::new(&self.address, "history", Args::new().put(&count), events_in::<E>, decode::<Never>)
     }
 
-    /// Who got an event, some at a time: those behind a place, or the first.
+    /// Who got an event, some at a time: those behind a place, or the first. Of very many the oldest are forgotten before their event is.
     #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     pub fn deliveries(&self, number: u64, after: Option<Place>) -> Call<Deliveries> {
         self.address.call("deliveries", Args::new().put(&number).put(&after))

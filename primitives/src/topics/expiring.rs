@@ -22,6 +22,9 @@ impl Turn<'_> {
         if self.record.pass.is_some() {
             return self.look_through(super::passing::SLICE);
         }
+        if self.record.has_given_much() {
+            return self.forget_given_first();
+        }
         if self.record.expires_at.is_none_or(|at| at > self.now.0) {
             return Ok(());
         }
@@ -100,6 +103,15 @@ impl Turn<'_> {
         }
         let is_whole = rows.last().is_some_and(|row| number_in(&row.key) <= forgotten);
         Ok(if is_whole { self.is_more(rows, SLICE) } else { None })
+    }
+
+    /// Who got what first is forgotten early: a slice of them, so that this is seldom.
+    fn forget_given_first(&mut self) -> Result<(), Halt> {
+        for row in self.rows(Range::first(GIVEN, SLICE))? {
+            self.remove(GIVEN, row.key.clone());
+            self.record.given -= 1;
+        }
+        Ok(())
     }
 
     /// Who got an event that came back did not.

@@ -63,6 +63,8 @@ mod options;
 mod passing;
 mod publishing;
 mod record;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod watching;
 pub mod which_event_goes_where;
@@ -73,7 +75,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use drystone_runtime::{Definition, Name, Registry};
 
-pub(crate) use self::options::{Deliver, From, TopicOptions};
+pub(crate) use self::{
+    options::{Deliver, From, TopicOptions},
+    publishing::EVENT_BYTES_MAX,
+};
 pub use client::{
     Deliveries, Delivery, Place, PublishError, Published, PublishedEvent, Topic, TopicStatus, WatcherShown, Watchers,
 };

@@ -39,7 +39,7 @@ impl TopicOptions {
         Self { deliver: Deliver::All, from: From::Wait, keep_for_ms: 7 * 24 * 60 * 60 * 1_000, max_pending: 10_000 };
 
     /// When an event of this time is kept no longer.
-    pub(super) fn kept_until(&self, at: i64) -> i64 {
+    pub(crate) fn kept_until(&self, at: i64) -> i64 {
         at.saturating_add(i64::try_from(self.keep_for_ms).unwrap_or(i64::MAX))
     }
 }

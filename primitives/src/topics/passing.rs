@@ -11,11 +11,15 @@ use super::{
 };
 use crate::{halt::Halt, planted::Bug};
 
-/// Those who are looked at in one slice: a row and a message each, of the thousand changes that a commit may have.
+/// Those who are looked at in one slice.
 pub(super) const SLICE: u32 = if cfg!(feature = "planted") { 1 } else { 200 };
 
-/// Bytes on their way to runs after which a slice ends.
-const SLICE_BYTES: usize = 2 << 20;
+/// Changes after which a slice ends, of the thousand that a commit may have: whoever gets what is for one alone makes five of them, a
+/// message among them (K3).
+const SLICE_CHANGES: usize = 800;
+
+/// Bytes after which a slice ends: an event of any length is still to fit, twice, for what is for one alone is logged as it is sent.
+const SLICE_BYTES: usize = 3 << 19;
 
 impl Turn<'_> {
     /// Somebody may be due an event from this number on.
@@ -44,7 +48,7 @@ impl Turn<'_> {
         let is_last = rows.len() < limit as usize || Bug::PassForgotten.planted();
         let (mut behind, mut told) = (pass.behind.clone(), Vec::new());
         for row in rows {
-            if self.bytes_sent() >= SLICE_BYTES {
+            if self.is_much(told.len()) {
                 self.note_given(told)?;
                 self.record.pass = Some(Pass { behind, ..pass });
                 return Ok(());
@@ -60,6 +64,14 @@ impl Turn<'_> {
             false => Some(Pass { behind, ..pass }),
         };
         Ok(())
+    }
+
+    /// Whether a slice has done as much as one commit should, with a row for each of those who got something.
+    fn is_much(&self, told: usize) -> bool {
+        let commit = &self.commit;
+        let changes = commit.put.len() + commit.remove.len() + commit.send.len() + told;
+        let put: usize = commit.put.iter().map(|row| row.body.len()).sum();
+        changes >= SLICE_CHANGES || put + self.bytes_sent() >= SLICE_BYTES
     }
 
     /// Whether nothing is left for anybody, of what is for one alone.
@@ -113,11 +125,13 @@ impl Turn<'_> {
         there.min_by(|one, other| one.key.cmp(&other.key)).map(read).transpose()
     }
 
-    /// The first that are stored from a number on: as many may be gone by now as this turn has taken away, and one is wanted.
+    /// The first that are stored from a number on: as many may be gone by now as this turn has taken away, and one is wanted. Each time
+    /// they are not enough twice as many are read, so that a slice reads seldom, and not much more than it gives away.
     fn stored(&self, lane: &Lane, from: u64) -> Result<&[Row], Halt> {
         let taken = self.commit.remove.iter().filter(|(of, _)| of == lane).count();
         let wanted = if Bug::NewestPublishedFirst.planted() { 64 } else { 1 };
-        self.numbered(lane.clone(), from, u32::try_from(taken).unwrap_or(u32::MAX).saturating_add(wanted))
+        let limit = u32::try_from(taken + wanted).unwrap_or(u32::MAX).checked_next_power_of_two().unwrap_or(u32::MAX);
+        self.numbered(lane.clone(), from, limit)
     }
 
     /// Somebody waits no more.

@@ -10,14 +10,14 @@ use super::{
     turn::Turn,
     wire::PUBLISH,
 };
-use crate::halt::Halt;
+use crate::{halt::Halt, planted::Bug};
 
 /// Those who are looked at by the commit that publishes; the others by slices of their own (T5). Few where bugs are planted: there is
 /// seldom a crowd in a simulated history.
 const FIRST_SLICE: u32 = if cfg!(feature = "planted") { 1 } else { 16 };
 
 /// The longest event: it travels in a message, with where it belongs.
-pub(super) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);
+pub(crate) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
 impl Turn<'_> {
     /// Publishes an event: kept, numbered, and on its way to the first who wait.
@@ -65,26 +65,36 @@ impl Turn<'_> {
         self.record.expires_at = Some(self.record.expires_at.map_or(until, |first| first.min(until)));
     }
 
-    /// Room for one more. What nobody has got is never let go for it; of a log the oldest is, and it is counted.
+    /// Room for one more. What nobody has got is never let go for it; of a log the oldest is. While somebody was still to have it the log
+    /// may have grown too long: two go for one that comes until it is not.
     fn make_room(&mut self) -> Result<(), Halt> {
         let limit = self.record.options.max_pending;
         if self.record.pending >= limit {
             return Err(refused(&PublishError::Full { topic: self.record.topic.text(), limit }));
         }
-        if self.record.logged < limit {
-            return Ok(());
+        for _ in 0..2 {
+            if self.record.logged < limit {
+                return Ok(());
+            }
+            let Some(oldest) = self.oldest_logged()? else { return Ok(()) };
+            if self.record.pass.as_ref().is_some_and(|pass| oldest >= pass.oldest) {
+                // Somebody who waited is still to have it.
+                return Ok(());
+            }
+            self.trim(oldest);
         }
-        let Some(oldest) = self.oldest_logged()? else { return Ok(()) };
-        if self.record.pass.as_ref().is_some_and(|pass| oldest >= pass.oldest) {
-            // Somebody who waited is still to have it.
-            return Ok(());
-        }
-        self.remove(LOG, number_key(oldest));
-        self.record.logged -= 1;
-        self.record.trimmed += 1;
-        self.record.forgotten = self.record.forgotten.max(oldest);
-        self.emit("topic.trimmed", &json!({ "topic": self.record.topic.text(), "number": oldest }));
         Ok(())
+    }
+
+    /// An event leaves the log early. What was for one alone is there because somebody has it: of that nothing is lost.
+    fn trim(&mut self, number: u64) {
+        self.remove(LOG, number_key(number));
+        self.record.logged -= 1;
+        self.record.forgotten = self.record.forgotten.max(number);
+        if self.record.options.deliver == Deliver::All {
+            self.record.trimmed += u64::from(!Bug::TrimmedUncounted.planted());
+            self.emit("topic.trimmed", &json!({ "topic": self.record.topic.text(), "number": number }));
+        }
     }
 
     /// The oldest event of the log. One that was always for all has no gaps: it is known without a read, which every event on a full topic
@@ -93,7 +103,8 @@ impl Turn<'_> {
         if !self.record.has_gaps {
             return Ok(Some(self.record.forgotten + 1));
         }
-        Ok(self.rows(Range::first(LOG, 1))?.first().map(|row| number_in(&row.key)))
+        let mut stored = self.rows(Range::first(LOG, 2))?.iter();
+        Ok(stored.find(|row| !self.is_removed(&LOG, &row.key)).map(|row| number_in(&row.key)))
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) const WATCHERS: Name = Name::new("watchers");
 /// Who got what: by number, a slice of them in each row.
 pub(super) const GIVEN: Name = Name::new("given");
 
+/// So many rows of who got what are kept in any case, for as long as the events are.
+pub(super) const GIVEN_MIN: u64 = 1_000;
+
 /// The record of a topic.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -107,6 +110,11 @@ impl Record {
     /// Whether nothing is left that anybody could ask for.
     pub(super) fn is_empty(&self) -> bool {
         self.logged + self.pending + self.watching + self.given == 0
+    }
+
+    /// Whether there are more rows of who got what than are worth keeping, also of events that are kept: each may have gone to a crowd.
+    pub(super) fn has_given_much(&self) -> bool {
+        self.given > self.options.max_pending.saturating_mul(2).max(GIVEN_MIN)
     }
 
     /// Until when one that has nothing left is kept for its counts: what was lost is seen for as long as an event would have been.

@@ -130,10 +130,11 @@ impl<'a> Turn<'a> {
         Ok(Next::Commit(self.commit))
     }
 
-    /// At once while a pass is under way; else when the oldest event expires, or the counts of what has.
+    /// At once while a pass is under way, or too much is kept of who got what; else when the oldest event expires, or the counts of what has.
     fn next_alarm(&self) -> Option<Millis> {
         match &self.record.pass {
             Some(_) => Some(self.now),
+            None if self.record.has_given_much() => Some(self.now),
             None if self.record.is_empty() => self.record.counted_until().map(Millis),
             None => self.record.expires_at.map(Millis),
         }

@@ -160,6 +160,9 @@ pub(crate) struct Left {
 pub(crate) struct Declined {
     pub(crate) topic: TopicName,
     pub(crate) options: TopicOptions,
+    /// That of the topic which gave it its number.
+    #[serde(default)]
+    pub(crate) birth: i64,
     pub(crate) number: u64,
     pub(crate) at: i64,
     pub(crate) event: Box<RawValue>,

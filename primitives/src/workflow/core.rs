@@ -117,6 +117,22 @@ impl Core {
         poll()
     }
 
+    /// Refuses whoever asks from elsewhere than the body: nothing would come of it, and a replay would not see it.
+    ///
+    /// # Panics
+    /// Unless the body of this run is being polled, or dropped, on this thread.
+    pub(super) fn must_be_polled(&self) {
+        let is_polled = CURRENT.with_borrow(|current| {
+            let current = current.as_ref();
+            current.is_some_and(|current| Arc::ptr_eq(&current.0, &self.0))
+        });
+        assert!(
+            is_polled,
+            "`flow` is the body's: the code of `flow.run`, and all else that runs beside the body, cannot use it; await \
+             it in the body, and hand over what it comes to"
+        );
+    }
+
     /// Lends the versions that the run is pinned to.
     pub(super) fn with_versions<T>(&self, lend: impl FnOnce(&mut Versions) -> T) -> T {
         lend(&mut self.inside().versions)
@@ -142,6 +158,7 @@ impl Core {
 
     /// The next identity of this name in the branch that is being polled.
     pub(super) fn identity(&self, name: &Name) -> OpId {
+        self.must_be_polled();
         let mut inside = self.inside();
         let branch = if Bug::OrdinalIds.planted() { "".into() } else { inside.branch.clone() };
         let count = inside.used.entry((branch.clone(), name.clone())).or_default();

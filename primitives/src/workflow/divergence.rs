@@ -19,6 +19,10 @@ pub struct Divergence {
     pub likely: String,
 }
 
+/// What else may be wrong with an input that is another one.
+const OR_UNORDERED: &str =
+    "or differs from one time to the next (a `HashSet` has another order each time: use a `BTreeSet`)";
+
 impl Divergence {
     /// An entry belongs to an operation that the code does not ask for.
     pub(super) fn not_asked(entry: u64, expected: &Entry, instead: Option<&str>) -> Self {
@@ -43,7 +47,7 @@ impl Divergence {
             entry,
             expected: format!("`{}` with the input it was given", expected.op),
             found: "asks for it with another".to_owned(),
-            likely: "what is handed to it was changed, or differs from one time to the next".to_owned(),
+            likely: format!("what is handed to it was changed, {OR_UNORDERED}"),
         }
     }
 
@@ -83,7 +87,8 @@ impl Divergence {
         let found = added.map_or_else(|| "does not ask for it".to_owned(), |op| format!("asks for `{op}`"));
         let likely = match (missing, added) {
             (Some(op), Some(other)) if step_name(op) == step_name(other) => {
-                format!("what is handed to `{}` was changed, or another `{}` was added", step_name(op), step_name(op))
+                let name = step_name(op);
+                format!("another `{name}` was added, or what is handed to it was changed, {OR_UNORDERED}")
             }
             (Some(op), Some(other)) => {
                 format!("`{}` was replaced by `{}`, or that was added before it", step_name(op), step_name(other))

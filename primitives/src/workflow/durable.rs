@@ -16,7 +16,7 @@ use super::{
     combine::{All, Both, Either, Race, race},
     continue_as::ContinueAs,
     core::Core,
-    permit::PermitWait,
+    permit::{CaughtPermit, PermitWait},
     step::{Caught, Run, Step},
     time::Sleep,
     until::WaitUntil,
@@ -41,6 +41,8 @@ impl<T> Durable for Run<T> {}
 impl<T, E> Durable for Child<T, E> {}
 #[diagnostic::do_not_recommend]
 impl Durable for PermitWait {}
+#[diagnostic::do_not_recommend]
+impl Durable for CaughtPermit {}
 #[diagnostic::do_not_recommend]
 impl<T> Durable for ContinueAs<T> {}
 #[diagnostic::do_not_recommend]
@@ -79,6 +81,12 @@ pub trait AwaitDurable: Sized {
     where
         Self: Durable,
     {
+        self
+    }
+
+    /// Itself: what every `.run(..)` of a body goes through. Code that returns a `Result` has [another](super::Run).
+    #[doc(hidden)]
+    fn __plain(self) -> Self {
         self
     }
 

@@ -36,7 +36,8 @@ impl<W: Workflow> Flow<W> {
     }
 
     /// Code of the body's own as a step: it runs outside of the body, once, and what it returns is recorded. Within it all is
-    /// allowed that is not in a body. It cannot borrow from the body; a step that is worth a name is better a `#[step]`.
+    /// allowed that is not in a body, but `flow` itself, which is the body's. It cannot borrow from the body; a step that is worth a name is better
+    /// a `#[step]`. Code that can fail is for [`try_run`](Self::try_run): here a `Result` is refused, for its error would be recorded as a success.
     pub fn run<T: Stored>(&self, name: &str, code: impl Future<Output = T> + Send + 'static) -> Run<T> {
         Run::new(&self.core, name, code)
     }
@@ -112,11 +113,13 @@ impl<W: Workflow> Flow<W> {
 
     /// Changes the state that queries and people see; it is stored with the next commit of the run.
     pub fn update<T>(&self, change: impl FnOnce(&mut W) -> T) -> T {
+        self.core.must_be_polled();
         self.core.with_state(true, change)
     }
 
     /// Looks at that state.
     pub fn look<T>(&self, look: impl FnOnce(&W) -> T) -> T {
+        self.core.must_be_polled();
         self.core.with_state(false, |state: &mut W| look(state))
     }
 
@@ -172,6 +175,7 @@ impl<W: Workflow> Flow<W> {
     /// # Panics
     /// If `supported` is empty.
     pub fn version(&self, id: &str, supported: RangeInclusive<u32>) -> u32 {
+        self.core.must_be_polled();
         super::version::pinned(&self.core, id, &supported)
     }
 

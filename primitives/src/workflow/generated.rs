@@ -1,15 +1,12 @@
 //! The functions and checks that the code made by `#[workflow]` calls: small here, so that little is compiled for each
 //! workflow.
 
-use std::{
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::task::{Context, Poll, Waker};
 
 use serde_json::value::RawValue;
 
 use super::{EventCode, EventOf, Execute, RunError};
-use crate::{Address, Args, Call, decode, primitive::Thrown, stored::Codec};
+use crate::{Address, Args, Call, call::FOR_EVER, decode, primitive::Thrown, stored::Codec};
 
 /// The verbs of a run: no query may have the name of one, for it would hide it.
 pub const RUN_VERBS: &[&str] = &[
@@ -79,8 +76,32 @@ pub const fn event_of<W, E: EventOf<W>>() -> EventCode {
     EventCode::of::<E>()
 }
 
-/// How long whoever waits for a result waits, unless a deadline is said: longer than any program runs.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// Stops the compiler if an event of the list has the name of one before it: they would share a queue.
+pub const fn is_named_once(events: &[EventCode], index: usize) {
+    let mut before = 0;
+    while before < index {
+        let is_same = is_same(events[before].name.as_bytes(), events[index].name.as_bytes());
+        assert!(
+            !is_same,
+            "another event of this workflow has the same name: write `#[event(name = \"..\")]` on one of them"
+        );
+        before += 1;
+    }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
 
 /// How an answer is read.
 type Read<T> = fn(&[u8]) -> Result<T, String>;

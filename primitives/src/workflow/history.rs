@@ -20,7 +20,14 @@ pub struct History {
     /// Which versions of its code it is pinned to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) versions: BTreeMap<String, u32>,
+    /// What its body waited for after the last entry, each with the hash of what it asked; not there if it had none, or was stopped
+    /// before it was told them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<Waits>,
 }
+
+/// Operations, each with the hash of what it asks for.
+pub(super) type Waits = Vec<(String, u64)>;
 
 /// A page of a history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,12 +37,20 @@ pub(super) struct HistoryPage {
     pub(super) seed: u64,
     pub(super) entries: Vec<Entry>,
     pub(super) is_last: bool,
+    pub(super) generation: u32,
     pub(super) versions: BTreeMap<String, u32>,
+    /// Of the last page.
+    pub(super) pending: Option<Waits>,
 }
 
 impl HistoryPage {
     pub(super) fn is_last(&self) -> bool {
         self.is_last
+    }
+
+    /// Which run it is of, and which generation.
+    pub(super) fn of(&self) -> (u64, u32) {
+        (self.seed, self.generation)
     }
 
     /// The history that it is a page of, without entries.
@@ -46,6 +61,7 @@ impl HistoryPage {
             seed: self.seed,
             entries: Vec::new(),
             versions: self.versions.clone(),
+            pending: None,
         }
     }
 }
@@ -57,6 +73,7 @@ impl History {
 
     pub(super) fn extend(&mut self, page: HistoryPage) {
         self.entries.extend(page.entries);
+        self.pending = page.pending;
     }
 
     /// How many entries it has.
@@ -83,7 +100,12 @@ impl History {
             true => String::new(),
             false => format!("\"versions\":{},", serde_json::to_string(&self.versions)?),
         };
-        Ok(format!("{{\"workflow\":{workflow},\"key\":{key},\"seed\":{seed},{versions}\"entries\":[\n{entries}\n]}}\n"))
+        let pending = match &self.pending {
+            Some(pending) => format!("\"pending\":{},", serde_json::to_string(pending)?),
+            None => String::new(),
+        };
+        let head = format!("\"workflow\":{workflow},\"key\":{key},\"seed\":{seed},{versions}{pending}");
+        Ok(format!("{{{head}\"entries\":[\n{entries}\n]}}\n"))
     }
 
     /// From what [`to_json`](Self::to_json) wrote.

@@ -4,12 +4,16 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use drystone_runtime::{Millis, Name, Range, Row};
+use drystone_runtime::{Millis, Name, Range};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{fault::Fault, update::Update};
 use crate::{decode_part, encode};
+
+/// The longest journal: how many entries it has, and how many bytes they have in all (W11).
+pub(super) const ENTRIES_MAX: u64 = 50_000;
+pub(super) const ALL_BYTES_MAX: u64 = 64 << 20;
 
 /// One entry. `op` is the identity of the operation that it belongs to, `hash` that of what it asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -143,10 +147,6 @@ impl Entry {
         })
     }
 
-    pub(super) fn read(row: &Row) -> Result<Self, String> {
-        Self::of_text(number_of(&row.key), &row.body)
-    }
-
     /// The entry of this number.
     pub(super) fn of_text(number: u64, text: &[u8]) -> Result<Self, String> {
         // A long journal has many rows: only one that cannot be read is named.
@@ -170,7 +170,8 @@ pub(super) fn row_key(number: u64) -> Bytes {
     key.freeze()
 }
 
-fn number_of(key: &[u8]) -> u64 {
+/// The number of the entry in a row of this key.
+pub(super) fn number_of(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 

@@ -12,13 +12,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Millis, kernel::panic_message};
+use drystone_runtime::{Key, Millis, kernel::panic_message};
 
 use super::{
     Body, Divergence, Flow, Workflow,
     ask::{Ask, Code},
     core::{Core, Moves, OpId, Stop},
     journal::{End, Entry, What},
+    nudge::Nudge,
+    record::Record,
     update::Update,
 };
 use crate::primitive::Thrown;
@@ -70,6 +72,16 @@ pub(super) struct Identity {
     pub(super) seed: u64,
     /// Which versions of its code it is pinned to.
     pub(super) versions: BTreeMap<String, u32>,
+    /// How it is looked at, if it is in a kernel.
+    pub(super) nudge: Option<(Arc<Nudge>, Key)>,
+}
+
+impl Identity {
+    /// A run that is in a kernel.
+    pub(super) fn in_kernel(key: &Key, record: &Record, nudge: &Arc<Nudge>) -> Self {
+        let (seed, versions) = (record.seed, record.versions.clone());
+        Self { key: key.key.clone(), seed, versions, nudge: Some((nudge.clone(), key.clone())) }
+    }
 }
 
 thread_local! {
@@ -81,12 +93,31 @@ thread_local! {
 struct Root {
     woken: AtomicBool,
     foreign: AtomicBool,
+    key: Bytes,
+    nudge: Option<(Arc<Nudge>, Key)>,
 }
+
+/// What is wrong with a body that something else has woken.
+pub(super) const WOKEN: &str =
+    "the body was woken by something that is not durable; what acts or waits belongs in a step";
 
 impl Wake for Root {
     fn wake(self: Arc<Self>) {
-        let of = if OURS.get() { &self.woken } else { &self.foreign };
-        of.store(true, Ordering::Release);
+        if OURS.get() {
+            self.woken.store(true, Ordering::Release);
+        } else if !self.foreign.swap(true, Ordering::AcqRel) {
+            self.stranger();
+        }
+    }
+}
+
+impl Root {
+    /// It is told at once, and looked at: while it waits for something durable, no other turn may come for days.
+    fn stranger(&self) {
+        tracing::error!(key = %self.key.escape_ascii(), "{WOKEN}");
+        if let Some((nudge, key)) = &self.nudge {
+            nudge.look_at(key);
+        }
     }
 }
 
@@ -98,7 +129,7 @@ impl Live {
     pub(super) fn begin<W: Workflow>(who: &Identity, input: &[u8], now: Millis) -> Result<Self, String> {
         let core = Self::core::<W>(who, W::initial(), now);
         let body = W::body(Flow::new(core.clone()), input)?;
-        Ok(Self::new::<W>(core, body, false))
+        Ok(Self::new::<W>(who, core, body, false))
     }
 
     /// The `#[cancelled]` body, with the state as the body left it; `None` if there is none.
@@ -106,7 +137,7 @@ impl Live {
         let core = Self::core::<W>(who, state, now);
         core.set_branch("!/");
         let body = W::cancelled(Flow::new(core.clone()))?;
-        Some(Self::new::<W>(core, body, true))
+        Some(Self::new::<W>(who, core, body, true))
     }
 
     fn core<W: Workflow>(who: &Identity, state: W, now: Millis) -> Core {
@@ -116,8 +147,9 @@ impl Live {
         core
     }
 
-    fn new<W: Workflow>(core: Core, body: Body, is_cleanup: bool) -> Self {
-        let root = Arc::new(Root { woken: AtomicBool::new(false), foreign: AtomicBool::new(false) });
+    fn new<W: Workflow>(who: &Identity, core: Core, body: Body, is_cleanup: bool) -> Self {
+        let (woken, foreign) = (AtomicBool::new(false), AtomicBool::new(false));
+        let root = Arc::new(Root { woken, foreign, key: who.key.clone(), nudge: who.nudge.clone() });
         let (open, codes) = (BTreeMap::new(), BTreeMap::new());
         let (generation, is_replayed) = (0, false);
         let apply: [Apply; 2] = [Update::apply::<W>, Update::apply_again::<W>];
@@ -154,10 +186,8 @@ impl Live {
 
     /// What a macro cannot see is seen here: a body that waits for nothing durable, or was woken by something else.
     fn rest(&self) -> Rest {
-        if self.root.foreign.load(Ordering::Acquire) {
-            return Rest::Panicked(
-                "the body was woken by something that is not durable; what acts or waits belongs in a step".to_owned(),
-            );
+        if self.was_woken() {
+            return Rest::Panicked(WOKEN.to_owned());
         }
         if !self.core.waits() && !self.core.has_stop() {
             return Rest::Panicked(
@@ -165,6 +195,11 @@ impl Live {
             );
         }
         Rest::Waits
+    }
+
+    /// Whether something else than the engine has woken it.
+    pub(super) fn was_woken(&self) -> bool {
+        self.root.foreign.load(Ordering::Acquire)
     }
 
     /// Tells the body an entry of the journal; where they part if it has no such operation.
@@ -228,6 +263,15 @@ impl Live {
     /// What is outstanding.
     pub(super) fn open(&self) -> impl Iterator<Item = (&str, u64)> {
         self.open.iter().map(|(op, (hash, _))| (&**op, *hash))
+    }
+}
+
+/// What a body drops may look at its run, and wake what else is in the body: that is its own doing, too.
+impl Drop for Live {
+    fn drop(&mut self) {
+        let body = std::mem::replace(&mut self.body, Box::pin(std::future::pending()));
+        let _ours = Ours::begin();
+        self.core.enter(|| drop(body));
     }
 }
 

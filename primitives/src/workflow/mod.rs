@@ -78,6 +78,9 @@
 //! run. For time and chance there are [`Flow::now`], [`Flow::random`] and [`Flow::uuid`]; for code without a name of its own
 //! [`Flow::run`]. What it prints or logs is printed by each replay.
 //!
+//! What it hands to a step must be the same, too. A `HashSet` has another order in each replay, and so has what is collected from a `HashMap`: the run would stop as
+//! diverged. Use a `BTreeSet`, or sort it. (The fields of a map itself are compared whatever their order.)
+//!
 //! A **failure** of a step is a value: `flow.charge(..).await` is what the function returned. A [`Fault`] (it timed out or panicked in every
 //! attempt, it killed the process, it cannot be recorded) fails the run, unless the body writes [`catch`](Step::catch).
 //!
@@ -113,7 +116,8 @@
 //! and records nothing, and its caller gets it, typed. One that is taken is recorded, and applied again at the same place in every replay;
 //! so it has no services, and cannot wait. The body waits for what it wants to see by
 //! [`flow.wait_until(|order| order.approvals >= 2)`](Flow::wait_until). A run that has ended, is stopped or on its way out refuses updates with
-//! [`Error::Refused`](crate::Error::Refused). A helper of the author's own with `&mut self` goes into another `impl` block.
+//! [`Error::Refused`](crate::Error::Refused), and so may one that goes on as one generation after another without waiting for anything: ask it
+//! again. A helper of the author's own with `&mut self` goes into another `impl` block.
 //!
 //! # Undo
 //!
@@ -210,6 +214,7 @@
 //! | a wait without a timeout | for ever | `.timeout("24h")` |
 //! | times of a schedule that wait for a run to end | 100; then skipped | |
 //! | entries of a journal | 50,000; `workflow.long` at 40,000 | |
+//! | bytes of a journal | 64 MiB; `workflow.long` at four fifths | |
 //! | operations outstanding at once | 4,096; `workflow.wide` at 3,276 | |
 //! | an input, a result, the state | 1 MiB each, less 4 KiB | |
 //! | what a heartbeat says | 64 KiB, stored once a second | |
@@ -221,6 +226,7 @@
 //! is not costs one more read, of its journal.
 
 mod ask;
+mod brief;
 mod called;
 mod child;
 mod combine;
@@ -239,6 +245,7 @@ mod history;
 mod journal;
 mod live;
 mod names;
+mod nudge;
 mod op;
 mod options;
 mod permit;
@@ -269,6 +276,7 @@ mod written;
 
 #[cfg(feature = "cron")]
 pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
+pub(crate) use self::{brief::entries_in, heartbeat::Heart, record::Parent as Waiter};
 pub use self::{
     called::CannotFail,
     child::{Child, Execute, Executes},
@@ -282,22 +290,23 @@ pub use self::{
     event_key::{KeyOf, Several, key_of_fields},
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
-    generated::{Initial, RUN_VERBS, at_once, event_of, execute, read_option, read_run_error, result, try_result},
+    generated::{
+        Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, result, try_result,
+    },
     heartbeat::Heartbeat,
     history::History,
     options::Options,
-    permit::{HeldPermit, PermitWait},
+    permit::{CaughtPermit, HeldPermit, PermitWait},
     policy::Policy,
     replay_all::{Misfit, ReplayAllError, replay_all},
     replaying::{ReplayError, replay},
     restart::{At, RestartError, Restarted, Restarting},
     script::{Body, Flows, Script, StepCode, Workflow},
     status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
-    step::{Caught, Recall, Run, Step},
+    step::{Caught, Plain, Recall, Run, Step},
     time::Sleep,
     undo::{FailedUndo, UndoCode, UndoTakes},
     until::WaitUntil,
     verbs::{EventsPage, QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
     wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
 };
-pub(crate) use self::{heartbeat::Heart, record::Parent as Waiter};

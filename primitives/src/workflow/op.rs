@@ -50,6 +50,7 @@ impl Op {
     /// Nothing is ready at its first poll, whether it happens for the first time or again: else a replay would poll other
     /// arms of a `select!` than were polled before.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Recorded> {
+        self.core.must_be_polled();
         match std::mem::replace(&mut self.stage, Stage::Open) {
             Stage::Made(ask) => {
                 if Bug::ReadyAtFirstPoll.planted()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Step,
+    Fault, Step,
     ask::Ask,
     called::Called,
     core::{Core, OpId},
@@ -26,9 +26,42 @@ impl PermitWait {
     pub(super) fn new(core: &Core, acquire: Acquire) -> Self {
         let (address, weight) = acquire.asked();
         let (of, key) = (address.definition().to_owned(), bytes::Bytes::copy_from_slice(address.key()));
-        let ask = Args::new().put(&weight).finish();
+        let ask = weight.and_then(|weight| Args::new().put(&weight).finish());
         let ask = ask.map(|body| Ask::Permit(Called { of, key, verb: ACQUIRE, body }));
         Self { step: Step::asking(core, ask, None, Recall::read_by(|_| Ok(()))), core: core.clone() }
+    }
+}
+
+impl PermitWait {
+    /// The permit, or the fault that its wait ended in: then the run goes on.
+    pub fn catch(self) -> CaughtPermit {
+        CaughtPermit(self)
+    }
+
+    fn op(&self) -> OpId {
+        self.step.id().expect("what has ended was asked for").clone()
+    }
+
+    fn held(&self) -> HeldPermit {
+        HeldPermit { core: self.core.clone(), op: self.op() }
+    }
+}
+
+/// A permit on its way, whose fault the body wants to see: [`PermitWait::catch`].
+#[must_use = "nobody stands in line until it is awaited"]
+#[derive(Debug)]
+pub struct CaughtPermit(PermitWait);
+
+impl Future for CaughtPermit {
+    type Output = Result<HeldPermit, Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let told = std::task::ready!(self.0.step.poll_told(context));
+        if told.is_err() {
+            // Whether it was given nobody knows: it comes back all the same.
+            self.0.core.release(&self.0.op());
+        }
+        Poll::Ready(told.map(|()| self.0.held()))
     }
 }
 
@@ -41,8 +74,7 @@ impl Future for PermitWait {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<HeldPermit> {
         std::task::ready!(Pin::new(&mut self.step).poll(context));
-        let op = self.step.id().expect("a permit that was given was asked for").clone();
-        Poll::Ready(HeldPermit { core: self.core.clone(), op })
+        Poll::Ready(self.held())
     }
 }
 

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use drystone_runtime::{Key, Message, Millis, Name, Range, Rows, Status};
+use bytes::Bytes;
+use drystone_runtime::{Key, Message, Millis, Name, Range, Row, Rows, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
     Policy,
     ask::{Ask, Until},
+    brief::Brief,
     called::KeyText,
     core::OpId,
+    history::Waits,
     journal::{self, Entry},
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
     written::{self, Written},
 };
 use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
-
-/// A first entry up to this length lies in the record, too.
-const FIRST_BYTES_MAX: usize = 256;
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,10 +33,12 @@ pub(super) struct Record {
     pub(super) started_at: i64,
     /// How many entries the journal has.
     pub(super) entries: u64,
-    /// The first of them, as long as it is the only one and short: a run that sleeps, or waits, from its beginning on is woken
-    /// without a read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) first: Option<Box<RawValue>>,
+    /// How many bytes they have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) bytes: u64,
+    /// All of them, as long as they are few; then they lie in rows.
+    #[serde(default, skip_serializing_if = "Brief::is_empty")]
+    pub(super) brief: Brief,
     /// How many of them the body was told: all, unless it was stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
@@ -72,7 +74,7 @@ pub(super) struct Record {
     /// How often all events that were queued were let go: their lanes are numbered by it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) drops: u32,
-    /// How many ends of steps of older generations came too late.
+    /// How many ends of steps came too late: let go before, or of older generations.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) late: u64,
     /// Whether it was told that it waits for very much at once (W11).
@@ -89,12 +91,37 @@ pub(super) struct Record {
     /// The schedule that waits for its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) notify: Option<Notify>,
-    /// The last that was seen of each log that is read on.
+    /// The last that was seen of each log that is read on, for as long as the log may keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) seen: BTreeMap<String, Seen>,
+    pub(super) seen: BTreeMap<String, LastSeen>,
     /// Messages that were more than one commit may send.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) owed: Vec<Owed>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) owes: Owes,
+    /// Whether it was destroyed, and goes when nothing of it is left to be told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) goes: bool,
+}
+
+/// The last event that a run has seen of a log, and when it was published.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct LastSeen {
+    #[serde(flatten)]
+    pub(super) seen: Seen,
+    #[serde(default)]
+    pub(super) at: i64,
+}
+
+/// The rows of messages that are still to be sent: those from a number to before another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owes {
+    pub(super) first: u64,
+    pub(super) next: u64,
+}
+
+impl Owes {
+    pub(super) fn is_nothing(self) -> bool {
+        self.first == self.next
+    }
 }
 
 /// A message that is still to be sent.
@@ -120,7 +147,7 @@ impl Owed {
 
     pub(super) fn message(self) -> Option<Message> {
         let to = Key::new(Name::from(self.space), self.key.bytes()).ok()?;
-        let body = bytes::Bytes::from(String::from(Box::<str>::from(self.body)));
+        let body = Bytes::from(String::from(Box::<str>::from(self.body)));
         Some(Message { to, definition: Name::from(self.definition), verb: Name::from(self.verb), body })
     }
 }
@@ -240,8 +267,21 @@ pub(super) enum Code {
     Input(Box<RawValue>),
     /// A function, whose input lies in a row.
     Row(u64),
+    /// A function, whose input is a part of a row.
+    Part(Part),
     /// Code that only the body can make.
     Body(Policy),
+}
+
+/// An input that lies in a row with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) row: u64,
+    pub(super) from: u32,
+    pub(super) bytes: u32,
+    /// Whether the row stays as long as the generation, for an undo may want some of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) stays: bool,
 }
 
 /// Events that are waited for.
@@ -399,6 +439,14 @@ impl Pending {
         }
     }
 
+    /// The deadline of a wait whose time is up, and which waits to hear that nothing was published before.
+    fn leaves_since(&self) -> Option<i64> {
+        match &self.what {
+            Waiting::Event(awaited) if self.stage() == Some(Stage::Leaving) => awaited.until.map(|(until, _)| until),
+            _ => None,
+        }
+    }
+
     /// Where a wait stands with its topic, if it has one.
     pub(super) fn stage(&self) -> Option<Stage> {
         match &self.what {
@@ -422,6 +470,12 @@ impl Pending {
 pub(super) fn step_name(op: &str) -> &str {
     let name = op.rsplit_once('#').map_or(op, |(name, _)| name);
     name.rsplit_once('/').map_or(name, |(_, name)| name)
+}
+
+/// The function that an operation runs, if it is one of the workflow's. A permit's key, the verb of a call and the name of code may
+/// look like that of a step.
+pub(super) fn function_of(op: &str) -> Option<&str> {
+    (!is_call(op) && !is_code(op)).then(|| step_name(op))
 }
 
 /// Whether an operation, or the work of one, is code of the body's own, and not a function.
@@ -454,6 +508,12 @@ impl Record {
 
     pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter().map(|pending| &**pending)
+    }
+
+    /// What the body waits for, with the hash of what it asked; `None` if it is gone, or was not told all there is.
+    pub(super) fn waits(&self) -> Option<Waits> {
+        let has_body = self.end.is_none() && !self.winds_down() && self.untold == 0;
+        has_body.then(|| self.pending().map(|pending| (pending.op.clone(), pending.hash)).collect())
     }
 
     /// Whether its body, or its `#[cancelled]` body, may go on.
@@ -496,26 +556,52 @@ impl Record {
         if self.lane == 0 { self.generation } else { self.lane }
     }
 
-    /// One more entry is in the journal.
-    pub(super) fn count_entry(&mut self, text: &[u8]) {
-        let is_kept = self.entries == 0 && text.len() <= FIRST_BYTES_MAX;
-        self.first = is_kept.then(|| crate::decode(text).ok()).flatten();
+    /// Whether the journal lies here, and not in rows.
+    pub(super) fn is_brief(&self) -> bool {
+        self.brief.len() == self.entries
+    }
+
+    /// One more entry is in the journal. The rows that it takes: none, or those of all entries that lay here before.
+    pub(super) fn add_entry(&mut self, text: Bytes) -> Vec<Row> {
+        let (number, is_added) = (self.entries, self.is_brief() && self.brief.add(&text));
         self.entries += 1;
+        self.bytes += text.len() as u64;
+        if is_added {
+            return Vec::new();
+        }
+        let lane = journal::lane(self.journal());
+        let rows = self.brief.take().chain([(number, text)]);
+        rows.map(|(number, body)| Row { lane: lane.clone(), key: journal::row_key(number), body }).collect()
+    }
+
+    /// Which limit of a journal it has reached, and what of (W11): all of it is read at once.
+    pub(super) fn journal_limit(&self) -> Option<(&'static str, usize)> {
+        let limits = [
+            (self.entries, "journal entries", journal::ENTRIES_MAX),
+            (self.bytes, "bytes in its journal", journal::ALL_BYTES_MAX),
+        ];
+        limits.into_iter().find(|(has, _, max)| has >= max).map(|(_, what, max)| (what, max as usize))
     }
 
     /// What must be read of the journal before all of it is here.
     pub(super) fn unread(&self) -> Option<Range> {
-        self.first.is_none().then(|| journal::range(self.journal(), 0, self.entries))
+        (!self.is_brief()).then(|| journal::range(self.journal(), 0, self.entries))
     }
 
     /// The whole journal; the rows that it needs if they were not read.
     pub(super) fn entries_in(&self, rows: &Rows) -> Result<Result<Vec<Entry>, String>, Range> {
-        if let Some(first) = &self.first {
-            return Ok(Entry::of_text(0, first.get().as_bytes()).map(|entry| vec![entry]));
+        let texts = self.texts_in(rows, 0, self.entries)?;
+        Ok(texts.into_iter().map(|(number, text)| Entry::of_text(number, text)).collect())
+    }
+
+    /// The texts of entries with their numbers, from one to before another.
+    pub(super) fn texts_in<'a>(&'a self, rows: &'a Rows, from: u64, until: u64) -> Result<Vec<(u64, &'a [u8])>, Range> {
+        if self.is_brief() {
+            return Ok((from..until).filter_map(|number| Some((number, self.brief.get(number)?))).collect());
         }
-        let range = journal::range(self.journal(), 0, self.entries);
+        let range = journal::range(self.journal(), from, until);
         let rows = rows.get(&range).ok_or(range)?;
-        Ok(rows.iter().map(Entry::read).collect())
+        Ok(rows.iter().map(|row| (journal::number_of(&row.key), &row.body[..])).collect())
     }
 
     /// Steps whose code should run now; of a run that is held, those that ran before.
@@ -575,7 +661,11 @@ impl Record {
         if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
             return Some(began.at);
         }
-        self.pending().filter_map(Pending::due_at).min()
+        // A wait that asks its topic holds back what is due later than its deadline: the answer wakes the run, not the clock.
+        let leaving = self.pending().filter_map(Pending::leaves_since).min();
+        let is_held = |pending: &Pending, at: i64| pending.step().is_none() && leaving.is_some_and(|since| at >= since);
+        let due = self.pending().filter_map(|pending| pending.due_at().filter(|at| !is_held(pending, *at)));
+        due.min()
     }
 
     pub(super) fn shown_pending(&self) -> Vec<WaitsFor> {
@@ -604,5 +694,10 @@ mod tests {
         assert_eq!(step_name("1.0/2.11/charge#12"), "charge");
         assert!(is_code("run:fetch#1") && is_code("1.0/run:a/b#1#2") && is_code("!/run:x#1"));
         assert!(!is_code("charge#1") && !is_code("1.0/charge#1") && !is_code("wait:run:x#1"));
+        assert_eq!(function_of("1.0/charge#2"), Some("charge"));
+        assert_eq!(function_of("undo/permit#1/refund#1"), Some("refund"));
+        for other in ["permit:acme/charge#1", "1.0/call:a/charge#1", "!/run:a/charge#1", "permit:1/charge#2"] {
+            assert_eq!(function_of(other), None, "{other}");
+        }
     }
 }

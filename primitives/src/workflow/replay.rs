@@ -1,5 +1,7 @@
 //! A body begun anew, and told each entry of its journal in order.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use drystone_runtime::Millis;
 
@@ -123,6 +125,25 @@ impl Live {
         self.ended = Some(end);
         Ok(())
     }
+}
+
+/// What the body waits for after a replay of so many entries is what the record says, and nothing else: an edit after the last entry of
+/// the journal is an edit, too.
+pub(super) fn check_waits(
+    live: &Live,
+    entries: u64,
+    waits: &[(&str, u64)],
+    untold: &[Entry],
+) -> Result<(), Divergence> {
+    let is_told_next = |op: &str| untold.iter().any(|entry| entry.op == op);
+    let asked: BTreeSet<(&str, u64)> = live.open().filter(|(op, _)| !is_told_next(op)).collect();
+    let known: BTreeSet<_> = waits.iter().copied().collect();
+    let added = asked.iter().find(|ask| !known.contains(ask)).map(|(op, _)| *op);
+    let missing = waits.iter().find(|wait| !asked.contains(wait)).map(|(op, _)| *op);
+    if added.is_none() && missing.is_none() {
+        return Ok(());
+    }
+    Err(Divergence::waits_otherwise(entries, missing, added))
 }
 
 /// How a run ends by what its body returned.

@@ -33,7 +33,7 @@ impl From<Halt> for ReplayError {
 }
 
 /// Runs a recorded history against today's code: no step is executed, nothing is stored. An error says where they part, and so
-/// that this code would stop such a run (R5).
+/// that this code would stop such a run (R5). Of a run that goes on, what it waits for is compared, too.
 ///
 /// ```
 /// # use drystone::{Flow, Primitives, testing::{World, replay}, workflow};
@@ -54,7 +54,8 @@ impl From<Halt> for ReplayError {
 /// # });
 /// ```
 pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
-    let who = Identity { key: history.key.clone().into(), seed: history.seed, versions: history.versions.clone() };
+    let (key, versions) = (history.key.clone().into(), history.versions.clone());
+    let who = Identity { key, seed: history.seed, versions, nudge: None };
     let entries = &history.entries;
     let place = |is: fn(&What) -> bool| entries.iter().position(|entry| is(&entry.what));
     let asked = place(|what| matches!(what, What::CancelAsked));
@@ -65,7 +66,15 @@ pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
         Some(began) => replay::replay::<W>(&who, entries, Some(began as u64))?,
         None => body,
     };
-    Ok(check_end(entries, &last)?)
+    check_end(entries, &last)?;
+    Ok(check_pending(history, &last)?)
+}
+
+/// A run that goes on waits for what it waited for. A file without that was saved before it was recorded.
+fn check_pending(history: &History, live: &Live) -> Result<(), Halt> {
+    let Some(pending) = &history.pending else { return Ok(()) };
+    let waits: Vec<_> = pending.iter().map(|(op, hash)| (op.as_str(), *hash)).collect();
+    Ok(replay::check_waits(live, history.entries_count(), &waits, &[])?)
 }
 
 /// How the run ended, or would have before its steps were undone.

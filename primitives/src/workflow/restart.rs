@@ -34,10 +34,24 @@ pub enum RestartError {
         found: u32,
     },
     /// What came before the step holds a permit, and that was given back: nobody else may take it for its own.
-    #[error("before that step the run took the permit `{operation}`, which cannot be kept: restart from before it")]
+    #[error("at that step the run holds the permit `{operation}`, which cannot be kept: restart from before it")]
     KeepsPermit {
         /// The permit.
         operation: String,
+    },
+    /// What came before the step was undone, whether or not that went well, or is being undone: it does not stand any more.
+    #[error("before that step comes `{operation}`, which was undone or is being undone: restart from before it")]
+    Undone {
+        /// What was undone.
+        operation: String,
+    },
+    /// What would have to be kept for the undos of what came before the step is more than one commit takes.
+    #[error("what came before that step has {bytes} bytes for its undos, more than the {limit} of one commit")]
+    TooMuch {
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many it may.
+        limit: u64,
     },
 }
 
@@ -118,7 +132,7 @@ impl Restarting {
 }
 
 impl Call<Restarted, RestartError> {
-    /// Events that nobody took are let go, too.
+    /// Events that nobody took are let go, too, and counted.
     pub fn drop_events(self) -> Self {
         self.asking(DROPPING)
     }

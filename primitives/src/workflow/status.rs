@@ -26,7 +26,7 @@ pub struct RunStatus {
     pub cleanup_error: Option<String>,
     /// Which generation it is, from 1: one more with each `continue_as` and each restart.
     pub generation: u32,
-    /// How many steps of older generations ended when those were gone: what they came to was dropped.
+    /// How many steps ended when they were not waited for any more, or their generation was gone: what they came to was dropped.
     pub late: u64,
     /// Since when it is paused.
     pub paused_since: Option<Timestamp>,
@@ -113,7 +113,8 @@ pub struct QueuedEvents {
     pub overwritten: u64,
     /// How many nobody took in time.
     pub expired: u64,
-    /// How many nobody had taken when the run ended, where such events are let go (`on_terminated = "discard"`).
+    /// How many nobody had taken when the run ended, where such events are let go (`on_terminated = "discard"`), or when it was restarted
+    /// with `drop_events`.
     #[serde(default)]
     pub discarded: u64,
 }

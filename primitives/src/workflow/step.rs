@@ -129,7 +129,7 @@ impl<T> Step<T> {
     }
 
     /// What it comes to; a fault is left to the caller. What cannot be read stops the run: the code is another than before.
-    fn poll_told(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Fault>> {
+    pub(super) fn poll_told(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Fault>> {
         let op = match &mut self.op {
             Ok(op) => op,
             // It is a mistake of the code, and the same in every replay.
@@ -201,6 +201,27 @@ impl<T: Stored, E: StoredError> Run<Result<T, E>> {
             }
         });
         Self::of(core, name, code, Recall::fallible(stored(), stored_error()))
+    }
+}
+
+/// What code returns that cannot fail: anything but a `Result`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the code of `flow.run` returns a `Result`, whose error would be recorded as a success",
+    label = "would never be tried again",
+    note = "write `flow.try_run(..)`: its error is recorded as such, and `max_attempts` tries it again"
+)]
+pub trait Plain {}
+
+impl<T, E> Run<Result<T, E>> {
+    /// What generated code makes of `flow.run(..)`, and what no `Result` comes through. It hides that of
+    /// [`AwaitDurable`](super::AwaitDurable), which all else comes through.
+    #[doc(hidden)]
+    pub fn __plain(self) -> Self
+    where
+        Result<T, E>: Plain,
+    {
+        self
     }
 }
 

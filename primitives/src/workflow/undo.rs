@@ -58,9 +58,15 @@ pub(super) struct Undos {
     pub(super) began: Option<Began>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_over: bool,
+    /// What was last begun to be undone: a run that is terminated meanwhile has it in no entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<String>,
     /// Up to which entry of the journal it is known what is due: a body that is told again changes nothing of it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) noted: u64,
+    /// The same for what was let go: how many entries the body was told then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) lost: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) failed: Vec<FailedUndo>,
 }

@@ -40,6 +40,7 @@ impl<W: 'static, F: Fn(&W) -> bool + Unpin> Future for WaitUntil<W, F> {
     /// It may be ready at its first poll, unlike what is recorded: a replay finds the same state there.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        this.core.must_be_polled();
         if this.core.with_state(false, |state: &mut W| (this.condition)(state)) {
             // What it asked for is let go.
             this.op = None;

@@ -93,18 +93,22 @@ impl<W: Workflow> Verbs<W> {
         Restarting::anew(self.0.address(), None)
     }
 
-    /// Everything that is recorded of the run, from its start on.
+    /// Everything that is recorded of the run, from its start on; of one generation, also if another begins meanwhile.
     pub async fn history(&self) -> Result<History, CallError<Never>> {
-        let mut whole: Option<History> = None;
+        let mut whole: Option<((u64, u32), History)> = None;
         loop {
-            let from = whole.as_ref().map_or(0, History::entries_count);
+            let from = whole.as_ref().map_or(0, |(_, history)| history.entries_count());
             let call: Call<HistoryPage> = self.0.address().call("history", Args::new().put(&from));
             let page = call.await?;
+            if whole.take_if(|(of, _)| *of != page.of()).is_some() {
+                // What was read is another's: from the start again.
+                continue;
+            }
             let is_last = page.is_last();
-            let history = whole.get_or_insert_with(|| page.history());
+            let (_, history) = whole.get_or_insert_with(|| (page.of(), page.history()));
             history.extend(page);
             if is_last {
-                return Ok(whole.unwrap_or_default());
+                return Ok(whole.map(|(_, history)| history).unwrap_or_default());
             }
         }
     }
@@ -130,7 +134,8 @@ impl Starting {
         handle.address().call("start_or_get", input)
     }
 
-    /// Starts a run under a new key, which begins with the handle's; that key.
+    /// Starts a run under a new key, which begins with the handle's; that key. There is no idempotency key, for that belongs to one key, and
+    /// each call makes another.
     pub async fn start_new<W: Workflow>(handle: Handle<W>, input: Args) -> Result<String, CallError<StartError>> {
         let chance = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
         let key = format!("{}{:016x}{:016x}", String::from_utf8_lossy(handle.key()), chance(), chance());
@@ -247,6 +252,16 @@ pub enum SendError {
         event: String,
         /// Those that it accepts.
         accepted: Vec<String>,
+    },
+    /// It is longer than an event may be (V9).
+    #[error("the event `{event}` has {bytes} bytes with its key, and {limit} is the most that can be sent")]
+    TooLarge {
+        /// The event.
+        event: String,
+        /// How many bytes it has, and its key once more.
+        bytes: u64,
+        /// How many it may have.
+        limit: u64,
     },
     /// What was sent is not such an event (V3).
     #[error("this is not an event `{event}`: {reason}")]

@@ -7,7 +7,10 @@
 //! *A run has gone past a place* if a replay comes there and nothing is recorded: whatever a replay does was done before, up to
 //! the point where the run rests. So it takes the lowest version there, the one before the change, and is pinned to it.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 use super::{
     Divergence,
@@ -22,6 +25,9 @@ pub(super) struct Versions {
     pub(super) is_replay: bool,
     /// Whether some are not in the record yet.
     is_changed: bool,
+    /// What the part of the code has asked for that is kept of an older generation, while it is told.
+    kept: BTreeSet<String>,
+    keeps: bool,
 }
 
 /// A run is pinned to a version that its code does not have.
@@ -49,7 +55,23 @@ impl Versions {
         std::mem::take(&mut self.is_changed).then(|| self.pinned.clone())
     }
 
+    /// From here on what is asked for stays pinned.
+    pub(super) fn keep_what_is_asked(&mut self) {
+        self.keeps = true;
+    }
+
+    /// What was not asked for up to here is chosen anew.
+    pub(super) fn choose_anew(&mut self) {
+        let (kept, before) = (std::mem::take(&mut self.kept), self.pinned.len());
+        self.pinned.retain(|id, _| kept.contains(id));
+        self.keeps = false;
+        self.is_changed |= self.pinned.len() < before;
+    }
+
     fn of(&mut self, id: &str, supported: &RangeInclusive<u32>) -> u32 {
+        if self.keeps {
+            self.kept.insert(id.to_owned());
+        }
         if let Some(pinned) = self.pinned.get(id) {
             return *pinned;
         }

@@ -18,6 +18,9 @@ use super::{
     op::Op,
 };
 
+/// Events that one wait takes at most: each is a row that goes, in one commit (K3).
+const TIMES_MAX: u32 = 300;
+
 /// A wait for one event: the oldest of its type that was sent and not taken yet, or the next one (V2); if it has a topic, also one that
 /// is published (T). Without a [`timeout`](Self::timeout) it waits for ever, and has no error.
 #[must_use = "a wait does nothing until it is awaited"]
@@ -56,9 +59,19 @@ impl<E: Event, K> Wait<E, K> {
         Wait { op: self.op, event: PhantomData }
     }
 
-    /// So many events at once, in order: none of them is taken before all are there.
+    /// So many events at once, in order: none of them is taken before all are there. At least one, and at most 300, for they are
+    /// taken in one commit; more are taken in a loop.
+    ///
+    /// # Panics
+    /// If there are none, or more than that.
     pub fn times(mut self, count: u32) -> WaitMany<E, K> {
-        self.wanted().count = count.max(1);
+        let name = E::NAME;
+        assert!(count > 0, "`flow.wait_for::<{name}>().times(0)` waits for nothing: leave it out");
+        assert!(
+            count <= TIMES_MAX,
+            "`flow.wait_for::<{name}>().times({count})` is more than {TIMES_MAX} at once: wait for some of them again and again"
+        );
+        self.wanted().count = count;
         WaitMany(self)
     }
 

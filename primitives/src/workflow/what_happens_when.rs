@@ -8,7 +8,7 @@
 //! # The process dies
 //!
 //! - **before a step has begun**, or **while it runs**: the step is executed, again if it had begun, under the same work id.
-//!   `workflow_steps::nothing_none_and_an_error_are_distinct_outcomes_also_after_a_replay`
+//!   `workflow_steps::a_step_that_was_cut_short_runs_again_under_the_same_work_id`
 //! - **after a step has ended, before that is recorded**: it is executed again. Hand its work id to the outside as an idempotency
 //!   key, and what was done before is recognised.
 //!   `workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`
@@ -45,7 +45,7 @@
 //!   `workflow_crashes::a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on`,
 //!   `workflow_crashes::a_body_that_catches_the_fault_of_a_deadly_step_goes_on`
 //! - **each time that a certain body runs** (it aborts, or the stack overflows): the run is parked as poisoned, and the others go on.
-//!   `laws_crashes::a_turn_that_kills_the_process_is_parked_as_poisoned`
+//!   `workflow_crashes::a_body_that_kills_the_process_each_time_is_parked_as_poisoned_and_others_go_on`
 //! - **while an event is sent**: it is there once, or the sender got no answer; with an idempotency key the sender may just ask again.
 //!   `workflow_events::a_crash_at_any_commit_loses_no_event_and_takes_none_twice`
 //! - **and is away when a sleep or a deadline ends**: it ends when the process is back; it was not moved.
@@ -68,7 +68,8 @@
 //!   `workflow_changes::a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed`
 //! - **Steps were reordered**: diverged, at the first. `workflow_replay::steps_in_another_order_are_noticed_at_the_first`
 //! - **A step is given another input**: diverged. `workflow_replay::a_step_with_another_input_is_noticed`
-//! - **What the run waits for now is another thing**: diverged. `workflow_replay::an_edit_after_the_last_entry_is_noticed`
+//! - **What the run waits for now is another thing**: diverged. `workflow_replay::an_edit_after_the_last_entry_is_noticed`,
+//!   `workflow_replay::an_edit_to_what_a_run_waits_for_now_is_found_in_its_history`
 //! - **Only what comes later was changed**: the run goes on, and does the new thing.
 //!   `workflow_replay::a_history_is_replayed_against_todays_code`
 //! - **A sleep takes longer or shorter**: a sleep that was begun ends when it was to end, later ones take the new time.
@@ -97,8 +98,9 @@
 //! - **A schedule was changed**: its times are those of the new one from then on; runs that go are not touched.
 //!   `workflow_cron::another_schedule_is_followed_from_when_it_is_there`
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked), and goes on with other code or by `resume`;
-//!   it is tried every hour, too.
-//!   `workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`
+//!   it is tried every hour, too. A sleep that it comes to then begins then.
+//!   `workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`,
+//!   `workflow_replay::a_sleep_behind_a_stop_begins_when_the_run_gets_there_and_not_when_it_was_stopped`
 //! - **and I want to know before**: save the histories of runs that matter, and replay the folder in a test of one line.
 //!   `workflow_kit::a_folder_of_histories_is_replayed_by_one_line`
 //!
@@ -186,7 +188,14 @@
 //!   `workflow_generations::a_restart_from_a_step_keeps_what_came_before_it`
 //! - **and it had done things that have an undo**: what is left behind stands; what `restart_from` keeps is due to be undone as before.
 //!   `workflow_together::what_an_older_generation_did_is_not_undone_by_a_later_one`,
-//!   `workflow_together::what_a_restart_keeps_is_due_to_be_undone`
+//!   `workflow_together::what_a_restart_keeps_is_due_to_be_undone`,
+//!   `workflow_undo::a_step_that_lost_a_race_in_what_is_kept_is_undone_once_however_often_that_is_told`
+//! - **from one of its steps, before which something was undone**, or is being undone: refused, for that does not stand any more. What
+//!   came before it can be gone on from.
+//!   `workflow_together::a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothing`
+//! - **from one of its steps, where it holds a permit**: refused; one that was given back before is no hindrance.
+//!   `workflow_together::a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing`,
+//!   `workflow_together::a_restart_keeps_what_came_after_a_permit_that_was_given_back`
 //! - **by `continue_as`, with events that nobody has read**: they stay queued, in their order.
 //!   `workflow_generations::a_run_goes_on_as_a_new_generation_and_its_unread_events_stay_in_order`
 //! - **while something of the old generation is under way**: a step is dropped, an awaited child is cancelled, a permit comes back; what
@@ -209,8 +218,9 @@
 //!   `workflow_children::a_parent_has_the_result_of_its_child_or_its_error`, `workflow_children::a_child_that_is_destroyed_has_ended`
 //! - **and is stopped, or not in memory, when one ends**: it learns it when it goes on.
 //!   `workflow_children::a_parent_that_is_stopped_does_not_miss_its_child`, `workflow_children::a_parent_that_sleeps_is_woken_by_its_child`
-//! - **very many of them**: they are begun in slices, and waited for together; 4,096 at most.
-//!   `workflow_children::hundreds_of_children_are_waited_for_together`
+//! - **very many of them**: they are begun in slices, and waited for together; 4,096 at most, with 3 MiB of inputs.
+//!   `workflow_children::hundreds_of_children_are_waited_for_together`,
+//!   `workflow_children::children_by_the_thousand_have_inputs_that_are_too_long_for_a_record`
 //! - **that outlive it by more than its retention**: they end, and nobody is told.
 //!   `workflow_together::a_child_that_outlives_the_record_of_its_parent_ends_in_silence`
 //!
@@ -243,9 +253,13 @@
 //!   `workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`
 //! - **A run does 50,000 things**: it ends in the fault [`Limit`](super::Cause::Limit), and `workflow.long` tells listeners at 40,000.
 //!   `workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`
+//! - **What it records is longer than 64 MiB in all**: likewise, and `workflow.long` tells listeners at four fifths.
+//!   `workflow_traps::a_journal_with_too_many_bytes_ends_its_run_with_a_fault_and_is_warned_of_before`
 //! - **A run does more than 4,096 things at once**: it ends in the same fault, and `workflow.wide` tells listeners at 3,276.
 //!   `workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`,
 //!   `workflow_traps::a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once`
+//! - **The inputs of what it does at once are long**: 3 MiB of them may be asked for in one go; beyond, the same fault.
+//!   `workflow_traps::as_many_steps_as_may_be_can_have_inputs_that_are_too_long_for_a_record`
 //! - **An input, a result, an error or the state is longer than a mebibyte**: a fault that says so; what a caller brings is refused.
 //!   `workflow_traps::what_is_too_large_to_be_recorded_is_a_fault_that_says_so`,
 //!   `workflow_traps::an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored`
@@ -255,7 +269,10 @@
 //! # The body does what it should not
 //!
 //! - **It awaits something that is not durable**: a compile error, and where no macro sees it the run stops and says so.
-//!   `workflow_traps::a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so`
+//!   `workflow_traps::a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so`,
+//!   `workflow_traps::a_body_that_something_else_wakes_is_stopped_at_once_while_it_waits_for_something_durable`
+//! - **It hands its `flow` to code that runs beside it**: that code panics, and says so.
+//!   `workflow_traps::code_beside_the_body_that_uses_its_flow_panics_and_says_so`
 //! - **It wants the time, or chance**: `flow.now()`, `flow.random()` and `flow.uuid()` are the same in every replay.
 //!   `workflow_time::chance_and_time_are_the_same_in_every_replay`
 //! - **It names its own code strangely**: any name will do. `workflow_traps::code_of_the_bodys_own_may_have_any_name`

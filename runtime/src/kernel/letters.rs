@@ -200,8 +200,9 @@ impl Body {
     pub(crate) fn letter_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
         let attempts = letter.attempts + 1;
         self.impure_letters.remove(&letter.id);
-        if !matches!(error, Error::Failed(_)) || attempts >= at.options.attempts_max {
-            let own = if let Error::Failed(own) = error { own.clone() } else { Bytes::new() };
+        let own = error.own();
+        if own.is_none() || attempts >= at.options.attempts_max {
+            let own = own.cloned().unwrap_or_default();
             return self.bury(letter, attempts, (&error.to_string(), own), at, out);
         }
         let (first, last) = at.options.retry;

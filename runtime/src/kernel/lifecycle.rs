@@ -41,6 +41,8 @@ impl Shared {
         let partitions: Vec<Partition> = taken.iter().map(|lease| lease.partition).collect();
         let unclean = taken.iter().filter(|lease| !lease.clean).count();
         let report = Report { partitions: taken.len(), unclean, ..self.count(partitions).await? };
+        let outpost = self.outpost();
+        self.registry.iter().for_each(|definition| definition.handler.opened(&outpost));
         self.start_loops(hints);
         Ok(report)
     }

@@ -19,9 +19,16 @@ enum Verdict {
 impl Body {
     /// Asks for the work list, if a turn was taken since, the entity was loaded, or somebody doubts it.
     pub(crate) fn list_if_due(&mut self, at: &Shared) {
-        if self.relist && self.is_warm && self.seat.is_taken() && !self.is_parked() {
+        if (self.relist || self.is_to_be_cleared()) && self.is_warm && self.seat.is_taken() && !self.is_parked() {
             self.list(at);
         }
+    }
+
+    /// Whether crashes are held against it and nothing is left to do. What was last in its queue need not have been a turn that lists: a
+    /// call that only reads, or that was refused. Nobody would ask again, and it would keep its count and its place in the window (W2).
+    fn is_to_be_cleared(&self) -> bool {
+        let is_doubted = self.tip.as_ref().is_some_and(|tip| tip.crashes > 0 && !tip.active);
+        is_doubted && self.queue.is_empty() && !self.alarm_is_due
     }
 
     /// Whether rows that it asked for are here: then it comes before the next turn, which might change them.

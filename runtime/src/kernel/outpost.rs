@@ -11,10 +11,11 @@ use bytes::Bytes;
 use super::{
     Call,
     call::{Door, Reader},
+    mail::Mail,
     shared::Shared,
 };
 use crate::{
-    Error, Millis, Range, Reply, Row,
+    Error, Key, Millis, Range, Reply, Row,
     driver::{Handle, Task},
     store::sql::{Script, Scripted},
 };
@@ -49,6 +50,13 @@ impl Outpost {
         let sleep = self.living().map(|shared| shared.driver.sleep_until(shared.driver.monotonic() + span));
         if let Some(sleep) = sleep {
             sleep.await;
+        }
+    }
+
+    /// Has an entity looked at that is in memory: what should run of it is asked again.
+    pub fn look_at(&self, key: &Key) {
+        if let Some(shared) = self.living() {
+            shared.post_resident(key, Mail::Relist);
         }
     }
 

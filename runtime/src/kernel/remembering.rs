@@ -45,7 +45,8 @@ fn remember(pending: &Pending, reply: &Reply, at: &Shared) -> Option<Remembered>
     Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
 }
 
-/// Answers and the author's own errors are remembered; what the kernel said is not.
+/// Answers and the author's own errors are remembered. What the kernel said is not, nor what a kind refused: nothing was done, and a
+/// repeat may find that it can be.
 fn encode_reply(reply: &Reply) -> Option<Bytes> {
     let (tag, body) = match reply {
         Ok(body) => (0, body),

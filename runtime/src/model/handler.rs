@@ -3,7 +3,7 @@
 use std::{any::Any, fmt, pin::Pin};
 
 use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Outcome, Range, Rows, Work};
-use crate::Error;
+use crate::{Error, kernel::Outpost};
 
 /// One definition's behaviour, made by its kind. The kernel knows kinds by this trait alone, and a kind
 /// written elsewhere takes the same road as ours (E13).
@@ -31,6 +31,12 @@ pub trait Handler: Send + Sync + 'static {
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+    /// A kernel is opened with this definition. Whoever keeps in memory what may be woken by something else than an input has its entity
+    /// [looked at](Outpost::look_at) then.
+    fn opened(&self, outpost: &Outpost) {
+        let _ = outpost;
+    }
+
     /// The work, by name, that writes rows of the author's ([`Cx::transact`]): over a store without SQL a kernel with such a
     /// definition is not opened.
     fn scripts(&self) -> Vec<Name> {
@@ -48,7 +54,7 @@ pub enum Next {
     /// These rows are needed first; then the same turn is asked again.
     Read(Vec<Range>),
     /// It cannot be: the caller gets this error and nothing is written. A message refused with
-    /// [`Error::Failed`] is tried again later; with any other error it is a dead letter (M4).
+    /// [`Error::Failed`] or [`Error::Declined`] is tried again later; with any other error it is a dead letter (M4).
     Refuse(Error),
     /// The stored record cannot be read: the entity is parked with this reason, never reset (E10).
     Park(String),

@@ -18,7 +18,7 @@ use drystone_runtime::{
 use super::{
     SPACE,
     counter::Counter,
-    fleet,
+    doubt, fleet,
     op::{Deed, GUILTY_JOB, Op},
     plan::Errand,
     rest,
@@ -55,6 +55,8 @@ async fn open(file: &Path) -> Result<Kernel> {
     let store = Arc::new(Sqlite::open(file, SqliteOptions::default())?);
     let registry = Registry::new().with(Counter::definition()).with(Bell::definition(SPACE)).with(Worker::definition());
     let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
+    Said::Opened.aloud();
+    doubt::over(file).await?;
     Ok(kernel)
 }
 

@@ -44,6 +44,8 @@ impl Jobs {
 impl Heard {
     pub(super) fn hear(&mut self, said: Said) {
         match said {
+            // How far a child comes is no promise.
+            Said::Opened | Said::Booked(_) => {}
             Said::Begun(op) => self.begun.extend([op]),
             Said::Acknowledged(op, number) => self.acknowledged.extend([(op, number)]),
             Said::Ran(op) => self.ran.extend([op]),

@@ -14,6 +14,8 @@ use anyhow::{Context, Result};
 
 use super::{
     heard::Heard,
+    life::Life,
+    moment::Moment,
     plan::{Errand, Plan},
     said::Said,
 };
@@ -22,13 +24,15 @@ use super::{
 const SIGABRT: i32 = 6;
 /// Whoever has killed so many is never going to be given up.
 const ABORTS_MAX: u32 = 40;
-/// How long the last child may take, rests included.
-const FINISH_MAX: Duration = Duration::from_secs(120);
+/// How long a child may take to come to its kill, or to its end, rests included: whoever does not is stuck.
+const LIFE_MAX: Duration = Duration::from_secs(120);
 
 /// What a campaign of kills leaves behind.
 #[derive(Debug, Default)]
 pub(super) struct Campaign {
     pub(super) heard: Heard,
+    /// Its children, in order.
+    pub(super) lives: Vec<Life>,
     pub(super) kills: u32,
     /// Children that the guilty ones killed.
     pub(super) aborts: u32,
@@ -40,6 +44,8 @@ pub(super) struct Campaign {
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Killed,
+    /// Killed because it came no further.
+    Stuck,
     Aborted,
     Finished,
     Failed(ExitStatus),
@@ -50,11 +56,10 @@ impl Campaign {
     pub(super) fn fight(plan: &Plan, file: &Path) -> Result<Self> {
         let mut campaign = Self::default();
         while !campaign.is_over() {
-            let finish = campaign.kills >= plan.kills;
-            let after = if finish { FINISH_MAX } else { plan.kill_after(campaign.kills + campaign.aborts) };
-            let errand = campaign.heard.errand(file, finish);
-            campaign.failure = match campaign.child(plan, &errand, after)? {
-                End::Killed if finish => Some(format!("the last child did not end within {FINISH_MAX:?}")),
+            let moment = plan.moment(campaign.kills, campaign.aborts);
+            let errand = campaign.heard.errand(file, moment.is_none());
+            campaign.failure = match campaign.child(plan, &errand, moment)? {
+                End::Stuck => Some(format!("a child came no further within {LIFE_MAX:?}: {:?}", campaign.lives.last())),
                 End::Failed(status) => Some(format!("a child failed: {status}")),
                 End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty ones are never given up".into()),
                 End::Killed | End::Aborted | End::Finished => None,
@@ -68,38 +73,56 @@ impl Campaign {
     }
 
     /// One child, from its start to its end.
-    fn child(&mut self, plan: &Plan, errand: &Errand, kill_after: Duration) -> Result<End> {
+    fn child(&mut self, plan: &Plan, errand: &Errand, moment: Option<Moment>) -> Result<End> {
         let mut child = Command::new(&plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;
-        let killed_at = Instant::now() + kill_after;
         let lines = listen(child.stdout.take().context("the pipe is missing")?);
-        let killed = self.hear_until(&lines, killed_at)?;
-        if killed {
+        let mut life = Life::default();
+        let kill = self.hear_until(&lines, &mut life, moment)?;
+        if kill.is_some() {
             child.kill()?;
         }
         // What it said before it died is still in the pipe, and counts.
-        for line in lines {
-            self.heard.hear(line?);
+        for said in lines {
+            self.hear(said?, &mut life);
         }
-        self.ended(&mut child, killed)
+        let end = self.ended(&mut child, kill)?;
+        life.killed = end == End::Killed;
+        self.lives.push(life);
+        Ok(end)
     }
 
-    /// Listens; whether the moment came before the child's own end.
-    fn hear_until(&mut self, lines: &Receiver<Result<Said>>, moment: Instant) -> Result<bool> {
+    /// Listens until the moment has come and its pause is over, or the child's time is; as what it is to be killed then, unless it has come
+    /// to its own end before.
+    fn hear_until(
+        &mut self,
+        lines: &Receiver<Result<Said>>,
+        life: &mut Life,
+        moment: Option<Moment>,
+    ) -> Result<Option<End>> {
+        let (mut until, mut kill) = (Instant::now() + LIFE_MAX, End::Stuck);
         loop {
-            match lines.recv_timeout(moment.saturating_duration_since(Instant::now())) {
-                Ok(said) => self.heard.hear(said?),
-                Err(RecvTimeoutError::Timeout) => return Ok(true),
-                Err(RecvTimeoutError::Disconnected) => return Ok(false),
+            if let Some(moment) = moment.filter(|moment| kill == End::Stuck && moment.has_come(life)) {
+                (until, kill) = (Instant::now() + moment.pause, End::Killed);
+            }
+            match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(said) => self.hear(said?, life),
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(kill)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
         }
     }
 
+    fn hear(&mut self, said: Said, life: &mut Life) {
+        life.hear(said);
+        self.heard.hear(said);
+    }
+
     /// A child that died of itself in the moment of its kill counts as what it died of.
-    fn ended(&mut self, child: &mut Child, killed: bool) -> Result<End> {
+    fn ended(&mut self, child: &mut Child, kill: Option<End>) -> Result<End> {
         let status = child.wait()?;
-        let end = match status.signal() {
-            Some(SIGABRT) => End::Aborted,
-            Some(_) if killed => End::Killed,
+        let end = match (status.signal(), kill) {
+            (Some(SIGABRT), _) => End::Aborted,
+            (Some(_), Some(kill)) => kill,
             _ if status.success() && self.heard.finished => End::Finished,
             _ => End::Failed(status),
         };

@@ -1,16 +1,12 @@
 //! What a process of this program is to do, as its command line says.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use drystone_runtime::stable_hash;
 
-use super::op::Op;
+use super::{moment::Moment, op::Op};
 
 const USAGE: &str = "usage: cargo crash [-- [--kills N] [--seed N]]";
-
-/// A kill comes so long after its child was started: some while it opens, most while it works.
-const KILL_AFTER_MS: std::ops::Range<u64> = 5..120;
 
 /// How the parent goes about it.
 #[derive(Clone, Debug)]
@@ -24,11 +20,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// When the child of this round is killed, counted from its start.
-    pub(super) fn kill_after(&self, round: u32) -> Duration {
-        let chance = stable_hash(&[&self.seed.to_be_bytes(), &round.to_be_bytes()]);
-        let span = KILL_AFTER_MS.end - KILL_AFTER_MS.start + 1;
-        Duration::from_millis(KILL_AFTER_MS.start + chance % span)
+    /// When the child of this round is killed; `None` if enough are, and it may finish.
+    pub(super) fn moment(&self, kills: u32, aborts: u32) -> Option<Moment> {
+        (kills < self.kills).then(|| Moment::of(self.seed, kills, kills + aborts))
     }
 }
 
@@ -101,11 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn kills_come_within_their_range_and_alike_for_one_seed() {
-        let plan = Plan { kills: 1, seed: 7, program: PathBuf::new() };
-        let moments: Vec<_> = (0..2_000).map(|round| plan.kill_after(round).as_millis()).collect();
-        assert_eq!((moments.iter().min(), moments.iter().max()), (Some(&5), Some(&120)));
-        assert_eq!(plan.kill_after(3), plan.clone().kill_after(3));
+    fn whoever_comes_after_the_last_kill_may_finish() {
+        let plan = Plan { kills: 2, seed: 7, program: PathBuf::new() };
+        assert!(plan.moment(1, 9).is_some());
+        assert_eq!(plan.moment(2, 0), None);
     }
 
     #[test]

@@ -13,6 +13,10 @@ use super::op::Op;
 /// One line of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
+    /// One more of its files is open, and what was begun there is taken up.
+    Opened,
+    /// So many legs are in the logbook of the fleet: those of the lives before.
+    Booked(u64),
     /// It is about to ask for this operation for the first time.
     Begun(Op),
     /// The operation was answered: it must never be lost from here on. With the answer's number.
@@ -40,6 +44,8 @@ impl Said {
 impl fmt::Display for Said {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Opened => out.write_str("opened"),
+            Self::Booked(legs) => write!(out, "booked {legs}"),
             Self::Begun(op) => write!(out, "begun {}", op.0),
             Self::Acknowledged(op, number) => write!(out, "acknowledged {} {number}", op.0),
             Self::Ran(op) => write!(out, "ran {}", op.0),
@@ -58,6 +64,8 @@ impl FromStr for Said {
         let verb = words.next().unwrap_or_default();
         let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<u64>()?);
         Ok(match verb {
+            "opened" => Self::Opened,
+            "booked" => Self::Booked(number()?),
             "begun" => Self::Begun(Op(number()?)),
             "acknowledged" => Self::Acknowledged(Op(number()?), number()?),
             "ran" => Self::Ran(Op(number()?)),
@@ -75,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_is_heard() {
-        let jobs = [Said::Processed(Op(5), 6), Said::Recorded(Op(7))];
+        let jobs = [Said::Opened, Said::Booked(8), Said::Processed(Op(5), 6), Said::Recorded(Op(7))];
         let others = [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Finished];
         for said in jobs.into_iter().chain(others) {
             assert_eq!(said.to_string().parse::<Said>().unwrap(), said);

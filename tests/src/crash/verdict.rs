@@ -10,6 +10,7 @@ use super::{
     log::Entry,
     op::{Deed, GUILTY, Op},
     parent::Campaign,
+    proof::Proof,
 };
 
 /// A piece of work, a flush, a job and a step.
@@ -24,6 +25,8 @@ pub struct Verdict {
     pub acknowledged: usize,
     /// How many children the guilty ones killed.
     pub aborts: u32,
+    /// What was done by those that were killed.
+    pub proof: Proof,
     /// What was acknowledged and is not there.
     pub lost: Vec<String>,
     /// What is there more than once.
@@ -33,14 +36,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether every promise was kept.
+    /// Whether every promise was kept, and enough of them were made by children that were killed.
     pub fn is_clean(&self) -> bool {
         self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
     }
 
     pub(super) fn judge(campaign: &Campaign, evidence: &Evidence) -> Self {
         let acknowledged = campaign.heard.acknowledged.len();
-        let mut verdict = Self { kills: campaign.kills, acknowledged, aborts: campaign.aborts, ..Self::default() };
+        let proof = Proof::of(&campaign.lives);
+        let (kills, aborts) = (campaign.kills, campaign.aborts);
+        let mut verdict = Self { kills, acknowledged, aborts, proof, ..Self::default() };
         let logs = evidence.logs.iter().map(|(key, log)| (key.as_str(), Tally::of(log))).collect();
         for op in &campaign.heard.begun {
             verdict.operation(*op, campaign, evidence, &logs);
@@ -151,6 +156,7 @@ impl Verdict {
 
     fn health(&mut self, campaign: &Campaign, evidence: &Evidence) {
         self.wrong.extend(campaign.failure.iter().chain(&evidence.parked).cloned());
+        self.wrong.extend(self.proof.hollow());
         self.wrong.extend(evidence.stuck.iter().map(|key| format!("nothing will wake `{key}`")));
         if evidence.integrity != "ok" {
             self.wrong.push(format!("integrity_check: {}", evidence.integrity));
@@ -198,7 +204,10 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bell::Past, crash::heard::Heard};
+    use crate::{
+        bell::Past,
+        crash::{heard::Heard, life::Life},
+    };
 
     fn entry(nth: u64, op: Op) -> Entry {
         Entry { nth, op, crashed: op == GUILTY }
@@ -218,7 +227,9 @@ mod tests {
         let logs = logged.map(|(key, op)| (key, vec![entry(1, op)])).collect();
         let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, ..Past::default() })]);
         let evidence = Evidence { logs, bells, integrity: "ok".into(), ..Evidence::default() };
-        (Campaign { heard, kills: 7, aborts: 6, failure: None }, evidence)
+        let life = |booked| Life { opened: 4, acknowledged: 20, booked: Some(booked), killed: true };
+        let lives = (0..8).map(life).collect();
+        (Campaign { heard, lives, kills: 7, aborts: 6, failure: None }, evidence)
     }
 
     fn judged(change: impl FnOnce(&mut Campaign, &mut Evidence)) -> Verdict {
@@ -256,12 +267,13 @@ mod tests {
 
     #[test]
     fn other_broken_promises_are_wrong() {
-        let wrongs: [fn(&mut Campaign, &mut Evidence); 9] = [
+        let wrongs: [fn(&mut Campaign, &mut Evidence); 10] = [
             |campaign, _| campaign.failure = Some("a child failed".into()),
             |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
             |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
             |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
             |campaign, _| campaign.aborts = 25,
+            |campaign, _| campaign.lives.iter_mut().for_each(|life| life.acknowledged = 0),
             |_, evidence| evidence.integrity = "row 3 missing from index".into(),
             |_, evidence| evidence.parked.push("worker-0 is parked".into()),
             |_, evidence| evidence.stuck.push("bell-2".into()),

@@ -14,6 +14,9 @@ use super::{
 /// The one space of the simulated app.
 pub const SPACE: Name = Name::new("app");
 
+/// Topics that an event with a key is published on.
+pub const SHELVES: u8 = 2;
+
 /// What a member of the cast is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -71,6 +74,10 @@ pub enum Role {
     Notice,
     /// A topic: to one.
     Job,
+    /// A topic: to all, from when their run began; few are kept.
+    Bulletin,
+    /// A topic: to one of those at a shelf, where few lie.
+    Task,
     /// An object that workflows call.
     Till,
 }
@@ -101,7 +108,7 @@ impl Role {
             Self::Gate => "gate",
             Self::Errand => "errand",
             Self::Listener => "listener",
-            Self::News | Self::Notice | Self::Job => "drystone:topics",
+            Self::News | Self::Notice | Self::Job | Self::Bulletin | Self::Task => "drystone:topics",
             Self::Till => "till",
         })
     }
@@ -118,7 +125,12 @@ impl Role {
 
     /// Whether it is a topic.
     pub fn is_topic(self) -> bool {
-        matches!(self, Self::News | Self::Notice | Self::Job)
+        matches!(self, Self::News | Self::Notice | Self::Job | Self::Bulletin | Self::Task)
+    }
+
+    /// Whether it is a topic whose events go to one alone.
+    pub fn is_for_one(self) -> bool {
+        matches!(self, Self::Job | Self::Task)
     }
 
     /// Whether it is a queue.
@@ -182,6 +194,8 @@ impl Cast {
             (Role::News, usize::from(traffic.listeners > 0)),
             (Role::Notice, usize::from(traffic.listeners > 0)),
             (Role::Job, usize::from(traffic.listeners > 0)),
+            (Role::Bulletin, usize::from(traffic.listeners > 0)),
+            (Role::Task, usize::from(traffic.listeners > 0) * usize::from(SHELVES)),
             (Role::Box, usize::from(traffic.has_letters())),
         ] {
             members.extend((0..count).map(|index| Arc::new(Member::drawn(role, index))));
@@ -242,6 +256,7 @@ impl Member {
         let text = || format!("{role:?}-{index}").to_lowercase();
         let key = match role {
             Role::Box => LETTERS,
+            Role::Task => Key { space: role.definition(), key: Bytes::from(format!("{role:?}/{index}")) },
             role if role.is_topic() => Key { space: role.definition(), key: Bytes::from(format!("{role:?}")) },
             _ => Key { space: SPACE, key: Bytes::from(text()) },
         };

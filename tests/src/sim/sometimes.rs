@@ -109,9 +109,13 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a run held a permit",
     "an event that nobody took became a dead letter",
     "a wait left its topic at its deadline",
+    "an event left a log that was full",
+    "an event expired in the queue of a run",
+    "an event was discarded with its run",
+    "an event went back to a topic that was full",
 ];
 
-const PATH_COUNT: usize = 107;
+const PATH_COUNT: usize = 111;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

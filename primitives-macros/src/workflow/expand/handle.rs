@@ -98,7 +98,8 @@ fn starting(model: &Model, run: &Run) -> TokenStream {
             #starting::start_or_get::<#struct_>(&self.0, #args)
         }
 
-        /// Starts a run under a new key, which begins with the handle's; that key.
+        /// Starts a run under a new key, which begins with the handle's; that key. Each call makes another one: whoever gets no answer
+        /// and asks again starts a second run. If that matters, make a key of your own, and use `start_or_get`.
         pub async fn start_new(
             &self,
             #(#parameters),*

@@ -88,11 +88,19 @@ fn names(model: &Model) -> TokenStream {
     let updates = updates::names(model);
     let (struct_, hash, has_cancelled) = (&model.struct_, model.hash, !model.cancelled.is_empty());
     let events = model.events.iter().map(|event| quote!(::drystone::workflow::event_of::<#struct_, #event>()));
+    // Two paths may end in types of one name: that is known when the names are, and told at the second of them.
+    let names = model.events.iter().enumerate().skip(1).map(|(index, event)| {
+        quote_spanned!(types::end_of(event)=> const _: () = ::drystone::workflow::is_named_once(EVENTS, #index);)
+    });
     quote! {
         ::drystone::workflow::Script {
             steps: &[#(#steps),*],
             queries: &[#(#queries),*],
-            events: &[#(#events),*],
+            events: {
+                const EVENTS: &[::drystone::workflow::EventCode] = &[#(#events),*];
+                #(#names)*
+                EVENTS
+            },
             has_cancelled: #has_cancelled,
             hash: #hash,
             updates: &[#(#updates),*],

@@ -60,12 +60,22 @@ impl Acquire {
         self
     }
 
-    /// Whom it asks, and for how much: for a run, which waits otherwise.
-    pub(crate) fn asked(self) -> (Address, u64) {
-        (self.asking.address, self.asking.weight)
+    /// Whom it asks, and for how much: for a run, which waits otherwise; the reason if it cannot be asked for so.
+    pub(crate) fn asked(self) -> (Address, Result<u64, String>) {
+        let Asking { address, weight, timeout, .. } = self.asking;
+        let weight = match timeout {
+            None => Ok(weight),
+            Some(_) => {
+                Err("a run waits for its permit as long as it likes, and `.timeout(..)` would not be heard: write \
+                 `flow.permit(..).within(\"5s\")`"
+                    .to_owned())
+            }
+        };
+        (address, weight)
     }
 
-    /// Waits at most so long, then leaves the line: 30 seconds unless said.
+    /// Waits at most so long, then leaves the line: 30 seconds unless said. Not for [`Flow::permit`](crate::Flow::permit), where it
+    /// is `flow.permit(..).within("5s")`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.asking.timeout = Some(timeout);
         self
@@ -162,7 +172,7 @@ impl Asking {
 fn refused(error: Error) -> AcquireError {
     match error {
         Error::Deadline { .. } => AcquireError::TimedOut,
-        Error::Failed(bytes) => match decode::<Refused>(&bytes) {
+        Error::Failed(bytes) | Error::Declined(bytes) => match decode::<Refused>(&bytes) {
             Ok(refused) => refused.into(),
             Err(reason) => AcquireError::Fault(unreadable(reason)),
         },

@@ -1,7 +1,6 @@
 //! What a body asks for, as it is waited for, and how much of it there may be (W11).
 
-use bytes::Bytes;
-use drystone_runtime::{Name, Row};
+use drystone_runtime::Row;
 
 use super::{
     super::{
@@ -10,10 +9,12 @@ use super::{
         called::{Called, KeyText, StoredCall},
         core::{Moves, OpId},
         journal::{self, End},
-        record::{Childing, Code, Pending, Stepping, Waiting},
+        record::{Childing, Code, Pending},
     },
     children::CHILD_INPUT_MAX,
-    turning::{BYTES_MAX, Turning, beyond, raw},
+    inputs::inputs_lane,
+    turning::{BYTES_MAX, Halt, ROWS_MAX, Turning, beyond, raw},
+    undoing::undo_wants_input,
 };
 use crate::{encode, planted::Bug};
 
@@ -23,12 +24,8 @@ const PENDING_MAX: usize = 4_096;
 /// Where one is warned of that, once in a generation: however often something ends, and something else is asked for.
 const PENDING_WARN: usize = PENDING_MAX / 5 * 4;
 
-/// Inputs up to this length lie in the record; shorter ones if there are many, for a record holds so much.
-const INPUT_BYTES_MAX: usize = 1 << 10;
-const MANY: usize = 64;
-
 /// Rows that a turn puts at most, and their bytes: what is left of a commit is for the record and the state (K3).
-const ROWS_MAX: usize = 900;
+const PUT_MAX: usize = 900;
 const PUT_BYTES_MAX: usize = 3 << 20;
 
 impl<W: Workflow> Turning<'_, W> {
@@ -41,7 +38,7 @@ impl<W: Workflow> Turning<'_, W> {
         let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
         let gone: Vec<_> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
         self.record.pending.retain(|pending| !gone.iter().any(|gone| gone.op == pending.op));
-        self.let_all_go(&gone);
+        self.body_lets_go(&gone);
         // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
@@ -50,12 +47,17 @@ impl<W: Workflow> Turning<'_, W> {
             self.claim_asked(&mut pending, &ask);
             self.record.pending.push(pending.into());
         }
-        if let Some(end) = self.too_much() {
-            let ended = self.end(end);
-            debug_assert!(ended.is_ok(), "the end of a run reads nothing");
-        } else {
+        let ended = self.end_if_too_much();
+        debug_assert!(ended.is_ok(), "the end of a run reads nothing");
+        if self.record.end.is_none() && !self.record.undoes() {
             self.warn_of_width();
         }
+    }
+
+    /// A run that asks for more than can be stored at once ends.
+    pub(super) fn end_if_too_much(&mut self) -> Result<(), Halt> {
+        let goes_on = self.record.goes_on() && !self.record.winds_down();
+        self.too_much().filter(|_| goes_on).map_or(Ok(()), |end| self.end(end))
     }
 
     /// Says once that little more may be asked for at once.
@@ -72,11 +74,13 @@ impl<W: Workflow> Turning<'_, W> {
     /// How the run ends that asks for more than can be stored at once.
     fn too_much(&self) -> Option<End> {
         let put = &self.commit.put;
+        // Much of what is kept goes again while it is told: what is left is looked at when all of it is.
+        let is_counted = !self.is_told_kept();
         if let Some(first) = self.record.pending.get(PENDING_MAX) {
             return Some(beyond(&first.op, "operations at once", PENDING_MAX));
         }
-        if put.len() > ROWS_MAX {
-            return Some(beyond("run", "long inputs at once", ROWS_MAX));
+        if (put.len() > PUT_MAX || self.rows_changed() > ROWS_MAX) && is_counted {
+            return Some(beyond("run", "long inputs at once", PUT_MAX));
         }
         if self.has_child_without_key() {
             return Some(beyond("run", "bytes in the key of a child", drystone_runtime::key_bytes_max()));
@@ -90,8 +94,18 @@ impl<W: Workflow> Turning<'_, W> {
         if put.iter().any(|row| row.body.len() > BYTES_MAX) {
             return Some(beyond("run", "bytes in the input of a step", BYTES_MAX));
         }
-        let bytes: usize = put.iter().map(|row| row.body.len()).sum();
-        (bytes > PUT_BYTES_MAX).then(|| beyond("run", "bytes of inputs at once", PUT_BYTES_MAX))
+        (self.bytes_put() > PUT_BYTES_MAX && is_counted)
+            .then(|| beyond("run", "bytes of inputs at once", PUT_BYTES_MAX))
+    }
+
+    fn bytes_put(&self) -> usize {
+        self.commit.put.iter().map(|row| row.body.len()).sum()
+    }
+
+    /// Whether what is kept for undos is more than one commit may put: how many bytes, and how many it may.
+    pub(super) fn keeps_too_much(&self) -> Option<(usize, usize)> {
+        let (rows, bytes) = (self.commit.put.len(), self.bytes_put());
+        (rows > ROWS_MAX || bytes > PUT_BYTES_MAX).then_some((bytes, PUT_BYTES_MAX))
     }
 
     /// Whether a row that is put aside is the input of a child.
@@ -105,14 +119,14 @@ impl<W: Workflow> Turning<'_, W> {
             Ask::Child(begun) => return self.child_asked(op, begun, ask.hash()),
             Ask::Call(called) => Some(self.call_input(called)),
             Ask::Permit(called) => Some(self.permit_input(op, called)),
-            Ask::Step { input, .. } => Some(self.input(input)),
+            Ask::Step { input, .. } => Some(self.input(input, undo_wants_input::<W>(op))),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
-        // Counted from when the run got there, which is when it was last told something; what was kept of an older generation
-        // it was told just now.
-        let is_kept = self.record.kept >= self.told();
-        let now = self.live.as_ref().filter(|_| !is_kept).map_or(self.seen.now, |live| live.core.now());
+        // Counted from when the run got there, which is when it was last told something; what was kept of an older generation,
+        // or recorded while it was stopped, it was told just now.
+        let is_late = self.is_told_late || self.record.kept >= self.told();
+        let now = self.live.as_ref().filter(|_| !is_late).map_or(self.seen.now, |live| live.core.now());
         if let Some(paused) = &mut self.record.paused {
             paused.asked.insert(op.to_string(), now.0);
         }
@@ -127,38 +141,6 @@ impl<W: Workflow> Turning<'_, W> {
             verb: called.verb.to_owned(),
             body: raw(&called.body).expect("the parameters of a call are JSON"),
         };
-        self.input(&encode(&stored).expect("a call can be written").clone())
+        self.input(&encode(&stored).expect("a call can be written"), false)
     }
-
-    /// A short input lies in the record, so that a step can be run again without the body; a long one in a row.
-    pub(super) fn input(&mut self, input: &Bytes) -> Code {
-        let longest = if self.record.pending.len() < MANY { INPUT_BYTES_MAX } else { INPUT_BYTES_MAX / 16 };
-        if input.len() <= longest
-            && let Ok(raw) = raw(input)
-        {
-            return Code::Input(raw);
-        }
-        self.record.inputs += 1;
-        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(self.record.inputs));
-        self.commit.put.push(Row { lane, key, body: input.clone() });
-        Code::Row(self.record.inputs)
-    }
-
-    pub(super) fn forget_input(&mut self, pending: &Pending) {
-        self.forget_traces(pending);
-        let code = match &pending.what {
-            Waiting::Step(Stepping { code, .. }) => Some(code),
-            Waiting::Child(childing) => childing.input.as_ref(),
-            Waiting::Sleep(_) | Waiting::Event(_) | Waiting::Until => None,
-        };
-        if let Some(Code::Row(number)) = code {
-            let row = (inputs_lane(self.record.generation), journal::row_key(*number));
-            self.remove_row(row);
-        }
-    }
-}
-
-/// The lane of inputs that are too long for the record.
-pub(super) fn inputs_lane(generation: u32) -> Name {
-    Name::from(format!("inputs/{generation}"))
 }

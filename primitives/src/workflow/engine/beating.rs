@@ -7,12 +7,14 @@ use super::{
     super::{
         Flows, Workflow,
         heartbeat::{Heart, Progress},
-        record::{Pending, step_name},
+        record::{Pending, function_of},
     },
     Caller, Engine,
     calling::known,
+    inputs::inputs_lane,
     memory::Memory,
     starting::only,
+    transacting::claims_lane,
     turning::{Halt, Seen, Turned, Turning},
 };
 use crate::{Context, Error, decode, encode};
@@ -48,18 +50,29 @@ impl<W: Workflow> Turning<'_, W> {
         self.forget_claim(pending);
     }
 
-    /// A step that has ended is nowhere any more.
+    /// A step that has ended is nowhere any more. Operations have names of their own: one that is left reads to nobody.
     fn forget_beats(&mut self, pending: &Pending) {
         if pending.step().is_some() && beats::<W>(&pending.op) {
-            self.remove_row(place(self.record.generation, &pending.op));
+            self.remove_if_room(place(self.record.generation, &pending.op));
         }
+    }
+
+    /// All that there is of steps goes with its lanes, for it may be more than one commit can remove (K6).
+    pub(super) fn drop_traces(&mut self) {
+        let (generation, steps) = (self.record.generation, W::SCRIPT.steps);
+        let lanes = [
+            (self.record.inputs > 0).then(|| inputs_lane(generation)),
+            steps.iter().any(|code| code.beats).then(|| beat_lane(generation)),
+            self.forgets_many_claims().then(|| claims_lane(generation)),
+        ];
+        lanes.into_iter().flatten().for_each(|lane| self.drop_lane(lane));
     }
 }
 
 /// Whether a step takes a heartbeat.
 pub(super) fn beats<W: Workflow>(op: &str) -> bool {
-    let name = step_name(op);
-    W::SCRIPT.steps.iter().any(|code| code.beats && code.name == name)
+    let name = function_of(op);
+    W::SCRIPT.steps.iter().any(|code| code.beats && Some(code.name) == name)
 }
 
 /// Where the progress of a step lies.
@@ -67,7 +80,7 @@ fn place(generation: u32, op: &str) -> (Name, Bytes) {
     (beat_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
 }
 
-pub(super) fn beat_lane(generation: u32) -> Name {
+fn beat_lane(generation: u32) -> Name {
     Name::from(format!("beat/{generation}"))
 }
 

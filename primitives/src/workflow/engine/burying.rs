@@ -1,11 +1,14 @@
 //! What is left to do for a run that has ended: its unread events are buried (D1), and in the end it goes itself (L9).
 
-use drystone_runtime::{Message, Millis, Range, Row};
+use bytes::Bytes;
+use drystone_runtime::{Message, Millis, Name, Range, Row, To};
 
 use super::{
-    super::{EventCode, Workflow, event::Unread},
+    super::{EventCode, Workflow, event::Unread, journal::End},
+    Caller,
+    memory::Memory,
     queueing::{Queued, lane, number_in},
-    turning::{Halt, Turning},
+    turning::{Halt, Turned, Turning},
 };
 use crate::{
     Timestamp, dead_letters, decode,
@@ -17,19 +20,51 @@ use crate::{
 const BURIED_PER_TURN: u32 = 200;
 const BURIED_BYTES: usize = 2 << 20;
 
+/// What a run may wait for that is destroyed in one commit.
+const TOLD_AT_ONCE: usize = 200;
+
+/// What those are held under who destroy a run that has more to tell.
+const GONE: &str = "gone";
+
 impl<W: Workflow> Turning<'_, W> {
     pub(super) fn has_unread(&self) -> bool {
         self.record.queues.values().any(|queue| queue.count > 0)
     }
 
+    /// Whether a run that is destroyed must tell more than one commit can: of events that nobody took, to topics and children that it
+    /// waits for, or what it owes.
+    pub(super) fn has_much_to_tell(&self) -> bool {
+        self.has_unread()
+            || !self.record.owes.is_nothing()
+            || self.record.pending.len() > TOLD_AT_ONCE
+            || self.record.goes
+    }
+
+    /// Ends a run that is destroyed, as if it were terminated. It goes when all is told, and whoever destroys it hears of it then.
+    pub(super) fn destroy_when_told(mut self, memory: &mut Memory, caller: Caller) -> Turned {
+        if self.record.end.is_none() {
+            self.end(End::Terminated)?;
+        }
+        self.record.goes = true;
+        self.commit.hold = caller.map(|_| Name::new(GONE));
+        self.close(memory, None)
+    }
+
     /// What is left to do for a run that has ended: unread events are buried (D1), and in the end it goes itself (L9).
     pub(super) fn after_the_end(&mut self) -> Result<(), Halt> {
         self.tell_parent_late()?;
+        if !self.record.owes.is_nothing() {
+            // That comes first, and is sent with this commit.
+            return Ok(());
+        }
         if self.has_unread() {
             return self.bury();
         }
         let kept_until = self.record.end.as_ref().map(|end| Millis(end.at).after(W::options().keeps_for()));
-        self.commit.destroy = kept_until.is_some_and(|until| until <= self.seen.now);
+        self.commit.destroy = self.record.goes || kept_until.is_some_and(|until| until <= self.seen.now);
+        if self.record.goes {
+            self.commit.replies.push((To::All(Name::new(GONE)), Ok(Bytes::from_static(b"true"))));
+        }
         Ok(())
     }
 
@@ -64,7 +99,9 @@ impl<W: Workflow> Turning<'_, W> {
     /// They are gone, and counted for as long as the run is there.
     fn discard(&mut self, event: &str, numbers: &[u64]) {
         let queue = self.record.queues.entry(event.to_owned()).or_default();
-        queue.discarded += numbers.len() as u64;
+        if !Bug::DiscardedUncounted.planted() {
+            queue.discarded += numbers.len() as u64;
+        }
         if numbers.is_empty() {
             queue.count = 0;
         }
@@ -76,7 +113,8 @@ impl<W: Workflow> Turning<'_, W> {
     fn burial(&self, event: &str, code: Option<&EventCode>, row: &Row) -> Option<Message> {
         let queued: Queued = decode(&row.body).ok()?;
         let topic = code.and_then(|code| code.options.topic_options());
-        let topic = topic.map(|options| (TopicName::new(event, queued.key.clone()), options));
+        let key = queued.key.clone().filter(|_| !Bug::PublishedAstray.planted());
+        let topic = topic.map(|options| (TopicName::new(event, key), options));
         match (code.map(|code| code.options.unread), topic) {
             _ if Bug::UnreadForgotten.planted() => None,
             // One whose key is longer than that of a topic may be has none to be published on.

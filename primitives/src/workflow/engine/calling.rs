@@ -1,7 +1,7 @@
 //! Calls and messages to a run.
 
 use bytes::Bytes;
-use drystone_runtime::{Borrow, Commit, Error, Name, Next, Row, Work};
+use drystone_runtime::{Borrow, Commit, Error, Name, Next, Row, To, Work};
 use serde_json::value::RawValue;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
         ask::canonical_hash,
         heartbeat::BEAT,
         history::HistoryPage,
-        journal::{self, End, Entry, What},
+        journal::{End, Entry, What},
         record::Record,
         restart::DROPPING,
         verbs::{EventsPage, QueuedEvent},
@@ -18,7 +18,7 @@ use super::{
     Caller, Engine, children,
     ending::{Running, answer, result_of},
     memory::Memory,
-    queueing::{Queued, number_in, ready, refused},
+    queueing::{Queued, number_in, ready_for_event, refused},
     restarting::not_restarted,
     starting::{Start, answering, only},
     turning::{Halt, Seen, Turned, Turning},
@@ -171,14 +171,9 @@ where
             Verb::Resume => Self::changed_by(memory, seen, caller, |turning| turning.resume(false)),
             Verb::ResumeShifted => Self::changed_by(memory, seen, caller, |turning| turning.resume(true)),
             Verb::Pause => Self::changed_by(memory, seen, caller, |turning| Ok(turning.pause())),
+            Verb::Restart(_) if known(memory, seen)?.goes => Err(not_restarted(&RestartError::NotFound)),
             Verb::Restart(drops_events) => Self::restarted(memory, seen, (body, drops_events), caller),
-            Verb::Destroy => {
-                let mut commit = Self::destroyed(memory, seen)?;
-                commit.replies.extend(
-                    caller.map(|caller| (drystone_runtime::To::Ticket(caller), encode(&true).map_err(unreadable))),
-                );
-                Ok(Next::Commit(commit))
-            }
+            Verb::Destroy => Self::destroyed(memory, seen, caller),
         }
     }
 
@@ -231,13 +226,17 @@ where
 
     /// Starts a run, and has its caller wait for its end.
     fn executed(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
-        let (mut turning, _) = Turning::<W>::start(seen, &Start { input, event: None, parent: None })?;
-        let all = drystone_runtime::To::All(Name::new(RESULT));
-        let ended = turning.commit.replies.iter().find(|(to, _)| *to == all).map(|(_, reply)| reply.clone());
-        if ended.is_none() {
-            turning.commit.hold = caller.map(|_| Name::new(RESULT));
+        let (turning, _) = Turning::<W>::start(seen, &Start { input, event: None, parent: None })?;
+        // Only then it is known whether it has ended: what it leaves may be too long.
+        let Next::Commit(mut commit) = turning.close(memory, None)? else { return Ok(Next::nothing()) };
+        let all = To::All(Name::new(RESULT));
+        let ended = commit.replies.iter().find(|(to, _)| *to == all).map(|(_, reply)| reply.clone());
+        match (ended, caller) {
+            (Some(reply), Some(ticket)) => commit.replies.push((To::Ticket(ticket), reply)),
+            (Some(_), None) => {}
+            (None, caller) => commit.hold = caller.map(|_| Name::new(RESULT)),
         }
-        turning.close(memory, ended.map(|reply| (caller, reply)))
+        Ok(Next::Commit(commit))
     }
 
     /// The same of a run that is there: if it was started with this input, its end is waited for.
@@ -248,12 +247,15 @@ where
         }
         let status = record.phase().word().to_owned();
         let error = encode(&RunError::<()>::AlreadyExists { status }).map_err(Halt::Malformed)?;
-        Ok(answering(caller, Err(Error::Failed(error))))
+        Ok(answering(caller, Err(Error::Declined(error))))
     }
 
-    /// A run that is destroyed before its end has one for its parent.
-    fn destroyed(memory: &mut Memory, seen: Seen<'_>) -> Result<Commit, Halt> {
-        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Commit::default()) };
+    /// A run that is destroyed before its end has one for its parent. One that has more to tell than that goes when it is told.
+    fn destroyed(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
+        let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
+        if turning.has_much_to_tell() {
+            return turning.destroy_when_told(memory, caller);
+        }
         if turning.record.end.is_none() {
             let pending = std::mem::take(&mut turning.record.pending);
             pending.iter().for_each(|pending| turning.let_go(pending));
@@ -263,7 +265,8 @@ where
             turning.tell_schedule();
         }
         let send = std::mem::take(&mut turning.commit.send);
-        Ok(Commit { destroy: true, send, ..Commit::default() })
+        let replies = caller.map(|caller| (drystone_runtime::To::Ticket(caller), Ok(Bytes::from_static(b"true"))));
+        Ok(Next::Commit(Commit { destroy: true, send, replies: replies.into_iter().collect(), ..Commit::default() }))
     }
 
     fn found(memory: &mut Memory, seen: Seen<'_>, input: Option<&[u8]>, caller: Caller) -> Turned {
@@ -274,11 +277,11 @@ where
     }
 
     fn sent(memory: &mut Memory, seen: Seen<'_>, (event, body): (&str, &RawValue), caller: Caller) -> Turned {
-        ready(memory, seen)?;
+        ready_for_event::<W>(memory, seen, (event, body))?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         let reply = match reply_of(turning.send(event, body))? {
             Ok(number) => {
-                turning.go_on()?;
+                turning.go_on_if_due()?;
                 Ok(encode(&turning.sent(number, event)).map_err(Halt::Malformed)?)
             }
             Err(error) if caller.is_some() => Err(error),
@@ -307,13 +310,11 @@ where
                 only(caller, Bytes::new())
             };
         }
-        let range = journal::range(record.journal(), record.entries - 1, record.entries);
-        let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
-        let entry = rows.first().map(Entry::read).transpose().map_err(Halt::Park)?;
-        let Some(Entry { what: What::Ended(end), .. }) = entry else {
+        let last = entries(record, seen, record.entries - 1, record.entries)?;
+        let Some(Entry { what: What::Ended(end), .. }) = last.first() else {
             return Err(Halt::Park("the journal of a run that has ended does not end with its end".to_owned()));
         };
-        Ok(answering(caller, result_of(answer(&end)?)))
+        Ok(answering(caller, result_of(answer(end)?)))
     }
 
     fn status(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
@@ -360,20 +361,21 @@ where
         let [from]: [u64; 1] = decode(body).map_err(Halt::Malformed)?;
         let record = known(memory, seen)?;
         let until = (from + HISTORY_PAGE).min(record.entries);
-        let range = journal::range(record.journal(), from, until);
-        let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
+        let texts = record.texts_in(seen.rows, from, until).map_err(|range| Halt::Read(vec![range]))?;
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        for row in rows {
-            bytes += row.body.len();
+        for (number, text) in texts {
+            bytes += text.len();
             if bytes > HISTORY_BYTES && !entries.is_empty() {
                 break;
             }
-            entries.push(Entry::read(row).map_err(Halt::Park)?);
+            entries.push(Entry::of_text(number, text).map_err(Halt::Park)?);
         }
         let is_last = from + entries.len() as u64 >= record.entries;
         let (workflow, key) = (self.name.to_string(), seen.key.key.to_vec());
         let versions = record.versions.clone();
-        let page = HistoryPage { workflow, key, seed: record.seed, entries, is_last, versions };
+        let (seed, generation) = (record.seed, record.generation);
+        let pending = record.waits().filter(|_| is_last);
+        let page = HistoryPage { workflow, key, seed, entries, is_last, generation, versions, pending };
         only(caller, encode(&page).map_err(Halt::Malformed)?)
     }
 
@@ -400,7 +402,7 @@ impl<W: Workflow> Turning<'_, W> {
 pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
     match asked {
         Ok(value) => Ok(Ok(value)),
-        Err(Halt::Failed(error)) => Ok(Err(Error::Failed(error))),
+        Err(Halt::Failed(error)) => Ok(Err(Error::Declined(error))),
         Err(halt) => Err(halt),
     }
 }
@@ -428,8 +430,11 @@ pub(super) fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Re
     memory.record(&entity.head).map_err(Halt::Park)
 }
 
-fn unreadable(reason: String) -> Error {
-    Error::Malformed { verb: "destroy".to_owned(), reason }
+/// Entries of the journal, from one number to before another.
+pub(super) fn entries(record: &Record, seen: Seen<'_>, from: u64, until: u64) -> Result<Vec<Entry>, Halt> {
+    let texts = record.texts_in(seen.rows, from, until).map_err(|range| Halt::Read(vec![range]))?;
+    let entries = texts.into_iter().map(|(number, text)| Entry::of_text(number, text));
+    entries.collect::<Result<_, _>>().map_err(Halt::Park)
 }
 
 /// The code of a query.

@@ -14,7 +14,8 @@ use super::{
         record::{Record, is_permit},
     },
     Engine,
-    running::{UNREAD, UNREADABLE, given, row_of},
+    inputs::given,
+    running::{UNREAD, UNREADABLE},
 };
 use crate::{Context, decode, kinds::semaphore::refusal, planted::Bug};
 
@@ -39,13 +40,10 @@ where
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let (once, row) = (
-            once(entity, work).filter(|_| !is_permit(work.id.as_str())),
-            entity.and_then(|entity| row_of(entity, work)),
-        );
+        let once = once(entity, work).filter(|_| !is_permit(work.id.as_str()));
         let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared, None));
         Box::pin(async move {
-            let input = match given(input, row, &context).await {
+            let input = match given(input, &context).await {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
@@ -89,12 +87,12 @@ fn asked(call: &StoredCall, once: Option<Bytes>) -> runtime::Call {
 /// What whoever was asked said. What may be otherwise in a while is asked again.
 fn answered(answer: Result<Bytes, Error>, is_permit: bool) -> Outcome {
     match answer {
-        Err(Error::Failed(error)) if is_permit => match refusal(&error) {
+        Err(Error::Failed(error) | Error::Declined(error)) if is_permit => match refusal(&error) {
             (reason, true) => Outcome::Refused(format!("{UNREAD}{reason}")),
             (reason, false) => Outcome::Refused(reason),
         },
         Ok(value) => Outcome::Ok(Produced { value: recorded_answer(&value), ..Produced::default() }),
-        Err(Error::Failed(error)) => Outcome::Failed(error),
+        Err(Error::Failed(error) | Error::Declined(error)) => Outcome::Failed(error),
         Err(error) if error.is_retryable() => Outcome::Refused(format!("{UNREAD}{error}")),
         Err(error) => Outcome::Refused(error.to_string()),
     }

@@ -1,7 +1,7 @@
 //! Children of a run (L6): begun by a message of its own commit, ended by a message of theirs. Each is taken exactly once (M1).
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Message, Millis, Name, Next, Range, stable_hash};
+use drystone_runtime::{Commit, Message, Millis, Name, Next, stable_hash};
 use serde_json::value::RawValue;
 
 use super::{
@@ -11,10 +11,9 @@ use super::{
         called::KeyText,
         core::OpId,
         fault::Cause,
-        journal::{self, End, Entry, What},
-        record::{Childing, Code, Parent, Pending, Waiting},
+        journal::{End, Entry, What},
+        record::{Childing, Parent, Pending, Waiting},
     },
-    asking::inputs_lane,
     ending::answer,
     memory::Memory,
     starting::Start,
@@ -44,7 +43,7 @@ type Said = (String, u32, u64, Ending);
 impl<W: Workflow> Turning<'_, W> {
     /// A child that the body asks for.
     pub(super) fn child_asked(&mut self, op: &OpId, begun: &Begun, hash: u64) -> Pending {
-        let input = self.input(&begun.called.body);
+        let input = self.input(&begun.called.body, false);
         let childing = Childing {
             definition: self.seen.names.of(&begun.called.of).to_string(),
             key: self.child_key(&begun.called.key),
@@ -90,10 +89,10 @@ impl<W: Workflow> Turning<'_, W> {
         if let Some(message) = message {
             self.commit.send.push(message);
         }
-        self.forget_input(&pending);
         if let Waiting::Child(childing) = &mut self.record.pending[index].what {
             childing.input = None;
         }
+        self.forget_input(&pending);
         Ok(())
     }
 
@@ -107,22 +106,6 @@ impl<W: Workflow> Turning<'_, W> {
             generation: self.record.generation,
             seed: self.record.seed,
         }
-    }
-
-    /// An input that was not handed over yet: also if this very turn has put it aside.
-    fn input_of(&self, code: &Code) -> Result<Bytes, Halt> {
-        let number = match code {
-            Code::Input(input) => return Ok(Bytes::copy_from_slice(input.get().as_bytes())),
-            Code::Row(number) => *number,
-            Code::Body(_) => return Ok(Bytes::new()),
-        };
-        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
-        if let Some(row) = self.commit.put.iter().find(|row| row.lane == lane && row.key == key) {
-            return Ok(row.body.clone());
-        }
-        let rows = self.rows(&Range::at(lane, key.clone()))?;
-        let row = rows.iter().find(|row| row.key == key);
-        row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park("the input of a child is gone".to_owned()))
     }
 
     fn to_child(&self, childing: &Childing, verb: &'static str, body: Bytes) -> Option<Message> {

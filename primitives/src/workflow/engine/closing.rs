@@ -4,7 +4,7 @@ use bytes::Bytes;
 use drystone_runtime::{Change, Millis, Next, Reply, To};
 
 use super::{
-    super::{Workflow, version::Versions},
+    super::{Workflow, journal::End, replay::fault_of, version::Versions},
     Caller,
     memory::Memory,
     turning::{BYTES_MAX, Halt, Turned, Turning, beyond},
@@ -17,11 +17,14 @@ impl<W: Workflow> Turning<'_, W> {
         self.write_state()?;
         self.keep_versions();
         self.watch_topics();
-        self.send_what_is_owed();
         let before = self.seen.entity.map(|entity| &entity.head);
         let mut head = encode_near(&self.record, before.map_or(0, Bytes::len)).map_err(Halt::Malformed)?;
-        if head.len() > BYTES_MAX {
+        let is_too_long = head.len() > BYTES_MAX && self.record.end.is_none();
+        if is_too_long {
             self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
+        }
+        // Also its end may have more to say than one commit can.
+        if self.send_what_is_owed()? || is_too_long {
             head = encode_near(&self.record, 0).map_err(Halt::Malformed)?;
         }
         self.set_alarm();
@@ -41,12 +44,12 @@ impl<W: Workflow> Turning<'_, W> {
     fn write_state(&mut self) -> Result<(), Halt> {
         self.keep_state()?;
         if self.seen.entity.is_none() && self.commit.state.is_none() {
-            // Nothing was changed, or its first poll came to nothing: it has a state all the same.
-            let state = match &self.live {
-                Some(live) => live.core.with_state(false, |state: &mut W| W::codec().write(state)),
-                None => W::codec().write(&W::initial()),
-            };
-            self.commit.state = Some(state.map_err(Halt::Malformed)?);
+            // Nothing was changed, or its first poll came to nothing, or to too much: it has a state all the same.
+            let of_body =
+                self.live.as_ref().map(|live| live.core.with_state(false, |state: &mut W| W::codec().write(state)));
+            let of_body = of_body.transpose().map_err(Halt::Malformed)?.filter(|state| state.len() <= BYTES_MAX);
+            let initial = || W::codec().write(&W::initial()).map_err(Halt::Malformed);
+            self.commit.state = Some(of_body.map_or_else(initial, Ok)?);
         }
         let before = self.seen.entity.map(|entity| &entity.state);
         self.commit.state = self.commit.state.take().filter(|state| before != Some(state));
@@ -54,15 +57,17 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then. A state that
-    /// is too long ends the run.
+    /// is too long ends the run; of one that has ended it stays as it was, for a run ends once (L1).
     pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
         let Some(live) = &self.live else { return Ok(()) };
+        let is_cleanup = live.is_cleanup;
         if !live.core.take_state_changed() || Bug::StateForgotten.planted() {
             return Ok(());
         }
         let state = live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
         if state.len() > BYTES_MAX {
-            return self.end(beyond("run", "bytes in its state", BYTES_MAX));
+            let is_over = self.record.end.is_some() || self.record.undoes();
+            return if is_over { Ok(()) } else { self.end(too_long(is_cleanup)) };
         }
         self.commit.state = Some(state);
         Ok(())
@@ -78,10 +83,11 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn set_alarm(&mut self) {
         let at = match (&self.record.end, self.is_more) {
+            // What is said begins nothing: also a run that is held says it.
+            _ if self.has_more_to_say || !self.record.owes.is_nothing() => Some(self.seen.now.0),
             (None, _) if self.record.holds_timers() => None,
             (_, true) => Some(self.seen.now.0),
-            _ if !self.record.owed.is_empty() => Some(self.seen.now.0),
-            (Some(end), false) if self.has_unread() => Some(end.at),
+            (Some(end), false) if self.has_unread() || self.record.goes => Some(end.at),
             (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
             // A generation that waits for a turn of its own gets it, whatever this one was.
             (None, false) if self.record.is_deferred() => Some(self.seen.now.0),
@@ -96,5 +102,13 @@ impl<W: Workflow> Turning<'_, W> {
         if self.seen.entity.is_none_or(|entity| entity.status != status) {
             self.commit.status = Some(status);
         }
+    }
+}
+
+/// The end of a run whose state is too long. One that is cancelled is cancelled all the same (L3).
+fn too_long(is_cleanup: bool) -> End {
+    match beyond("run", "bytes in its state", BYTES_MAX) {
+        End::Fault(fault) => fault_of(fault, is_cleanup),
+        end => end,
     }
 }

@@ -11,8 +11,7 @@ use super::{
         live::Live,
         record::Record,
     },
-    asking::inputs_lane,
-    beating::beat_lane,
+    inputs::Shared,
     turning::{BYTES_MAX, Halt, Turning, beyond, raw},
     undoing::undo_lane,
 };
@@ -84,27 +83,24 @@ impl<W: Workflow> Turning<'_, W> {
             self.let_go(&pending);
         }
         self.release_permits();
+        self.dues.clear();
+        self.shared = Shared::default();
         let mut lanes = Vec::new();
-        if !keeps_journal {
+        if !keeps_journal && !self.record.is_brief() {
             lanes.push(journal::lane(self.record.journal()));
-        }
-        if self.record.inputs > 0 {
-            lanes.push(inputs_lane(self.record.generation));
         }
         // A generation that is left is not undone: what it did stands.
         if self.record.undos.rows > 0 {
             lanes.push(undo_lane(self.record.generation));
         }
-        if W::SCRIPT.steps.iter().any(|code| code.beats) {
-            lanes.push(beat_lane(self.record.generation));
-        }
+        self.drop_traces();
         lanes.into_iter().for_each(|lane| self.drop_lane(lane));
         self.live = None;
         let old = std::mem::replace(&mut self.record, next);
         let record = &mut self.record;
         (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
         (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);
-        (record.notify, record.seen, record.owed) = (old.notify, old.seen, old.owed);
+        (record.notify, record.seen, record.owes) = (old.notify, old.seen, old.owes);
         if let Some(paused) = &mut record.paused {
             (paused.runs, paused.asked) = (Vec::new(), [].into());
         }
@@ -128,24 +124,31 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Lets all events go that are queued.
+    /// Lets all events go that are queued; they are counted, and told.
     pub(super) fn drop_events(&mut self) {
-        let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
-        let lanes: Vec<Name> = full.map(|event| super::queueing::lane(self.record.drops, event)).collect();
-        if lanes.is_empty() {
+        let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0);
+        let full: Vec<(String, u64)> = full.map(|(event, queue)| (event.clone(), queue.count)).collect();
+        if full.is_empty() {
             return;
         }
-        lanes.into_iter().for_each(|lane| self.drop_lane(lane));
+        for (event, count) in full {
+            self.drop_lane(super::queueing::lane(self.record.drops, &event));
+            let queue = self.record.queues.entry(event.clone()).or_default();
+            (queue.count, queue.discarded) = (0, queue.discarded + count);
+            self.tell_listeners("workflow.discarded", &[("event", event), ("count", count.to_string())]);
+        }
         self.fronts.clear();
-        self.record.queues.values_mut().for_each(|queue| queue.count = 0);
-        self.record.queues.retain(|_, queue| queue.has_lost());
         self.record.drops += 1;
     }
 
-    /// Puts an entry where one was kept, or is to follow.
-    pub(super) fn put_entry(&mut self, number: u64, entry: &Entry) -> Result<(), Halt> {
+    /// Puts the start of this generation where that of the one before was.
+    pub(super) fn put_start(&mut self, entry: &Entry) -> Result<(), Halt> {
         let body = entry.written().map_err(Halt::Malformed)?;
-        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(number));
+        if self.record.is_brief() {
+            self.record.brief.set(0, &body);
+            return Ok(());
+        }
+        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(0));
         self.commit.put.push(drystone_runtime::Row { lane, key, body });
         Ok(())
     }

@@ -11,13 +11,12 @@ use super::{
         fault::Cause,
         journal::{End, Entry, What},
         live::Live,
-        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, is_call, step_name},
+        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, function_of, is_call, step_name},
         status::RunPhase,
         undo::undone_by,
         written::Written,
     },
     Engine,
-    asking::inputs_lane,
     continuing::of_work,
     memory::Memory,
     queueing::ready,
@@ -29,6 +28,9 @@ use crate::{Failure, decode, encode, planted::Bug};
 
 /// How long a step waits whose input the store did not give.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// What is kept of why a `#[cancelled]` body failed.
+const REASON_BYTES_MAX: usize = 16 << 10;
 
 /// What becomes of the steps that run, of a run that is cancelled (L3).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,7 @@ where
         // It was let go, or it is another attempt that counts now: a late end changes nothing.
         let is_late = step.is_none_or(|step| step.attempt != attempt) || !turning.record.goes_on();
         if is_late && !Bug::LateStepRevives.planted() {
+            turning.record.late += 1;
             return turning.close(memory, None);
         }
         let before = turning.returned_before(op, outcome)?;
@@ -162,7 +165,7 @@ impl<W: Workflow> Turning<'_, W> {
         let now = self.seen.now;
         // Whoever is on the way out does not begin anew.
         let is_worth_it = match outcome {
-            Outcome::Failed(error) => W::is_worth_retrying(step_name(op), error),
+            Outcome::Failed(error) => function_of(op).is_none_or(|name| W::is_worth_retrying(name, error)),
             _ => true,
         } && (!self.record.winds_down() || undone_by(op).is_some());
         let seed = self.record.seed;
@@ -201,12 +204,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// The run has ended: what it waited for goes with it, and whoever waits for its result is told (L3).
     pub(super) fn end(&mut self, end: End) -> Result<(), Halt> {
-        let end = match end {
-            End::Succeeded(value) | End::Failed(value) if value.get().len() > BYTES_MAX => {
-                beyond("run", "bytes in its result", BYTES_MAX)
-            }
-            end => end,
-        };
+        let end = self.short_enough(end);
         if self.begins_to_undo(&end)? {
             return Ok(());
         }
@@ -223,10 +221,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in std::mem::take(&mut self.record.pending) {
             self.let_go(&pending);
         }
-        if self.record.inputs > 0 {
-            // All at once, for there may be more of them than one commit can remove (K6).
-            self.drop_lane(inputs_lane(self.record.generation));
-        }
+        self.drop_traces();
         self.forget_undos();
         self.release_permits();
         self.tell_parent(&end)?;
@@ -246,6 +241,20 @@ impl<W: Workflow> Turning<'_, W> {
         };
         self.tell_listeners(event, &[]);
         Ok(())
+    }
+
+    /// An end that fits the journal, with what is written around it: known before anybody is told, for a run ends once (L1).
+    fn short_enough(&self, mut end: End) -> End {
+        if let End::Cancelled(Some(reason)) = &mut end {
+            // It lies in the record, too.
+            reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+        }
+        let entry = Entry::of_run(self.seen.now, What::Ended(end));
+        let is_long = entry.written().is_ok_and(|written| written.len() > BYTES_MAX);
+        match entry.what {
+            What::Ended(end) if !is_long => end,
+            _ => beyond("run", "bytes in its result", BYTES_MAX),
+        }
     }
 
     /// Somebody wants the run to end (L3): steps that run end first, or are abandoned.
@@ -268,12 +277,12 @@ impl<W: Workflow> Turning<'_, W> {
         // What is due may run: whether it does, memory could say, and memory may be gone (E13).
         let due: BTreeSet<String> =
             self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
-        self.record.paused = None;
         let drops = running == Running::IsAbandoned || Bug::RunningDropped.planted();
         let stays = |pending: &Written<Pending>| due.contains(&pending.op) && !drops;
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(stays);
         self.record.pending = kept;
         self.let_all_go(&gone);
+        self.record.paused = None;
         self.wind_down()?;
         Ok(true)
     }
@@ -300,7 +309,11 @@ impl<W: Workflow> Turning<'_, W> {
             return self.end(End::Cancelled(None));
         }
         let state = self.seen.entity.map_or_else(Bytes::new, |entity| entity.state.clone());
-        let what = What::CancelBegan(raw(&state).map_err(Halt::Park)?);
+        let began = Entry::of_run(self.seen.now, What::CancelBegan(raw(&state).map_err(Halt::Park)?));
+        if began.written().is_ok_and(|written| written.len() > BYTES_MAX) {
+            let reason = format!("its state is too long to begin the `#[cancelled]` body with: {} bytes", state.len());
+            return self.end(End::Cancelled(Some(reason)));
+        }
         let decoded = match W::codec().read(&state) {
             Ok(decoded) => decoded,
             Err(reason) => {
@@ -312,7 +325,7 @@ impl<W: Workflow> Turning<'_, W> {
             return self.end(End::Cancelled(None));
         };
         self.record.cancel = Some(Cancel { began: Some(self.record.entries) });
-        self.append(&Entry::of_run(self.seen.now, what))?;
+        self.append(&began)?;
         self.begin(live);
         self.go_on()
     }
@@ -322,8 +335,8 @@ impl<W: Workflow> Turning<'_, W> {
 pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
-        Code::Input(_) | Code::Row(_) if is_call(op) => Policy::ONCE,
-        Code::Input(_) | Code::Row(_) => {
+        _ if is_call(op) => Policy::ONCE,
+        Code::Input(_) | Code::Row(_) | Code::Part(_) => {
             let name = step_name(op);
             W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)
         }

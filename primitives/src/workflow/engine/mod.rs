@@ -13,7 +13,10 @@ mod children;
 mod closing;
 mod continuing;
 mod ending;
+mod inputs;
+mod keeping;
 mod memory;
+mod owing;
 mod pausing;
 mod permits;
 mod queueing;
@@ -34,7 +37,7 @@ use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
 use drystone_runtime::{
     Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket,
-    Work,
+    Work, kernel::Outpost,
 };
 use serde::Serialize;
 
@@ -44,7 +47,7 @@ use self::{
     queueing::ready,
     turning::{Seen, Turning},
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names};
+use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names, nudge::Nudge};
 use crate::{Error, call::space_of, encode};
 
 /// The definition of a workflow, under the name of its field.
@@ -59,8 +62,8 @@ where
     let space = space_of(&name, is_shared);
     let parcels = Parcels::default();
     let (names, hearts) = (Names::new(W::clients(), is_shared), Hearts::default());
-    let handler =
-        Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, hearts, app: PhantomData };
+    let (nudge, app) = (Arc::default(), PhantomData);
+    let handler = Engine::<W, D, A> { name: name.clone(), services, is_shared, parcels, names, hearts, nudge, app };
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
@@ -92,6 +95,8 @@ pub(super) struct Engine<W, D, A> {
     hearts: Hearts,
     /// The primitives that its body calls.
     names: Names,
+    /// The kernel that its runs are in.
+    nudge: Arc<Nudge>,
     app: PhantomData<fn() -> (W, A)>,
 }
 
@@ -110,7 +115,8 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
         let memory = Memory::of(hot);
-        let seen = Seen { definition: &self.name, names: &self.names, key, entity, rows, now };
+        let (definition, names, nudge) = (&self.name, &self.names, &self.nudge);
+        let seen = Seen { definition, names, nudge, key, entity, rows, now };
         self.take(memory, seen, input)
     }
 
@@ -126,6 +132,10 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         self.start(entity, work, cx)
+    }
+
+    fn opened(&self, outpost: &Outpost) {
+        self.nudge.set(outpost);
     }
 
     fn scripts(&self) -> Vec<Name> {

@@ -30,6 +30,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.shift(&paused);
         }
         self.tell_listeners("workflow.resumed", &[]);
+        self.begin_now(&paused);
         self.retries_are_due();
         if !self.resume_if(|_| true)? {
             self.go_on()?;
@@ -56,7 +57,11 @@ impl<W: Workflow> Turning<'_, W> {
                 Waiting::Event(awaited) => {
                     awaited.until = awaited.until.map(|(until, after)| (until.saturating_add(by), after));
                 }
-                Waiting::Step(step) => step.retry_at = step.retry_at.map(|at| at.saturating_add(by)),
+                Waiting::Step(step) => {
+                    // What is given up after a time is given up after as much of it.
+                    step.since = step.since.saturating_add(by);
+                    step.retry_at = step.retry_at.map(|at| at.saturating_add(by));
+                }
                 Waiting::Child(_) | Waiting::Until => {}
             }
         }

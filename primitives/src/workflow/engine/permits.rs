@@ -30,9 +30,11 @@ impl<W: Workflow> Turning<'_, W> {
         format!("{:016x}/{}/{op}", self.record.seed, self.record.generation)
     }
 
-    /// The body holds a permit no more. One that a replay drops again was given back before.
+    /// The body holds a permit no more. One that a replay drops again was given back before, and so was one that was kept of the
+    /// generation before: of this one no semaphore knows.
     pub(super) fn release_permit(&mut self, op: &str) {
-        let Some(place) = self.record.permits.remove(op).filter(|_| !Bug::PermitKept.planted()) else { return };
+        let place = self.record.permits.remove(op).filter(|_| !self.is_told_anew && !Bug::PermitKept.planted());
+        let Some(place) = place else { return };
         let body = encode(&[self.holder(op)]).unwrap_or_else(|_| Bytes::from_static(b"[]"));
         let definition = Name::from(place.definition);
         if let Ok(to) = self.seen.names.key(&definition, place.key.bytes()) {

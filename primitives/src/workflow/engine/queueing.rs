@@ -14,9 +14,9 @@ use super::{
         record::{Awaited, Pending, Record, Stage, Waiting},
     },
     memory::{Front, Memory},
-    turning::{Halt, Seen, Turning, is_of},
+    turning::{BYTES_MAX, Halt, Seen, Turning, is_of},
 };
-use crate::{decode_part, encode, planted::Bug};
+use crate::{decode_part, encode, planted::Bug, topics::EVENT_BYTES_MAX};
 
 /// An event in its queue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,20 +41,53 @@ const SWALLOWING: u64 = 1 << 40;
 impl Queued {
     /// Since when it waits to be taken.
     fn since(&self) -> i64 {
-        self.came.unwrap_or(self.at)
+        self.came.filter(|_| !Bug::ExpiredOnArrival.planted()).unwrap_or(self.at)
     }
 }
 
 /// What a turn will need that polls the body: read before anything is done, so that what is in memory stays.
 pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
+    ready_if(memory, seen, |_| true)
+}
+
+/// The same of an event that comes: the body is polled only if something is due for it then (V4).
+pub(super) fn ready_for_event<W: Workflow>(
+    memory: &mut Memory,
+    seen: Seen<'_>,
+    (event, body): (&str, &RawValue),
+) -> Result<(), Halt> {
+    let key = || {
+        let code = W::SCRIPT.events.iter().find(|code| code.name == event)?;
+        (code.read)(body.get().as_bytes()).ok().flatten()
+    };
+    ready_if(memory, seen, |record| record.untold > 0 || may_be_due(record, (event, key), seen.now))
+}
+
+/// Whether one more of these events may be what somebody waits for, or something is due besides.
+fn may_be_due(record: &Record, (event, key): (&str, impl Fn() -> Option<String>), now: Millis) -> bool {
+    let count = record.queues.get(event).map_or(0, |queue| queue.count) + 1;
+    let is_hit = |awaited: &Awaited| {
+        let is_enough = awaited.event == event && count >= u64::from(awaited.count);
+        is_enough && (awaited.key.is_none() || awaited.key == key())
+    };
+    let may_be = |pending: &Pending| match &pending.what {
+        Waiting::Step(_) => false,
+        Waiting::Event(awaited) if is_hit(awaited) => true,
+        _ => pending.due_at().is_some_and(|at| at <= now.0),
+    };
+    record.pending().any(may_be)
+}
+
+fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> bool) -> Result<(), Halt> {
     let Some(entity) = seen.entity else { return Ok(()) };
     let (record, live, fronts) = memory.at_hand(&entity.head).map_err(Halt::Park)?;
     let last = |front: &VecDeque<Front>| front.back().map(|front| front.number);
     let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
     let is_polled = record.goes_on() && !record.winds_down() && !record.is_held();
-    if is_polled && !live.is_some_and(|live| is_of(live, record)) {
+    if is_polled && !live.is_some_and(|live| is_of(live, record)) && polls(record) {
         wanted.extend(record.unread());
     }
+    wanted.extend(super::owing::next_row(record));
     wanted.retain(|range| seen.rows.get(range).is_none());
     if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
 }
@@ -92,6 +125,33 @@ fn event_of(lane: &str) -> &str {
     lane.split_once('/').map_or(lane, |(_, event)| event)
 }
 
+/// What is due now: which of the pending, and the events that it takes.
+pub(super) struct Ready {
+    index: usize,
+    hit: Option<Hit>,
+}
+
+/// Since when something is due, and the events that it takes.
+struct Due {
+    at: i64,
+    hit: Option<Hit>,
+    /// Whether it must first be known that nothing was published before: until then nothing happens that was due later (T4).
+    is_held: bool,
+}
+
+impl Due {
+    fn of(at: i64) -> Self {
+        Self { at, hit: None, is_held: false }
+    }
+}
+
+impl Ready {
+    /// How many rows it takes from a queue.
+    pub(super) fn rows(&self) -> usize {
+        self.hit.as_ref().map_or(0, |hit| hit.numbers.len())
+    }
+}
+
 /// What can be taken now: which events, and when the last of them was sent.
 struct Hit {
     numbers: Vec<u64>,
@@ -105,6 +165,7 @@ impl<W: Workflow> Turning<'_, W> {
         let code = Self::accepted(event)?;
         let malformed = |reason| SendError::Malformed { event: event.to_owned(), reason };
         let key = (code.read)(body.get().as_bytes()).map_err(malformed).map_err(refused)?;
+        check_length(event, key.as_ref(), body)?;
         if let Some(end) = self.record.end.as_ref().filter(|_| !Bug::EndedTakesEvents.planted()) {
             return Err(refused(SendError::Terminated { status: end.phase.word().to_owned() }));
         }
@@ -112,7 +173,7 @@ impl<W: Workflow> Turning<'_, W> {
         let count = self.record.queues.get(event).map_or(0, |queue| queue.count);
         let (is_first, is_latest) = (code.options.keep == Keep::First, code.options.keep == Keep::Latest);
         if count > 0 && is_first {
-            self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
+            self.overwritten(event);
             return Ok(self.fronts.get(event).and_then(|front| front.front()).map_or(0, |front| front.number));
         }
         if count > 0 && is_latest {
@@ -181,8 +242,14 @@ impl<W: Workflow> Turning<'_, W> {
         let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
         if let Some(number) = number {
             self.taken(event, &[number]);
-            self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
+            self.overwritten(event);
         }
+    }
+
+    /// Of two events one alone is kept: the other is counted, and told.
+    fn overwritten(&mut self, event: &str) {
+        self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
+        self.tell_listeners("workflow.overwritten", &[("event", event.to_owned())]);
     }
 
     /// What was sent, as its sender is told.
@@ -231,42 +298,70 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// What has happened and was not told yet: of what is due, what was due first (V6).
-    pub(super) fn next_ready(&mut self) -> Result<Option<Entry>, Halt> {
-        let now = self.seen.now;
+    /// What has happened and was not told yet: of what is due, what was due first (V6). Nothing is taken by that.
+    pub(super) fn next_ready(&mut self) -> Result<Option<Ready>, Halt> {
+        // As long as some are left that have expired, nobody knows what is behind them.
+        if !self.expire_awaited()? {
+            return Ok(None);
+        }
         let mut first: Option<(i64, usize, Option<Hit>)> = None;
+        let mut held = (i64::MAX, usize::MAX);
         for index in 0..self.record.pending.len() {
-            let found = match &self.record.pending[index].what {
-                Waiting::Step(_) | Waiting::Until => None,
-                Waiting::Sleep(until) => is_over(*until, now).then_some((*until, None)),
-                // One that nobody waits for has done its part when it was begun.
-                Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then_some((now.0, None)),
-                Waiting::Event(awaited) => {
-                    let is_free = !matches!(self.record.pending[index].stage(), Some(Stage::Watched | Stage::Leaving));
-                    let until = awaited.until.filter(|(until, _)| *until <= now.0 && is_free);
-                    let awaited = awaited.clone();
-                    let hit = self.hit(&awaited)?.map(|hit| (hit.at, Some(hit)));
-                    hit.or_else(|| until.map(|(until, _)| (until, None)))
+            match self.due(index)? {
+                Some(Due { at, is_held: true, .. }) => held = held.min((at, index)),
+                Some(Due { at, hit, .. }) if first.as_ref().is_none_or(|(earliest, ..)| at < *earliest) => {
+                    first = Some((at, index, hit));
                 }
-            };
-            if let Some((at, hit)) = found
-                && first.as_ref().is_none_or(|(earliest, ..)| at < *earliest)
-            {
-                first = Some((at, index, hit));
+                _ => {}
             }
         }
-        Ok(first.map(|(_, index, hit)| self.entry_of(index, hit)))
+        let first = first.filter(|(at, index, _)| (*at, *index) < held);
+        Ok(first.map(|(_, index, hit)| Ready { index, hit }))
     }
 
-    fn entry_of(&mut self, index: usize, hit: Option<Hit>) -> Entry {
+    /// Since when something is due of what is pending, if it is.
+    fn due(&mut self, index: usize) -> Result<Option<Due>, Halt> {
+        let now = self.seen.now;
+        let pending = &self.record.pending[index];
+        Ok(match &pending.what {
+            Waiting::Step(_) | Waiting::Until => None,
+            Waiting::Sleep(until) => is_over(*until, now).then(|| Due::of(*until)),
+            // One that nobody waits for has done its part when it was begun.
+            Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then(|| Due::of(now.0)),
+            Waiting::Event(awaited) => {
+                let is_known = matches!(pending.stage(), Some(Stage::Watched | Stage::Leaving));
+                let until = awaited.until.map(|(until, _)| until).filter(|until| *until <= now.0);
+                // One that came after the deadline is for the next wait, also if nobody has looked at the deadline yet; but what is there
+                // before the wait is not late.
+                let latest = until.filter(|_| !self.fresh.contains(&pending.op));
+                let awaited = awaited.clone();
+                let hit = self.hit(&awaited)?.filter(|hit| latest.is_none_or(|latest| hit.at <= latest));
+                match (hit, until) {
+                    (Some(hit), _) => Some(Due { at: hit.at, hit: Some(hit), is_held: false }),
+                    // An event may be on its way that was published before.
+                    (None, Some(until)) => {
+                        Some(Due { is_held: is_known && !Bug::DeadlineFirst.planted(), ..Due::of(until) })
+                    }
+                    (None, None) => None,
+                }
+            }
+        })
+    }
+
+    /// The entry of what is due; the events that it has are taken.
+    pub(super) fn entry_of(&mut self, Ready { index, hit }: Ready) -> Entry {
         let pending = self.record.pending[index].clone();
         let what = match (&pending.what, hit) {
-            (Waiting::Event(awaited), Some(hit)) => {
-                self.leave_topic(&pending, false);
-                if !Bug::EventStays.planted() {
-                    self.taken(&awaited.event, &hit.numbers);
+            (Waiting::Event(awaited), Some(Hit { numbers, events, .. })) => {
+                let entry = Entry::new(&pending.op, pending.hash, self.seen.now, What::Events(events));
+                // What is too long for the journal ends the run, and the events are as unread as all others then (D1).
+                if !is_too_long(&entry) {
+                    self.leave_topic(&pending, false);
+                    if !Bug::EventStays.planted() {
+                        self.taken(&awaited.event, &numbers);
+                    }
                 }
-                What::Events(hit.events)
+                return entry;
             }
             (Waiting::Event(awaited), None) => {
                 if Bug::TimeoutSwallows.planted() {
@@ -283,7 +378,6 @@ impl<W: Workflow> Turning<'_, W> {
     /// The events that a wait can take now, the oldest first.
     fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
         let event = awaited.event.as_str();
-        self.expire(event)?;
         let Some(count) = self.record.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
             return Ok(None);
         };
@@ -313,7 +407,7 @@ impl<W: Workflow> Turning<'_, W> {
             if awaited.key.is_none() || awaited.key == queued.key || Bug::KeyIgnored.planted() {
                 hit.numbers.push(front.number);
                 hit.events.push(queued.event);
-                hit.at = queued.at;
+                hit.at = hit.at.max(queued.at);
             }
             if hit.numbers.len() >= awaited.count as usize {
                 return Ok(Some(hit));
@@ -321,21 +415,46 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Events that nobody took in time are gone, and counted (V9).
-    fn expire(&mut self, event: &str) -> Result<(), Halt> {
-        let Ok(code) = Self::accepted(event) else { return Ok(()) };
+    /// Events that nobody took in time are gone, counted, and told (V9); whether all of them are: what one turn may not remove is for
+    /// another.
+    fn expire(&mut self, event: &str) -> Result<bool, Halt> {
+        let Ok(code) = Self::accepted(event) else { return Ok(true) };
         let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
-        self.load(event)?;
-        while let Some(front) = self.fronts.get(event).and_then(|front| front.front()) {
+        let mut count: u64 = 0;
+        let is_done = loop {
+            self.load(event)?;
+            let Some(front) = self.fronts.get(event).and_then(|front| front.front()) else { break true };
             let queued: Queued = decode_part("event", &front.body).map_err(Halt::Park)?;
             if queued.since() > before {
-                break;
+                break true;
+            }
+            if self.is_enough(1) {
+                self.is_more = true;
+                break false;
             }
             let number = front.number;
             self.taken(event, &[number]);
-            self.record.queues.entry(event.to_owned()).or_default().expired += 1;
+            if !Bug::ExpiredUncounted.planted() {
+                self.record.queues.entry(event.to_owned()).or_default().expired += 1;
+            }
+            count += 1;
+        };
+        if count > 0 {
+            self.tell_listeners("workflow.expired", &[("event", event.to_owned()), ("count", count.to_string())]);
         }
-        Ok(())
+        Ok(is_done)
+    }
+
+    /// The same of all events that are waited for.
+    fn expire_awaited(&mut self) -> Result<bool, Halt> {
+        for index in 0..self.record.pending.len() {
+            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
+            let event = awaited.event.clone();
+            if !self.expire(&event)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// These events are in their queue no more.
@@ -355,6 +474,13 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
+/// Whether events are too long for one entry. Mostly that need not be measured, for few events are long.
+fn is_too_long(entry: &Entry) -> bool {
+    let What::Events(events) = &entry.what else { return false };
+    let bytes: usize = events.iter().map(|event| event.get().len()).sum();
+    bytes > BYTES_MAX / 2 && entry.written().is_ok_and(|written| written.len() > BYTES_MAX)
+}
+
 /// The number in the key of an event's row.
 pub(super) fn number_in(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
@@ -363,6 +489,17 @@ pub(super) fn number_in(key: &[u8]) -> u64 {
 fn is_over(until: i64, now: Millis) -> bool {
     let early = if Bug::WokenEarly.planted() { 50 } else { 0 };
     until <= now.0.saturating_add(early)
+}
+
+/// Refuses an event that could not be journalled, or not be buried: both write something around it, and its key once more.
+fn check_length(event: &str, key: Option<&String>, body: &RawValue) -> Result<(), Halt> {
+    let of_key = key.and_then(|key| encode(key).ok()).map_or(0, |key| key.len());
+    let bytes = body.get().len() + of_key;
+    if bytes <= EVENT_BYTES_MAX {
+        return Ok(());
+    }
+    let (bytes, limit) = (bytes as u64, EVENT_BYTES_MAX as u64);
+    Err(refused(SendError::TooLarge { event: event.to_owned(), bytes, limit }))
 }
 
 /// An error of ours for whoever sends.

@@ -1,19 +1,20 @@
 //! A run that begins anew, or from one of its steps (L4).
 
-use drystone_runtime::{Millis, Next, Range};
+use drystone_runtime::{Millis, Next};
 use serde_json::value::RawValue;
 
 use super::{
     super::{
         Flows, RestartError, Restarted, Workflow,
         ask::canonical_hash,
-        journal::{self, Entry, What},
+        brief::Brief,
+        journal::{Entry, What},
         live::Live,
-        record::{Record, is_call, is_code, is_permit, step_name},
+        record::{Record, is_call, is_code, step_name},
         restart::{Asked, Place},
     },
     Caller, Engine,
-    calling::{known, reply_of},
+    calling::{entries, known, reply_of},
     memory::Memory,
     turning::{BYTES_MAX, Halt, Seen, Turned, Turning},
 };
@@ -34,7 +35,13 @@ where
         let asked: Asked = decode(body).map_err(Halt::Malformed)?;
         let journal = journal_for(&asked, known(memory, seen)?, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
-        let reply = match reply_of(turning.restart(asked, &journal, drops_events))? {
+        let generation = turning.record.generation;
+        let restarted = turning.restart(asked, &journal, drops_events);
+        if restarted.is_err() && turning.record.generation != generation {
+            // It has begun already: nothing of this turn may be kept.
+            return restarted.map(|_| Next::nothing());
+        }
+        let reply = match reply_of(restarted)? {
             Ok(restarted) => Ok(encode(&restarted).map_err(Halt::Malformed)?),
             Err(error) if caller.is_some() => Err(error),
             Err(error) => return Err(Halt::Refuse(error)),
@@ -50,9 +57,7 @@ fn journal_for((input, place, _): &Asked, record: &Record, seen: Seen<'_>) -> Re
         (None, None) => 1,
         (Some(_), None) => return Ok(Vec::new()),
     };
-    let range: Range = journal::range(record.journal(), 0, until);
-    let rows = seen.rows.get(&range).ok_or_else(|| Halt::Read(vec![range.clone()]))?;
-    rows.iter().map(Entry::read).collect::<Result<_, _>>().map_err(Halt::Park)
+    entries(record, seen, 0, until)
 }
 
 /// An error of ours for whoever wants a run to begin anew.
@@ -61,7 +66,7 @@ pub(super) fn not_restarted(error: &RestartError) -> Halt {
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// What is wrong is found before anything is changed.
+    /// What is wrong is found before anything is changed, or nothing of the turn is kept.
     fn restart(
         &mut self,
         (input, place, value): Asked,
@@ -121,11 +126,9 @@ impl<W: Workflow> Turning<'_, W> {
             return Err(not_restarted(&RestartError::NoSuchStep { step, nth: place.nth, found }));
         }
         let from = all.swap_remove(nth - 1);
-        let kept = journal.iter().take(usize::try_from(from.kept).unwrap_or(usize::MAX));
-        match kept.into_iter().find(|entry| is_permit(&entry.op)) {
-            Some(entry) => Err(not_restarted(&RestartError::KeepsPermit { operation: entry.op.clone() })),
-            None => Ok(from),
-        }
+        let kept = usize::try_from(from.kept).unwrap_or(usize::MAX).min(journal.len());
+        self.can_keep(&journal[..kept], journal)?;
+        Ok(from)
     }
 
     /// What came before the step stays where it lies; entries behind it are not read any more, and written over. Chance and
@@ -144,6 +147,8 @@ impl<W: Workflow> Turning<'_, W> {
             input: old.input,
             started_at: self.seen.now.0,
             entries: from.kept,
+            brief: if old.is_brief() { old.brief.kept(from.kept) } else { Brief::default() },
+            bytes: bytes_of(journal, from.kept)?,
             untold: from.kept,
             kept: from.kept,
             lane: old.journal(),
@@ -161,16 +166,20 @@ impl<W: Workflow> Turning<'_, W> {
             && let Some(input) = first.input()
         {
             *first = Entry::start(generation, Millis(first.at), input.to_owned());
-            self.put_entry(0, first)?;
+            self.put_start(first)?;
         }
         if let Some(value) = value {
             let entry = Entry::new(&from.op, from.hash, self.seen.now, What::Ok(value));
-            self.put_entry(from.kept, &entry)?;
-            (self.record.entries, self.record.untold) = (self.record.entries + 1, self.record.untold + 1);
+            self.commit.put.extend(self.record.add_entry(entry.written().map_err(Halt::Malformed)?));
+            self.record.untold += 1;
             entries.push(entry);
         }
         self.tell_listeners("workflow.restarted", &[("generation", generation.to_string())]);
         self.tell_all(&entries)?;
+        if let Some((bytes, limit)) = self.keeps_too_much() {
+            let error = RestartError::TooMuch { bytes: bytes as u64, limit: limit as u64 };
+            return Err(not_restarted(&error));
+        }
         self.go_on()
     }
 
@@ -184,6 +193,13 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.permits.clear();
         self.commit.state = W::codec().write(&W::initial()).ok();
     }
+}
+
+/// How many bytes the first entries have.
+fn bytes_of(journal: &[Entry], kept: u64) -> Result<u64, Halt> {
+    let kept = journal.iter().take(usize::try_from(kept).unwrap_or(usize::MAX));
+    let bytes: Result<Vec<u64>, String> = kept.map(|entry| Ok(entry.written()?.len() as u64)).collect();
+    Ok(bytes.map_err(Halt::Malformed)?.into_iter().sum())
 }
 
 /// A step to go on from: how much is kept, and what was asked for there.

@@ -1,6 +1,6 @@
 //! What should run of a run, and how it is run.
 
-use std::pin::Pin;
+use std::{cell::OnceCell, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Rows, Work};
@@ -12,13 +12,13 @@ use super::{
         record::{Code, Pending, Record, Stepping, is_call, is_code, step_name},
     },
     Engine,
-    asking::inputs_lane,
     beating::{beats, begin},
     continuing::{of_work, work_name},
     ending::policy,
+    inputs::{given, handed},
     memory::Memory,
     reviving::revived,
-    transacting::{transacted, transactional},
+    transacting::{self, transacted, transactional},
     turning::is_of,
 };
 use crate::{Context, Env, decode, primitive::Thrown};
@@ -77,7 +77,17 @@ where
         now: Millis,
     ) -> Needed<Vec<Work>> {
         let mut listed = Vec::new();
+        let is_woken = |live: &live::Live| is_of(live, record) && live.was_woken();
+        if !record.holds_timers() && record.goes_on() && memory.live.as_ref().is_some_and(is_woken) {
+            listed.push(Work::new(Name::from(format!("{LOOK}woken"))));
+        }
+        let may_claim = OnceCell::new();
         for (pending, step) in record.steps_due(now) {
+            let is_unclaimed = !step.claimed && transactional::<W>(&pending.op).is_some();
+            if is_unclaimed && !*may_claim.get_or_init(|| transacting::may_claim(record)) {
+                // It is claimed when another has ended.
+                continue;
+            }
             if let Code::Body(_) = &step.code
                 && !record.winds_down()
             {
@@ -111,7 +121,7 @@ where
         }
         if !memory.live.as_ref().is_some_and(|live| is_of(live, record)) {
             let entries = record.entries_in(rows)?;
-            memory.live = entries.ok().and_then(|entries| Self::replayed(entity, record, &entries));
+            memory.live = entries.ok().and_then(|entries| self.replayed(entity, record, &entries));
         }
         let Some(live) = &mut memory.live else { return Ok(false) };
         // If it was handed over before, it runs, and goes on.
@@ -121,8 +131,8 @@ where
         Ok(true)
     }
 
-    fn replayed(entity: &Entity, record: &Record, entries: &[journal::Entry]) -> Option<live::Live> {
-        let who = Identity { key: entity.key.key.clone(), seed: record.seed, versions: record.versions.clone() };
+    fn replayed(&self, entity: &Entity, record: &Record, entries: &[journal::Entry]) -> Option<live::Live> {
+        let who = Identity::in_kernel(&entity.key, record, &self.nudge);
         revived::<W>(&who, record, entries).ok()
     }
 
@@ -146,13 +156,12 @@ where
         if is_call(op) {
             return self.call(entity, work, cx);
         }
-        let row = entity.and_then(|entity| row_of(entity, work));
         if let Some(code) = transactional::<W>(op) {
             let is_claimed = entity.is_some_and(|entity| is_claimed(entity, op));
             let (input, claim) = (work.input.clone(), (generation, op.to_owned(), is_claimed));
             return Box::pin(async move {
                 let context = Context::of_step(cx.clone(), true, None);
-                match given(input, row, &context).await {
+                match given(input, &context).await {
                     Ok(input) => transacted::<W>(code, input, claim, cx).await,
                     Err(outcome) => outcome,
                 }
@@ -169,7 +178,7 @@ where
             {
                 return Outcome::Refused(format!("{UNREAD}{error}"));
             }
-            step::<W, D, A>(name, input, row, env).await
+            step::<W, D, A>(name, input, env).await
         })
     }
 
@@ -213,29 +222,13 @@ where
 
 /// The work of a step.
 fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &Stepping) -> Work {
-    let input = match &step.code {
-        Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
-        Code::Row(_) | Code::Body(_) => Bytes::new(),
-    };
+    let input = handed(record.generation, &step.code);
     let policy = policy::<W>(&pending.op, step);
     // A transaction is timed by the store, from when its code starts: whoever gave it up here would not know whether it happened.
     let timeout = policy.time_limit().filter(|_| transactional::<W>(&pending.op).is_none());
     let silence = policy.silence();
     let name = Name::from(work_name(record.generation, &pending.op));
     Work { attempt: step.attempt, input, timeout, silence, ..Work::new(name) }
-}
-
-/// The row that a step's input lies in, if it was not handed over.
-pub(super) fn row_of(entity: &Entity, work: &Work) -> Option<(u32, u64)> {
-    if !work.input.is_empty() {
-        return None;
-    }
-    let record: Record = decode(&entity.head).ok()?;
-    let index = record.position(of_work(work.id.as_str()).1)?;
-    match record.pending[index].step()?.code {
-        Code::Row(number) => Some((record.generation, number)),
-        _ => None,
-    }
 }
 
 /// Whether there is a row for a transactional step.
@@ -245,20 +238,11 @@ fn is_claimed(entity: &Entity, op: &str) -> bool {
     step.is_some_and(|step| step.claimed)
 }
 
-/// The input of a step, from its row if it is a long one.
-pub(super) async fn given(input: Bytes, row: Option<(u32, u64)>, context: &Context) -> Result<Bytes, Outcome> {
-    let Some((generation, number)) = row else { return Ok(input) };
-    let key = journal::row_key(number);
-    let rows = context.rows(drystone_runtime::Range::at(inputs_lane(generation), key.clone())).await;
-    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
-    Ok(rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default())
-}
-
-async fn step<W, D, A>(name: String, input: Bytes, row: Option<(u32, u64)>, env: Env<D, A>) -> Outcome
+async fn step<W, D, A>(name: String, input: Bytes, env: Env<D, A>) -> Outcome
 where
     W: Flows<D, A>,
 {
-    let input = match given(input, row, env.context()).await {
+    let input = match given(input, env.context()).await {
         Ok(input) => input,
         Err(outcome) => return outcome,
     };

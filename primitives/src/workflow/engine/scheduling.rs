@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        Flows, SendError, StartError, Tick, Workflow,
+        Flows, RunError, SendError, StartError, Tick, Workflow,
         plan::{self, Plan, Planned, is_plan},
         record::Notify,
         tick::SUFFIX_BYTES,
@@ -95,6 +95,8 @@ where
     ) -> Turned {
         match Verb::of::<W>(name) {
             Some(Verb::Start | Verb::StartOrGet | Verb::StartWith) => Err(taken("scheduled")),
+            // A run's record must not be written over the plan.
+            Some(Verb::Execute) => Err(not_executed("scheduled")),
             Some(Verb::SendOrStart) => Err(refused(SendError::NotFound)),
             Some(verb) => self.called_unbound(memory, seen, (verb, body), caller),
             None => Err(Halt::Refuse(self.unknown(name))),
@@ -214,5 +216,10 @@ fn reply(caller: Caller, value: &impl Serialize) -> Result<Option<(To, drystone_
 
 fn taken(status: &str) -> Halt {
     let error = StartError::AlreadyExists { status: status.to_owned() };
+    encode(&error).map_or_else(Halt::Malformed, Halt::Failed)
+}
+
+fn not_executed(status: &str) -> Halt {
+    let error = RunError::<()>::AlreadyExists { status: status.to_owned() };
     encode(&error).map_or_else(Halt::Malformed, Halt::Failed)
 }

@@ -1,7 +1,5 @@
 //! The beginning of a run: it is bound, its body is polled for the first time, and what it asks for is in the same commit (L2).
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use drystone_runtime::{Commit, Next, Reply, stable_hash};
 
@@ -35,9 +33,9 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let hash = canonical_hash(start.input);
         // Another run of the same key has another seed, for it begins later.
         let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
-        let who = Identity { key: seen.key.key.clone(), seed, versions: BTreeMap::new() };
-        let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
         let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.now) };
+        let who = Identity::in_kernel(seen.key, &record, seen.nudge);
+        let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
         let mut turning = Self::new(seen, record);
         let number =
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;

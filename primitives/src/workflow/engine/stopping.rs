@@ -1,7 +1,12 @@
 //! A run that cannot go on: it is stopped, with the reason, and tried again.
 
 use super::{
-    super::{Divergence, Workflow, record::Halted, status::Stopped},
+    super::{
+        Divergence, Workflow,
+        live::{Live, WOKEN},
+        record::Halted,
+        status::Stopped,
+    },
     turning::{Halt, Turning},
 };
 
@@ -25,6 +30,13 @@ impl<W: Workflow> Turning<'_, W> {
             self.keep_from_the_start();
         }
         self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));
+    }
+
+    /// A body that something else has woken may have seen what no replay would show it.
+    pub(super) fn stop_if_woken(&mut self) {
+        if self.live.as_ref().is_some_and(Live::was_woken) {
+            self.halt(Stopped::Panicked { message: WOKEN.to_owned(), entry: self.told() });
+        }
     }
 
     /// Lets a run go on that was stopped, if `which`; whether it was.

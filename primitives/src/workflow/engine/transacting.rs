@@ -16,7 +16,7 @@ use super::{
     super::{
         Workflow,
         ask::Ask,
-        record::{Pending, Stepping, Waiting, step_name},
+        record::{Pending, Record, Stepping, Waiting, function_of},
         script::StepCode,
     },
     running::{UNREAD, ended},
@@ -30,12 +30,15 @@ const WAITED_FOR: &[u8] = b"waited for";
 /// What a step says that was asked for when it was not transactional: there is no row yet.
 pub(super) const UNCLAIMED: &str = "its row is not there yet";
 
+/// Transactional steps that are waited for by their rows at once; the others wait their turn, as transactions do anyway.
+const CLAIMED_MAX: usize = 400;
+
 /// How long it may take, unless it says so: nobody else writes meanwhile.
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// The code of the step of an operation, if that is transactional.
 pub(super) fn transactional<W: Workflow>(op: &str) -> Option<&'static StepCode> {
-    let name = step_name(op);
+    let name = function_of(op)?;
     W::SCRIPT.steps.iter().find(|code| code.transaction && code.name == name)
 }
 
@@ -44,15 +47,28 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn claim_asked(&mut self, pending: &mut Pending, ask: &Ask) {
         if let (Ask::Step { .. }, Waiting::Step(step)) = (ask, &mut pending.what)
             && transactional::<W>(&pending.op).is_some()
+            && may_claim(&self.record)
         {
             step.claimed = true;
             self.put_claim(&pending.op);
         }
     }
 
-    /// The code became transactional while the step waited.
+    /// A step has ended that had its row: the next that waits for one gets it.
+    pub(super) fn claim_next(&mut self, ended: &Pending) {
+        let is_claimed = ended.step().is_some_and(|step| step.claimed);
+        let waits = |pending: &Pending| {
+            pending.step().is_some_and(|step| !step.claimed) && transactional::<W>(&pending.op).is_some()
+        };
+        let next = self.record.pending().filter(|_| is_claimed).find(|pending| waits(pending));
+        if let Some(op) = next.map(|pending| pending.op.clone()) {
+            self.claim_late(&op);
+        }
+    }
+
+    /// The code became transactional while the step waited, or there were too many before it.
     pub(super) fn claim_late(&mut self, op: &str) {
-        if let Some(index) = self.record.position(op)
+        if let Some(index) = self.record.position(op).filter(|_| may_claim(&self.record))
             && let Waiting::Step(step) = &mut self.record.pending[index].what
         {
             step.claimed = true;
@@ -73,6 +89,12 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
+    /// Whether more rows of steps go in this turn than are removed one by one.
+    pub(super) fn forgets_many_claims(&self) -> bool {
+        let lane = claims_lane(self.record.generation);
+        self.commit.remove.iter().filter(|(of, _)| *of == lane).count() > CLAIMED_MAX / 2
+    }
+
     /// What a step returned whose process died too often: it may have been executed all the same.
     pub(super) fn returned_before(&mut self, op: &str, outcome: &Outcome) -> Result<Option<Outcome>, Halt> {
         let index = self.record.position(op).filter(|_| matches!(outcome, Outcome::Crashed { .. }));
@@ -88,9 +110,19 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
+/// Whether one more step may have its row. A commit that lets all of them go removes as many (K3), and none may stay behind.
+pub(super) fn may_claim(record: &Record) -> bool {
+    let claimed = record.pending().filter(|pending| pending.step().is_some_and(|step| step.claimed));
+    claimed.count() < CLAIMED_MAX
+}
+
 /// The row of an operation.
 fn row(generation: u32, op: &str) -> (Name, Bytes) {
-    (Name::from(format!("transactions/{generation}")), Bytes::copy_from_slice(op.as_bytes()))
+    (claims_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
+}
+
+pub(super) fn claims_lane(generation: u32) -> Name {
+    Name::from(format!("transactions/{generation}"))
 }
 
 /// Runs a transactional step: its code, unless it was run before.

@@ -1,7 +1,7 @@
 //! One turn of a run: what has happened is recorded, the body is told and polled until it rests, and so on until nothing more is
 //! due.
 
-use std::{collections::BTreeSet, marker::PhantomData};
+use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Entity, Key, Millis, Name, Next, Range, Row, Rows, To};
@@ -15,10 +15,13 @@ use super::{
         journal::{self, End, Entry, What},
         live::{Identity, Live, Rest},
         names::Names,
+        nudge::Nudge,
         record::{Record, Waiting},
         replay,
         status::Stopped,
+        undo::Due,
     },
+    inputs::Shared,
     memory::{Fronts, Memory},
     reviving::revived,
 };
@@ -29,6 +32,7 @@ use crate::{Error, decode, encode, planted::Bug, primitive::Thrown};
 pub(super) struct Seen<'a> {
     pub(super) definition: &'a Name,
     pub(super) names: &'a Names,
+    pub(super) nudge: &'a Arc<Nudge>,
     pub(super) key: &'a Key,
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
@@ -51,7 +55,7 @@ impl Halt {
     pub(super) fn into_next(self, verb: &str) -> Next {
         match self {
             Self::Read(ranges) => Next::Read(ranges),
-            Self::Failed(error) => Next::Refuse(Error::Failed(error)),
+            Self::Failed(error) => Next::Refuse(Error::Declined(error)),
             Self::Refuse(error) => Next::Refuse(error),
             Self::Malformed(reason) => Next::Refuse(Error::Malformed { verb: verb.to_owned(), reason }),
             Self::Park(reason) => Next::Park(reason),
@@ -66,9 +70,16 @@ pub(super) type Turned = Result<Next, Halt>;
 const ENTRIES_PER_TURN: usize = 200;
 const BYTES_PER_TURN: usize = 1 << 20;
 
-/// The longest journal, and where one is warned of (W11).
-pub(super) const ENTRIES_MAX: u64 = 50_000;
+/// Rows that one turn changes before it leaves the rest to another. A wait takes fewer than that at once (V8), so that whatever
+/// comes first has room; and more than as many are left for what the body asks for then.
+const ROWS_PER_TURN: usize = 400;
+
+/// Rows that a commit of ours changes at most, messages and all: some less than a commit may (K3).
+pub(super) const ROWS_MAX: usize = 990;
+
+/// Where one is warned of a journal that grows long: its entries, and their bytes (W11).
 const ENTRIES_WARN: u64 = 40_000;
+const ALL_BYTES_WARN: u64 = journal::ALL_BYTES_MAX / 5 * 4;
 
 /// What a row, a record or a state may hold: a payload (K3), with some room for what is written around it.
 pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
@@ -82,6 +93,8 @@ pub(super) struct Turning<'a, W> {
     pub(super) commit: Commit,
     /// Whether there is more to do than one turn may.
     pub(super) is_more: bool,
+    /// Whether there is more to say than one commit can send.
+    pub(super) has_more_to_say: bool,
     recorded: (usize, usize),
     /// Whether it was stopped before, and nobody need be told again.
     pub(super) is_tried_again: bool,
@@ -91,9 +104,15 @@ pub(super) struct Turning<'a, W> {
     pub(super) is_deferred: bool,
     /// Whether the body is told all that is recorded in this very turn: what it waits for, nobody has seen yet.
     pub(super) is_told_anew: bool,
+    /// Whether the body is told what was recorded before it was stopped: it gets there only now.
+    pub(super) is_told_late: bool,
     workflow: PhantomData<fn() -> W>,
-    /// What was asked for in this very turn, and has not run yet.
+    /// What was asked for in this very turn: a step that has not run yet, a wait whose time is up already.
     pub(super) fresh: BTreeSet<String>,
+    /// What is due to be undone, and not written down yet.
+    pub(super) dues: Vec<Due>,
+    /// The rows of inputs that this turn has begun to fill.
+    pub(super) shared: Shared,
     /// Whether something was undone since the run is in memory.
     pub(super) has_undone: bool,
 }
@@ -119,20 +138,23 @@ impl<'a, W: Workflow> Turning<'a, W> {
             fronts,
             commit,
             is_more: false,
+            has_more_to_say: false,
             recorded: (0, 0),
             is_tried_again: false,
             has_continued: false,
             is_deferred: false,
             is_told_anew: false,
+            is_told_late: false,
             workflow: PhantomData,
             fresh: BTreeSet::new(),
+            dues: Vec::new(),
+            shared: Shared::default(),
             has_undone: false,
         }
     }
 
     pub(super) fn identity(&self) -> Identity {
-        let versions = self.record.versions.clone();
-        Identity { key: self.seen.key.key.clone(), seed: self.record.seed, versions }
+        Identity::in_kernel(self.seen.key, &self.record, self.seen.nudge)
     }
 
     /// How many entries the body was told.
@@ -147,6 +169,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         let told = self.told();
         if self.live.as_ref().is_some_and(|live| is_of(live, &self.record)) {
+            self.stop_if_woken();
             return Ok(());
         }
         self.live = None;
@@ -189,6 +212,21 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.seen.rows.get(range).ok_or_else(|| Halt::Read(vec![range.clone()]))
     }
 
+    /// Lets the body go on if anything is due for it. One that has left memory is not brought back for nothing (V4).
+    pub(super) fn go_on_if_due(&mut self) -> Result<(), Halt> {
+        let is_here = self.live.as_ref().is_some_and(|live| is_of(live, &self.record));
+        let is_at_rest = self.record.goes_on() && !self.record.winds_down() && self.record.untold == 0;
+        if is_here || !is_at_rest || self.record.holds_timers() {
+            return self.go_on();
+        }
+        self.prefetch()?;
+        if self.next_ready()?.is_some() {
+            return self.go_on();
+        }
+        self.leave_overdue();
+        Ok(())
+    }
+
     /// Lets the body go on with what is due now, and with what follows from that.
     pub(super) fn go_on(&mut self) -> Result<(), Halt> {
         if self.is_deferred || self.record.holds_timers() {
@@ -202,14 +240,16 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         while self.record.goes_on() && !self.record.winds_down() {
             self.begin_children()?;
-            let Some(entry) = self.next_ready()? else {
+            let Some(ready) = self.next_ready()? else {
                 self.leave_overdue();
                 break;
             };
-            if self.is_enough() {
+            // Before anything is taken: what is taken is recorded.
+            if self.is_enough(ready.rows()) {
                 self.is_more = true;
                 break;
             }
+            let entry = self.entry_of(ready);
             self.happened(&entry)?;
         }
         Ok(())
@@ -222,14 +262,16 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         let entries = self.journal()?;
         let from = usize::try_from(self.told()).unwrap_or(0);
-        self.tell_all(&entries[from.min(entries.len())..])
+        self.tell_all(&entries[from.min(entries.len())..])?;
+        self.end_if_too_much()
     }
 
     /// Tells the body entries that are recorded, as long as it goes on as this generation.
     pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
-        self.is_told_anew = self.told() == 0;
+        (self.is_told_anew, self.is_told_late) = (self.told() == 0, self.is_tried_again);
         let told = self.tell_each(untold);
-        self.is_told_anew = false;
+        (self.is_told_anew, self.is_told_late) = (false, false);
+        self.write_dues();
         told
     }
 
@@ -255,18 +297,27 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
     }
 
-    fn is_enough(&self) -> bool {
+    /// Whether so many rows more are for another turn.
+    pub(super) fn is_enough(&self, more: usize) -> bool {
         let (entries, bytes) = self.recorded;
-        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN
+        let rows = self.rows_changed() + self.commit.send.len();
+        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
+    }
+
+    /// How many rows of its own this turn has changed so far.
+    pub(super) fn rows_changed(&self) -> usize {
+        self.commit.put.len() + self.commit.remove.len() + self.commit.drop.len()
     }
 
     /// Something has happened: it is recorded, and the body is told.
     pub(super) fn happened(&mut self, entry: &Entry) -> Result<(), Halt> {
         self.wake()?;
         let is_undoing = self.record.undoes();
-        let is_full = self.record.entries >= ENTRIES_MAX && !is_undoing;
-        if is_full && entry.op.is_empty() {
-            return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
+        let full = self.record.journal_limit().filter(|_| !is_undoing);
+        if let Some((what, limit)) = full
+            && entry.op.is_empty()
+        {
+            return self.end(beyond(&entry.op, what, limit));
         }
         self.append(entry)?;
         if self.record.end.is_some() || self.record.undoes() != is_undoing {
@@ -274,8 +325,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
             return Ok(());
         }
         self.no_longer_pending(entry, self.record.entries - 1);
-        if is_full {
-            return self.end(beyond(&entry.op, "journal entries", ENTRIES_MAX as usize));
+        if let Some((what, limit)) = full {
+            return self.end(beyond(&entry.op, what, limit));
         }
         self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
@@ -331,10 +382,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Polls the body until it rests, and writes down what it waits for.
     fn settle(&mut self) {
         let Some(mut live) = self.live.take() else { return };
-        if self.record.kept > 0 {
-            // What it does up to the last of what was kept it has done before.
-            live.core.with_versions(|versions| versions.is_replay = self.told() < self.record.kept);
-        }
+        self.tell_versions(&live);
         let rest = live.poll();
         if self.record.untold > 0 && rest.is_an_end() {
             self.record.untold += 1;
@@ -372,6 +420,12 @@ impl<'a, W: Workflow> Turning<'a, W> {
     fn body_ended(&mut self, live: Live, ended: Result<Bytes, Thrown>) {
         let is_cleanup = live.is_cleanup;
         self.live = Some(live);
+        // First of all: a state that is too long ends the run, and then nobody is told what the body returned (L1).
+        let kept = self.keep_state();
+        debug_assert!(kept.is_ok(), "what a body has changed can be written");
+        if self.record.end.is_some() || self.record.undoes() {
+            return;
+        }
         let end = replay::end_of(ended, is_cleanup);
         let ended = self.end(end);
         debug_assert!(ended.is_ok(), "the end of a run reads nothing");
@@ -394,16 +448,23 @@ impl<'a, W: Workflow> Turning<'a, W> {
             return self.end(beyond(&entry.op, "bytes in one entry of its journal", BYTES_MAX));
         }
         self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
-        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(self.record.entries));
-        self.record.count_entry(&body);
-        if !Bug::EntryForgotten.planted() || !self.record.entries.is_multiple_of(3) {
-            self.commit.put.push(Row { lane, key, body });
+        let bytes = self.record.bytes;
+        if Bug::EntryForgotten.planted() && self.record.entries % 3 == 2 {
+            self.record.entries += 1;
+        } else {
+            self.commit.put.extend(self.record.add_entry(body));
         }
-        if self.record.entries == ENTRIES_WARN {
-            tracing::warn!(key = %self.seen.key, entries = ENTRIES_WARN, limit = ENTRIES_MAX, "a journal grows long");
-            self.tell_listeners("workflow.long", &[("entries", ENTRIES_WARN.to_string())]);
-        }
+        self.warn_of_length(bytes);
         Ok(())
+    }
+
+    /// Says once that little more may be recorded. `before` is how many bytes there were.
+    fn warn_of_length(&mut self, before: u64) {
+        let Record { entries, bytes, .. } = self.record;
+        if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
+            tracing::warn!(key = %self.seen.key, entries, bytes, "a journal grows long");
+            self.tell_listeners("workflow.long", &[("entries", entries.to_string()), ("bytes", bytes.to_string())]);
+        }
     }
 
     pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, String)]) {

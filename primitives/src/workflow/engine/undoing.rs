@@ -2,7 +2,7 @@
 //! after another, the last first. Neither needs the body: the rows and the journal say it all.
 
 use bytes::Bytes;
-use drystone_runtime::{DropLane, Name, Range, Row};
+use drystone_runtime::{Name, Range, Row};
 use serde_json::value::RawValue;
 
 use super::{
@@ -10,11 +10,12 @@ use super::{
         Cause, Fault, UndoCode, UndoTakes, Workflow,
         ask::canonical_hash,
         journal::{self, End, Entry, What},
-        record::{Code, Pending, Stepping, Waiting, step_name},
+        record::{Code, Paused, Pending, Stepping, Waiting, function_of, step_name},
         undo::{Began, Due, FailedUndo, undo_op, undone_by},
         written::Written,
     },
-    asking::inputs_lane,
+    inputs::inputs_lane,
+    transacting::transactional,
     turning::{BYTES_MAX, Halt, Turning, beyond},
 };
 use crate::{Failure, decode, decode_part, encode, planted::Bug};
@@ -55,12 +56,36 @@ impl<W: Workflow> Turning<'_, W> {
             self.forget_input(pending);
         }
         self.note(due.as_slice());
+        self.claim_next(pending);
     }
 
-    /// A step that is asked for in this very turn has not run yet: until then nothing of it is to be undone.
+    /// A step that is asked for in this very turn has not run yet: until then nothing of it is to be undone. One that a body asks for
+    /// again, while it is told what was kept, may have run in the generation before. A wait whose time is up before it is asked for, since
+    /// its run was stopped, finds what has come meanwhile.
     pub(super) fn is_asked_now(&mut self, pending: &Pending) {
-        if self.undo_of(pending).is_some() {
+        let is_overdue = pending.step().is_none() && pending.due_at().is_some_and(|at| at <= self.seen.now.0);
+        if is_overdue || self.undo_of(pending).is_some() && !self.is_told_kept() {
             self.fresh.insert(pending.op.clone());
+        }
+    }
+
+    /// Nor has one that was held until this very turn, unless nobody knows of an attempt before.
+    pub(super) fn begin_now(&mut self, paused: &Paused) {
+        let is_sure = |pending: &&Pending| pending.step().is_some_and(|step| !step.is_unsure);
+        let held = self.record.pending().filter(is_sure).filter(|pending| !paused.runs.contains(&pending.op));
+        let held: Vec<String> = held.map(|pending| pending.op.clone()).collect();
+        self.fresh.extend(held);
+    }
+
+    /// The body lets operations go before they have ended. Told again, it was noted when it was told first.
+    pub(super) fn body_lets_go(&mut self, gone: &[Written<Pending>]) {
+        if self.told() <= self.record.undos.lost {
+            return gone.iter().for_each(|pending| self.let_go(pending));
+        }
+        let left = self.record.undos.left;
+        self.let_all_go(gone);
+        if self.record.undos.left > left {
+            self.record.undos.lost = self.told();
         }
     }
 
@@ -68,11 +93,14 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn let_all_go(&mut self, gone: &[Written<Pending>]) {
         let mut dues = Vec::new();
         for pending in gone {
-            let undo = self.undo_of(pending).filter(|(undo, _)| {
-                undo.takes == UndoTakes::Input && !self.fresh.contains(&pending.op) && !Bug::UnknownNotUndone.planted()
+            let undo = self.undo_of(pending).filter(|(undo, step)| {
+                undo.takes == UndoTakes::Input
+                    && self.may_have_happened(pending, step)
+                    && !Bug::UnknownNotUndone.planted()
             });
             match undo {
                 Some((undo, step)) => {
+                    self.note_input(Some(&step.code));
                     dues.push(due(&undo, pending, None, Some(step.code.clone())));
                     self.forget_traces(pending);
                 }
@@ -80,6 +108,14 @@ impl<W: Workflow> Turning<'_, W> {
             }
         }
         self.note(&dues);
+    }
+
+    /// Whether a step may have done something that nobody knows of. One that has not begun has not, nor has one that is not under way
+    /// and whose attempts have all failed: in its pause, or held.
+    fn may_have_happened(&self, pending: &Pending, step: &Stepping) -> bool {
+        let is_held = self.record.paused.as_ref().is_some_and(|paused| !paused.runs.contains(&pending.op));
+        let is_under_way = !is_held && step.retry_at.is_none_or(|at| at <= self.seen.now.0);
+        (is_under_way || step.is_unsure) && !self.fresh.contains(&pending.op)
     }
 
     /// The undo of an operation that has one. What runs on the way out is not undone any more.
@@ -92,10 +128,19 @@ impl<W: Workflow> Turning<'_, W> {
         Some((undo_of::<W>(&pending.op)?, step))
     }
 
+    /// What is due of what was kept is noted when all of it is told: a row for each step could be more than one commit may put.
     fn note(&mut self, dues: &[Due]) {
-        for dues in dues.chunks(DUES_PER_ROW) {
+        self.record.undos.left += dues.len() as u64;
+        dues.iter().for_each(|due| self.note_input(due.input.as_ref()));
+        self.dues.extend_from_slice(dues);
+        if !self.is_told_anew {
+            self.write_dues();
+        }
+    }
+
+    pub(super) fn write_dues(&mut self) {
+        for dues in std::mem::take(&mut self.dues).chunks(DUES_PER_ROW) {
             self.record.undos.rows += 1;
-            self.record.undos.left += dues.len() as u64;
             let row = encode(&dues).expect("what was read as JSON can be written");
             let (lane, key) = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
             self.commit.put.push(Row { lane, key, body: row });
@@ -110,6 +155,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let pending = std::mem::take(&mut self.record.pending);
         self.let_all_go(&pending);
+        self.write_dues();
         if self.record.undos.rows == 0 {
             return Ok(false);
         }
@@ -163,13 +209,17 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn undo(&mut self, due: &Due, input: &Bytes) {
         let (op, hash) = (undo_op(due), canonical_hash(input));
+        self.record.undos.last = Some(due.op.clone());
         let code = match &due.input {
             // Its row becomes its undo's.
             Some(Code::Row(number)) => self.replace_input(*number, input),
-            _ => self.input(input),
+            _ => self.input(input, false),
         };
         let step = Stepping::new(code, self.seen.now);
-        self.record.pending.push(Pending { op, hash, what: Waiting::Step(step) }.into());
+        self.record.pending.push(Pending { op: op.clone(), hash, what: Waiting::Step(step) }.into());
+        if transactional::<W>(&op).is_some() {
+            self.claim_late(&op);
+        }
     }
 
     fn too_long_to_undo(&self, due: &Due, found: usize) -> What {
@@ -204,28 +254,30 @@ impl<W: Workflow> Turning<'_, W> {
         let Some(input) = &due.input else {
             return encode(&[output]).map_err(Halt::Park);
         };
-        let mut parameters: Vec<Option<Box<RawValue>>> = match input {
-            Code::Input(input) => decode(input.get().as_bytes()),
-            Code::Row(number) => decode(&self.row(&inputs_lane(self.record.generation), *number)?),
-            Code::Body(_) => Err("code of the body's own has no undo".to_owned()),
-        }
-        .map_err(Halt::Park)?;
+        let mut parameters: Vec<Option<Box<RawValue>>> = decode(&self.input_of(input)?).map_err(Halt::Park)?;
         parameters.push(output);
         encode(&parameters).map_err(Halt::Park)
     }
 
     /// What the step returned that has this entry.
     fn output(&self, number: u64) -> Result<Box<RawValue>, Halt> {
-        let lane = journal::lane(self.record.journal());
-        let entry: Entry = decode_part("journal", &self.row(&lane, number)?).map_err(Halt::Park)?;
-        match entry.what {
+        match self.entry(number)?.what {
             What::Ok(output) => Ok(output),
             _ => Err(Halt::Park(format!("entry {number} of the journal is not what is to be undone"))),
         }
     }
 
+    /// An entry of the journal, be it one that this very turn has added.
+    fn entry(&self, number: u64) -> Result<Entry, Halt> {
+        if let Some(text) = self.record.brief.get(number) {
+            return Entry::of_text(number, text).map_err(Halt::Park);
+        }
+        let text = self.row(&journal::lane(self.record.journal()), number)?;
+        Entry::of_text(number, &text).map_err(Halt::Park)
+    }
+
     /// One row, be it one that this very turn has put.
-    fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
+    pub(super) fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
         let key = journal::row_key(number);
         if let Some(row) = self.commit.put.iter().find(|row| row.lane == *lane && row.key == key) {
             return Ok(row.body.clone());
@@ -281,9 +333,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// All is undone: the run ends as it would have without.
     pub(super) fn end_undone(&mut self) -> Result<(), Halt> {
         let Some(began) = self.record.undos.began else { return Ok(()) };
-        let entry = self.row(&journal::lane(self.record.journal()), began.entry)?;
-        let entry: Entry = decode_part("journal", &entry).map_err(Halt::Park)?;
-        match entry.what {
+        match self.entry(began.entry)?.what {
             What::UndoBegan(end) => self.end(end),
             _ => Err(Halt::Park("the journal does not say how the run was to end".to_owned())),
         }
@@ -291,14 +341,11 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// What nobody will undo any more goes with the end of the run, however much it is (K6).
     pub(super) fn forget_undos(&mut self) {
+        self.dues.clear();
         if self.record.undos.rows == 0 {
             return;
         }
-        let generation = self.record.generation;
-        let lanes = [undo_lane(generation), inputs_lane(generation)];
-        self.commit.put.retain(|row| !lanes.contains(&row.lane));
-        self.commit.remove.retain(|(lane, _)| !lanes.contains(lane));
-        self.commit.drop.extend(lanes.map(|lane| DropLane { lane, held: false }));
+        self.drop_lane(undo_lane(self.record.generation));
         (self.record.undos.rows, self.record.undos.left, self.record.undos.done) = (0, 0, 0);
     }
 }
@@ -308,8 +355,13 @@ fn due(undo: &UndoCode, pending: &Pending, entry: Option<u64>, input: Option<Cod
 }
 
 fn undo_of<W: Workflow>(op: &str) -> Option<UndoCode> {
-    let name = step_name(op);
+    let name = function_of(op)?;
     W::SCRIPT.steps.iter().find(|code| code.name == name).and_then(|code| code.undo)
+}
+
+/// Whether the undo of an operation takes what that was given.
+pub(super) fn undo_wants_input<W: Workflow>(op: &str) -> bool {
+    undo_of::<W>(op).is_some_and(|undo| undo.takes == UndoTakes::Input)
 }
 
 fn told(cause: &Cause) -> String {

@@ -13,7 +13,7 @@ use super::{
     Caller, Engine,
     memory::Memory,
     queueing::ready,
-    turning::{BYTES_MAX, ENTRIES_MAX, Halt, Seen, Turned, Turning, raw},
+    turning::{BYTES_MAX, Halt, Seen, Turned, Turning, raw},
 };
 
 /// How a run stands that goes on as one generation after another, and waits for nothing: none of them has a state to change.
@@ -77,8 +77,8 @@ impl<W: Workflow> Turning<'_, W> {
                 "what it brings, or the state that it leaves, is longer than {BYTES_MAX} bytes"
             )));
         }
-        if self.record.entries >= ENTRIES_MAX {
-            return Err(Halt::Malformed(format!("the journal is full, with {ENTRIES_MAX} entries")));
+        if let Some((what, limit)) = self.record.journal_limit() {
+            return Err(Halt::Malformed(format!("the journal is full: there are at most {limit} {what}")));
         }
         self.happened(&entry)?;
         self.go_on()?;

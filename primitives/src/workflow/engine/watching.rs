@@ -1,12 +1,14 @@
 //! Waits of a run as their topics know them (T): said when the run comes to rest and has nothing of its own, taken back when they are
 //! over. What a topic delivers is queued as if it had been sent, so that every shape of wait finds it there.
 
+use std::collections::BTreeSet;
+
 use drystone_runtime::{Commit, Next};
 
 use super::{
     super::{
         Workflow,
-        record::{Awaited, Parent, Pending, Stage, Waiting, Watching},
+        record::{Awaited, LastSeen, Parent, Pending, Stage, Waiting, Watching},
     },
     memory::Memory,
     queueing::ready,
@@ -21,9 +23,6 @@ use crate::{
     },
 };
 
-/// Messages of one turn: what is more is owed, and follows in another (K3).
-const SENT_PER_TURN: usize = 400;
-
 impl Awaited {
     /// The topic on which such events are published.
     fn topic(&self) -> TopicName {
@@ -32,7 +31,7 @@ impl Awaited {
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Tells topics of the waits that nothing has come for.
+    /// Tells topics of the waits that nothing has come for: as many as one commit can send, and the others in turns that follow.
     pub(super) fn watch_topics(&mut self) {
         if !self.record.goes_on() || self.record.winds_down() {
             return;
@@ -46,6 +45,10 @@ impl<W: Workflow> Turning<'_, W> {
             if !awaited.watching.as_ref().is_some_and(asks) {
                 continue;
             }
+            if !self.can_send_more() {
+                self.has_more_to_say = true;
+                break;
+            }
             let watch = self.watch(pending, awaited);
             let message = watch.and_then(|watch| watch.topic.message(WATCH, &watch));
             self.commit.send.extend(message);
@@ -57,13 +60,14 @@ impl<W: Workflow> Turning<'_, W> {
     fn watch(&self, pending: &Pending, awaited: &Awaited) -> Option<Watch> {
         let options = Self::accepted(&awaited.event).ok()?.options.topic_options()?;
         let (topic, wait) = (awaited.topic(), self.wait_of(pending)?);
-        let seen = self.record.seen.get(&topic.text()).copied();
+        let seen = self.record.seen.get(&topic.text()).map(|last| last.seen);
         let goes_on = awaited.watching.as_ref().is_some_and(|watching| watching.has_got);
         let cursor = match (options.from, seen) {
             (From::Wait, Some(seen)) if goes_on => Cursor::After(seen),
             (From::Wait, _) => Cursor::Next,
             (From::Created | From::Start, Some(seen)) => Cursor::After(seen),
-            (From::Created, None) => Cursor::Since(self.record.started_at),
+            // When the run began, not its generation: it is the same run, and what came before is its, too.
+            (From::Created, None) => Cursor::Since(self.seen.entity.map_or(self.seen.now, |run| run.created_at).0),
             (From::Start, None) => Cursor::Oldest,
         };
         Some(Watch { topic, options, wait, cursor })
@@ -128,9 +132,10 @@ impl<W: Workflow> Turning<'_, W> {
         self.commit.send.extend(moved);
     }
 
-    /// What was seen of topics from when a wait began is of no use when nobody waits there any more.
+    /// What was seen of topics from when a wait began is of no use when nobody waits there any more; and none when the log cannot hold it
+    /// any longer: else a run that reads a topic for each key of many would remember them all.
     fn forget_seen(&mut self) {
-        let record = &mut self.record;
+        let (record, now) = (&mut self.record, self.seen.now.0);
         if record.seen.is_empty() {
             return;
         }
@@ -138,13 +143,17 @@ impl<W: Workflow> Turning<'_, W> {
             Waiting::Event(awaited) if awaited.watching.is_some() => Some(awaited.topic().text()),
             _ => None,
         };
-        let waited: Vec<String> = record.pending().filter_map(topics).collect();
-        let reads_on = |topic: &str| {
+        let waited: BTreeSet<String> = record.pending().filter_map(topics).collect();
+        let is_of_use = |topic: &str, last: &LastSeen| {
             let event = topic.split_once('/').map_or(topic, |(event, _)| event);
             let code = W::SCRIPT.events.iter().find(|code| code.name == event);
-            code.and_then(|code| code.options.topic_options()).is_none_or(|options| options.from != From::Wait)
+            let Some(options) = code.and_then(|code| code.options.topic_options()) else { return true };
+            match options.from {
+                From::Wait => waited.contains(topic),
+                From::Created | From::Start => options.kept_until(last.at) > now,
+            }
         };
-        record.seen.retain(|topic, _| reads_on(topic) || waited.contains(topic));
+        record.seen.retain(|topic, last| is_of_use(topic, last));
     }
 
     /// The wait that something of a topic is for, if it still waits.
@@ -161,6 +170,10 @@ impl<W: Workflow> Turning<'_, W> {
     fn delivered(&mut self, delivered: Delivered) -> Result<(), Halt> {
         let Some(index) = self.waiting_for(&delivered.topic, &delivered.to) else {
             self.record.late += u64::from(delivered.to.generation < self.record.generation);
+            if Bug::DeclinedAndKept.planted() && self.record.end.is_none() {
+                let Delivered { topic, at, event, .. } = &delivered;
+                self.queue(&topic.event, topic.key.clone(), (event, *at))?;
+            }
             self.commit.send.extend(decline(delivered));
             return Ok(());
         };
@@ -168,7 +181,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.set_stage(index, Stage::Asked);
         let is_log = delivered.options.deliver == Deliver::All;
         let topic = delivered.topic.text();
-        let has_seen = |seen: &crate::topics::wire::Seen| {
+        let has_seen = |LastSeen { seen, .. }: &LastSeen| {
             seen.birth == delivered.seen.birth && seen.number >= delivered.seen.number
         };
         if is_log && self.record.seen.get(&topic).is_some_and(has_seen) && !Bug::SeenTwice.planted() {
@@ -177,7 +190,7 @@ impl<W: Workflow> Turning<'_, W> {
             return self.go_on();
         }
         if is_log {
-            self.record.seen.insert(topic, delivered.seen);
+            self.record.seen.insert(topic, LastSeen { seen: delivered.seen, at: delivered.at });
         }
         self.has_got(index);
         let event = &delivered.topic.event;
@@ -199,21 +212,6 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.go_on()
     }
-
-    /// What one commit cannot send is owed, in order.
-    pub(super) fn send_what_is_owed(&mut self) {
-        let new = std::mem::take(&mut self.commit.send);
-        if self.record.owed.is_empty() && new.len() <= SENT_PER_TURN {
-            self.commit.send = new;
-            return;
-        }
-        let mut all: Vec<_> =
-            std::mem::take(&mut self.record.owed).into_iter().filter_map(super::super::record::Owed::message).collect();
-        all.extend(new);
-        let later = all.split_off(all.len().min(SENT_PER_TURN));
-        self.record.owed = later.into_iter().filter_map(|message| super::super::record::Owed::of(&message)).collect();
-        self.commit.send = all;
-    }
 }
 
 /// What was for one alone goes back.
@@ -222,7 +220,8 @@ fn decline(delivered: Delivered) -> Option<drystone_runtime::Message> {
     if options.deliver == Deliver::All {
         return None;
     }
-    topic.clone().message(DECLINED, &Declined { topic, options, number: seen.number, at, event })
+    let (birth, number) = (seen.birth, seen.number);
+    topic.clone().message(DECLINED, &Declined { topic, options, birth, number, at, event })
 }
 
 /// A topic delivers an event.

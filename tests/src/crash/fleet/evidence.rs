@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use drystone::{
     CallError, Failure, RunError, Runtime,
-    workflow::{Cause, RunPhase},
+    workflow::{Cause, History, RunPhase},
 };
 
 use super::{
@@ -112,8 +112,7 @@ impl Evidence {
                 Err(CallError::Failed(RunError::Failed(error))) => error,
                 other => format!("{other:?}"),
             };
-            let history = run.history().await.with_context(|| format!("{key} has no history"))?;
-            let operations = history.operations().map(str::to_owned).collect();
+            let operations = operations(run.history().await);
             self.wrecks.push(Wrecked { key, error, operations });
         }
         Ok(())
@@ -221,9 +220,13 @@ async fn ended(app: &Runtime<App>, key: String, booked: Vec<u32>) -> Result<Ende
         Ok(result) => result.unwrap_or_default(),
         Err(_) => Default::default(),
     };
-    let history = run.history().await.with_context(|| format!("{key} has no history"))?;
-    let operations = history.operations().map(str::to_owned).collect();
+    let operations = operations(run.history().await);
     Ok(Ended { key, phase, legs, signals, operations, booked })
+}
+
+/// What a run has recorded; nothing, if a campaign was broken off before it was started.
+fn operations<E>(history: Result<History, E>) -> Vec<String> {
+    history.map(|history| history.operations().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

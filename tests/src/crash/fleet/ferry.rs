@@ -52,7 +52,7 @@ pub(super) fn ferry(number: u64) -> String {
 pub(super) async fn pay_all(client: AppClient) -> Result<()> {
     let mut payers = JoinSet::new();
     for number in 0..FERRIES {
-        payers.spawn(pay(client.clone(), ferry(number)));
+        payers.spawn(pay(client.clone(), ferry(number), FARES));
     }
     while let Some(paid) = payers.join_next().await {
         paid??;
@@ -60,9 +60,10 @@ pub(super) async fn pay_all(client: AppClient) -> Result<()> {
     Ok(())
 }
 
-async fn pay(client: AppClient, key: String) -> Result<()> {
+/// Starts a ferry and pays its fares up to this one.
+pub(super) async fn pay(client: AppClient, key: String, last: u32) -> Result<()> {
     client.ferry(&key).start_or_get(Vec::new()).await?;
-    for number in 1..=FARES {
+    for number in 1..=last {
         loop {
             let paid = client.ferry(&key).send(Fare(number)).idempotency_key(format!("fare-{number}"));
             match paid.await {

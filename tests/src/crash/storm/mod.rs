@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 use self::{answer::Answer, listener::Listener, topic::Topic};
 pub(super) use self::{evidence::Evidence, rest::reach};
-use super::op::Op;
+use super::{doubt, op::Op, said::Said};
 
 #[derive(Primitives)]
 pub(super) struct App {
@@ -34,12 +34,14 @@ fn beside(file: &Path) -> PathBuf {
 /// Opens the app in a child. Before anything is published everybody has begun, so that a log which is read from a run's begin is heard whole.
 pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     let app = Runtime::sqlite(beside(file)).start::<App>().await?;
+    Said::Opened.aloud();
     let mut begun = JoinSet::new();
     for (topic, nth) in Topic::all().flat_map(|topic| (0..topic.listeners()).map(move |nth| (topic, nth))) {
         let run = app.client().listener(topic.run(nth)).start_or_get(topic, nth);
         begun.spawn(async move { anyhow::Ok(run.await.map(drop)?) });
     }
     begun.join_all().await.into_iter().collect::<Result<()>>()?;
+    doubt::over(&beside(file)).await?;
     Ok(app)
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use drystone::{Runtime, dead_letters::Filter};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{
     App, AppClient, answered,
@@ -16,6 +16,9 @@ use super::{
 
 /// What has not come to rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks, and two last events: whoever looks all the time takes it from those who are to hear.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Waits until every run has heard the last event, and every event for one was taken, then closes the app.
 pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
@@ -41,8 +44,11 @@ async fn heard(app: &Runtime<App>, topic: Topic) -> Result<()> {
         while let Some(nth) = left.front() {
             if client.listener(topic.run(*nth)).try_result().await?.is_some() {
                 left.pop_front();
-            } else if topic.status(&client).await?.is_some_and(|status| status.watching > 0) {
-                break;
+            } else {
+                sleep(LOOK_EVERY).await;
+                if topic.status(&client).await?.is_some_and(|status| status.watching > 0) {
+                    break;
+                }
             }
         }
         if left.is_empty() {
@@ -76,7 +82,7 @@ async fn taken(app: &Runtime<App>, topic: Topic) -> Result<()> {
             end(&client, topic, runs).await?;
             runs += 1;
         }
-        tokio::task::yield_now().await;
+        sleep(LOOK_EVERY).await;
     }
 }
 

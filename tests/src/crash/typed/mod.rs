@@ -20,6 +20,7 @@ use drystone::{CallError, Primitives, Runtime};
 use self::{clock::Clock, jobs::Jobs, note::Note, pile::Pile};
 pub(super) use self::{evidence::Evidence, rest::reach};
 use super::{
+    doubt,
     fate::{Deps, Fate},
     op::{Deed, Op},
     said::Said,
@@ -45,7 +46,9 @@ fn beside(file: &Path) -> PathBuf {
 pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     std::panic::set_hook(Box::new(quiet));
     let runtime = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
+    Said::Opened.aloud();
     runtime.client().clock(CLOCK).start(Clock::default()).await?;
+    doubt::over(&beside(file)).await?;
     Ok(runtime)
 }
 

@@ -31,10 +31,27 @@ pub(super) fn took(
     if op.until.is_some_and(|until| until <= at) {
         writing.chronicle.sometimes("an event was taken although a deadline had passed");
     }
+    in_time(writing, run, (op, at), events)?;
     let is_plain = |op: &Op| matches!(&op.asked, Asked::Wait(other) if other.kind == wanted.kind && is_plain(other));
     let older = before.iter().take_while(|other| other.id != op.id).find(|other| is_plain(other));
     match older.filter(|_| is_plain(op)) {
         Some(older) => Err(Wrong(Class::Broken, "V2", format!("{op:?} takes {events:?} before {older:?}"))),
+        None => Ok(()),
+    }
+}
+
+/// V6: what came after the deadline is for the next wait. What was queued before this write may have come in time; so may what came to
+/// a run that takes nothing.
+fn in_time(writing: &Writing<'_>, run: &Run, (op, at): (&Op, i64), events: &[Ledgered]) -> Result<(), Wrong> {
+    let took_nothing = run.record.paused.is_some() || run.record.stopped.is_some();
+    if took_nothing || op.until.is_none_or(|until| at <= until) {
+        return Ok(());
+    }
+    let was_queued = |event: &Ledgered| {
+        writing.change.queues.values().any(|queue| queue.values().any(|queued| queued.number == event.number))
+    };
+    match events.iter().find(|event| !was_queued(event)) {
+        Some(late) => Err(Wrong(Class::Broken, "V6", format!("{op:?} takes {late:?}, which came at {at}"))),
         None => Ok(()),
     }
 }

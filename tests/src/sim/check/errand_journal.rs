@@ -66,6 +66,7 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
     let first = journal.first().ok_or_else(|| Wrong(Class::Lost, "W1", "has no journal".to_owned()))?;
     let first = read(first)?;
     is_asked_for(run, &first)?;
+    keeps_nothing_undone(run, record.kept)?;
     run.root = run.root.or_else(|| first.trip().filter(|_| record.generation == 1).map(|trip| trip.number));
     if let Some(old) = run.life.take() {
         count(writing, &old, &first);
@@ -118,6 +119,17 @@ fn is_asked_for(run: &Run, first: &Entry) -> Result<(), Wrong> {
         return Ok(());
     }
     Err(Wrong(Class::Broken, "L5", format!("goes on as {trip:?}, and was {:?}", old.trip)))
+}
+
+/// L4, W9: what was undone, for good or ill, does not stand any more.
+fn keeps_nothing_undone(run: &Run, kept: u64) -> Result<(), Wrong> {
+    let entries: Vec<Entry> = run.journal.iter().filter_map(|body| Run::entry(body).ok()).collect();
+    let undone = |entry: &Entry| entry.op.strip_prefix("undo/").and_then(|op| Some(op.rsplit_once('/')?.0.to_owned()));
+    let is_kept = |op: &String| entries.iter().take(kept as usize).any(|entry| entry.op == *op);
+    match entries.iter().filter_map(undone).find(is_kept) {
+        Some(op) => Err(Wrong(Class::Broken, "L4 W9", format!("keeps `{op}`, which was undone"))),
+        None => Ok(()),
+    }
 }
 
 fn count(writing: &Writing<'_>, old: &Life, first: &Entry) {

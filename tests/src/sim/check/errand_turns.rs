@@ -186,7 +186,7 @@ impl Turn<'_> {
         // Whoever waits for the result may be told in the same turn.
         let answers = commit.replies.iter().filter(|(to, _)| matches!(to, To::Ticket(_)));
         for (_, reply) in answers {
-            let Err(Error::Failed(error)) = reply else { continue };
+            let Err(Error::Declined(error)) = reply else { continue };
             let error: Option<SendError> = serde_json::from_slice(error).ok();
             let parcels = self.after.queues.get("Parcel").map_or(0, |queue| queue.count);
             let just = match &error {

@@ -107,7 +107,7 @@ impl Writing<'_> {
         }
         let has_unread = record.queues.values().any(|queue| queue.count > 0);
         let due = match &record.end {
-            Some(end) if has_unread => Some(end.at),
+            Some(end) if has_unread || record.goes => Some(end.at),
             Some(end) => Some(end.at + RETENTION_MS),
             None if record.paused.is_some() => {
                 self.chronicle.sometimes("a run was held");

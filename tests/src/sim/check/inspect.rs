@@ -34,7 +34,7 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Bell => inspection.bell(),
         Role::Till => inspection.till(),
         Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}
-        Role::Listener | Role::News | Role::Notice | Role::Job => {}
+        Role::Listener | Role::News | Role::Notice | Role::Job | Role::Bulletin | Role::Task => {}
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn turned(stage: &Stage, role: Role, entity: &Entity, input: &Input, 
 
 /// Q5: a queue says that it is full only if it is.
 pub(super) fn refused(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
-    let (Input::Call { verb, body, .. }, Next::Refuse(Error::Failed(_))) = (input, next) else { return };
+    let (Input::Call { verb, body, .. }, Next::Refuse(Error::Declined(_))) = (input, next) else { return };
     let member = stage.world.cast.number(&entity.key).expect("only the cast is run");
     let role = stage.world.cast.member(member).role;
     if !role.is_queue() || verb != "enqueue" {

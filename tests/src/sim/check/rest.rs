@@ -72,7 +72,7 @@ fn is_kept(member: &Member, entity: &Entity) -> bool {
 /// Whether it is a topic that nobody is to be told of: what it keeps expires some day; but what it keeps for one soon does.
 fn is_idle_topic(member: &Member, entity: &Entity) -> bool {
     let record: serde_json::Value = serde_json::from_slice(&entity.head).unwrap_or_default();
-    let is_pending = member.role == Role::Job && record.get("pending").is_some();
+    let is_pending = member.role.is_for_one() && record.get("pending").is_some();
     member.role.is_topic() && record.get("pass").is_none() && !is_pending
 }
 

@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::sim::{
     cast::{Number, Role},
     chronicle::Class,
-    witness::{Durable, Kept, Watcher, rows},
+    errands,
+    witness::{Durable, Publication, Watcher, Whereabout, rows},
     world::World,
 };
 
-const TOPICS: [Role; 3] = [Role::News, Role::Notice, Role::Job];
+const TOPICS: [Role; 5] = [Role::News, Role::Notice, Role::Job, Role::Bulletin, Role::Task];
 
 /// A run that listens, as it is stored.
 struct Run {
+    member: Number,
     key: Vec<u8>,
     /// What each operation came to: the numbers that it took.
     took: Vec<(String, Vec<u64>)>,
-    /// What waits to be taken.
-    queued: BTreeSet<u64>,
     pending: BTreeSet<String>,
     has_ended: bool,
 }
@@ -37,6 +37,17 @@ struct Record {
     stopped: Option<Value>,
 }
 
+/// What a run or a topic counts as lost.
+#[derive(Default, Deserialize)]
+struct Lost {
+    #[serde(default)]
+    trimmed: u64,
+    #[serde(default)]
+    expired: u64,
+    #[serde(default)]
+    queues: BTreeMap<String, errands::QueueOf>,
+}
+
 #[derive(Deserialize)]
 struct Pending {
     op: String,
@@ -50,7 +61,8 @@ struct Entry {
 }
 
 impl Run {
-    fn read(world: &World, durable: &Durable, entity: &Entity) -> Option<Self> {
+    fn read(world: &World, durable: &Durable, member: Number) -> Option<Self> {
+        let entity = durable.story(member).entity.as_ref()?;
         let record: Record = serde_json::from_slice(&entity.head).ok()?;
         world.chronicle.check(record.stopped.is_none(), Class::Broken, "W4", || {
             format!("{} is stopped: {:?}", entity.key, record.stopped)
@@ -62,16 +74,10 @@ impl Run {
             let events = entry.what.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
             (entry.op, events.iter().filter_map(|event| event.get("number")?.as_u64()).collect())
         });
-        let (took, mut queued) = (took.collect(), BTreeSet::new());
-        for event in ["News", "Notice", "Job"] {
-            let lane = Name::from(format!("event/{event}"));
-            let rows = durable.lanes().own(&(entity.id, lane)).into_iter().flatten();
-            let read = |body| serde_json::from_slice::<Kept>(body).ok().map(|kept| kept.event.number);
-            queued.extend(rows.filter_map(|(_, body)| read(body)));
-        }
+        let took = took.collect();
         let pending = record.pending.into_iter().map(|pending| pending.op).collect();
         let key = entity.key.key.to_vec();
-        Some(Self { key, took, queued, pending, has_ended: record.end.is_some() })
+        Some(Self { member, key, took, pending, has_ended: record.end.is_some() })
     }
 
     fn heard(&self) -> impl Iterator<Item = u64> {
@@ -88,45 +94,41 @@ pub(super) fn finish(world: &World) {
         // What was given up keeps what it was sent.
         return;
     }
-    let entities =
-        world.cast.with(Role::Listener).into_iter().filter_map(|member| durable.story(member).entity.as_ref());
-    let runs: Vec<Run> = entities.filter_map(|entity| Run::read(world, &durable, entity)).collect();
+    let listeners = world.cast.with(Role::Listener).into_iter();
+    let runs: Vec<Run> = listeners.filter_map(|member| Run::read(world, &durable, member)).collect();
     acknowledged(world, &durable);
-    in_one_place(world, &durable, &runs);
+    nothing_is_under_way(world, &durable);
     once_and_in_order(world, &durable, &runs);
     who_waited_has_it(world, &durable, &runs);
     no_watcher_is_left(world, &durable, &runs);
 }
 
-/// T1: what was acknowledged exists.
+/// T1, V1: what was acknowledged exists; or it was lost and counted before it was ever written, if its store was away for so long.
 fn acknowledged(world: &World, durable: &Durable) {
-    for topic in TOPICS.into_iter().flat_map(|role| world.cast.with(role)) {
-        for span in world.calls.of(topic).iter().filter(|span| span.verb == "publish" && span.told.is_some()) {
-            let exists = durable.topics().published().contains_key(&span.number);
-            world
-                .chronicle
-                .check(exists, Class::Lost, "T1", || format!("{:x} was published and is not there", span.number));
+    let whereabouts = durable.topics().whereabouts();
+    let is_event = |verb: &str| matches!(verb, "publish" | "send" | "start_with" | "send_or_start");
+    for member in TOPICS.into_iter().chain([Role::Listener]).flat_map(|role| world.cast.with(role)) {
+        for span in world.calls.of(member).iter().filter(|span| is_event(span.verb) && span.told.is_some()) {
+            let has_lost = || durable.story(member).entity.as_ref().is_some_and(has_lost);
+            world.chronicle.check(whereabouts.knows(span.number) || has_lost(), Class::Lost, "T1 V1", || {
+                format!("{:x} was accepted by {} and is nowhere", span.number, world.cast.member(member).key)
+            });
         }
     }
 }
 
-/// T3: what is for one is pending, taken by one, queued by one, or dead; and nothing of that twice.
-fn in_one_place(world: &World, durable: &Durable, runs: &[Run]) {
-    let mut places: BTreeMap<u64, u32> = BTreeMap::new();
-    let mut found = |value: u64, count: u32| *places.entry(value).or_default() += count;
-    for run in runs {
-        run.heard().chain(run.queued.iter().copied()).for_each(|value| found(value, 1));
-    }
-    for topic in world.cast.with(Role::Job) {
-        if let Some(entity) = &durable.story(topic).entity {
-            rows::<Kept>(durable.lanes(), entity.id, "pending").values().for_each(|kept| found(kept.event.number, 1));
-        }
-    }
-    let jobs = world.cast.with(Role::Job);
-    for (value, publication) in durable.topics().published().iter().filter(|(_, of)| jobs.contains(&of.topic)) {
-        let count = places.get(value).copied().unwrap_or(0) + durable.topics().dead(*value);
-        let class = if count == 0 { Class::Lost } else { Class::Doubled };
-        world.chronicle.check(count == 1, class, "T3", || format!("{value:x}, {publication:?}, is in {count} places"));
+/// Whether a run or a topic has lost events, and counts them.
+fn has_lost(entity: &Entity) -> bool {
+    let lost = serde_json::from_slice::<Lost>(&entity.head).unwrap_or_default();
+    lost.trimmed + lost.expired + lost.queues.values().map(|queue| queue.expired + queue.discarded).sum::<u64>() > 0
+}
+
+/// T3: what is in one place at every moment has come to its end.
+fn nothing_is_under_way(world: &World, durable: &Durable) {
+    for (event, places) in durable.topics().whereabouts().iter() {
+        world.chronicle.check(!places.contains(&Whereabout::UnderWay), Class::Stuck, "T3", || {
+            format!("{event:x?} is in {places:?}, and all is at rest")
+        });
     }
 }
 
@@ -135,14 +137,13 @@ fn once_and_in_order(world: &World, durable: &Durable, runs: &[Run]) {
     for run in runs {
         let mut last: BTreeMap<Number, u64> = BTreeMap::new();
         for value in run.heard() {
-            let Some(publication) = durable.topics().published().get(&value) else {
-                let message = format!("{:?} heard {value:x}, which nobody published", run.key.escape_ascii());
-                world.chronicle.violation(Class::Broken, "T1", message);
-                continue;
-            };
-            if world.cast.member(publication.topic).role == Role::Job {
-                continue;
-            }
+            let whereabouts = durable.topics().whereabouts();
+            world.chronicle.check(whereabouts.knows(value), Class::Broken, "T1", || {
+                format!("{} heard {value:x}, which nobody published or sent", run.key.escape_ascii())
+            });
+            let publication = durable.topics().published().get(&value);
+            let is_log = |of: &&Publication| !world.cast.member(of.topic).role.is_for_one();
+            let Some(publication) = publication.filter(is_log) else { continue };
             let before = last.insert(publication.topic, publication.number).unwrap_or(0);
             world.chronicle.check(publication.number > before, Class::Doubled, "T2", || {
                 format!("{} heard number {} after {before}", run.key.escape_ascii(), publication.number)
@@ -156,8 +157,7 @@ fn who_waited_has_it(world: &World, durable: &Durable, runs: &[Run]) {
     for (value, publication) in durable.topics().published() {
         for (key, op) in &publication.due {
             let Some(run) = runs.iter().find(|run| run.key == *key) else { continue };
-            let has_it = run.heard().any(|heard| heard == *value) || run.queued.contains(value);
-            if has_it || durable.topics().dead(*value) > 0 {
+            if !durable.topics().whereabouts().of(*value, run.member).is_empty() {
                 continue;
             }
             let is_over = run.took.iter().any(|(took, _)| took == op);

@@ -95,11 +95,14 @@ impl Client {
             }
             Error::Overloaded { .. } => Verdict::AskElsewhere(None),
             Error::Deadline { .. } | Error::Unknown { .. } | Error::Closing | Error::Store(_) => Verdict::Unknown,
-            Error::Failed(bytes) if self.world.cast.member(ask.member).role == Role::Errand => {
+            Error::Failed(bytes) | Error::Declined(bytes)
+                if self.world.cast.member(ask.member).role == Role::Errand =>
+            {
                 answered(ask).failed(&self.world, &bytes);
                 Verdict::Heard(Heard::Refused(String::from_utf8_lossy(&bytes).into_owned()))
             }
             Error::Failed(_)
+            | Error::Declined(_)
             | Error::Panicked { .. }
             | Error::NotBound { .. }
             | Error::Destroyed { .. }

@@ -1,27 +1,27 @@
 //! What callers publish, and ask of those who listen.
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Ask, Client};
 use crate::sim::{
     authors::Hark,
-    cast::{Number, Role},
+    cast::{Number, Role, SHELVES},
 };
+
+/// Of every sort of topic its event's name.
+const EVENTS: [&str; 7] = ["News", "News", "Notice", "Job", "Job", "Bulletin", "Task"];
 
 impl Client {
     /// Publishes on a topic, several at once now and then.
     pub(super) async fn publish(&mut self, member: Number, role: Role) {
+        let key = self.world.cast.member(member).key.key.clone();
+        let shelf = key.strip_prefix(b"Task/").and_then(|shelf| str::from_utf8(shelf).ok());
+        let topic = json!({ "event": format!("{role:?}"), "key": shelf });
         for _ in 0..self.chance.between(1, 3) {
-            let (deliver, from, keep_for_ms) = match role {
-                Role::News => ("all", "wait", 7 * 24 * 60 * 60 * 1_000_u64),
-                Role::Notice => ("all", "start", 7 * 24 * 60 * 60 * 1_000),
-                _ => ("one", "wait", 2_000),
-            };
-            let options =
-                json!({ "deliver": deliver, "from": from, "keep_for_ms": keep_for_ms, "max_pending": 10_000 });
             let number = self.number();
-            let body = json!([{ "topic": { "event": format!("{role:?}") }, "options": options, "event": { "number": number } }]);
+            let event = json!({ "number": number, "shelf": shelf.and_then(|shelf| shelf.parse::<u8>().ok()) });
+            let body = json!([{ "topic": topic, "options": options(role), "event": event }]);
             let ask = Ask::verb(self, member, "publish", Bytes::from(body.to_string()));
             self.ask_and_keep(&Ask { number, ..ask }).await;
         }
@@ -30,16 +30,15 @@ impl Client {
     /// Starts a run that listens, if there is none, or asks something of it.
     pub(super) async fn listen(&mut self, member: Number) {
         if self.world.witness.entity(member).is_none() {
-            let harks: Vec<Hark> = (0..self.chance.between(1, 4)).map(|_| self.hark()).collect();
-            self.say(member, "start", &json!([harks])).await;
-            return;
+            return self.begin_to_listen(member).await;
         }
-        let verb = match self.chance.below(12) {
+        let verb = match self.chance.below(20) {
             0 => "cancel",
             1 => "terminate",
             2 | 3 if self.world.swarm.traffic.pauses => "pause",
             2..6 => "resume",
             6 | 7 => "result",
+            8..16 => return self.tell_listener(member).await,
             _ => "status",
         };
         let mut ask = Ask::verb(self, member, verb, Bytes::from_static(b"[]"));
@@ -48,9 +47,42 @@ impl Client {
         self.ask_and_keep(&ask).await;
     }
 
+    async fn begin_to_listen(&mut self, member: Number) {
+        let harks: Vec<Hark> = (0..self.chance.between(1, 4)).map(|_| self.hark()).collect();
+        if self.chance.permille(150) {
+            let (number, name, event) = self.targeted();
+            let verb = self.chance.pick(&["start_with", "send_or_start"]);
+            let ask = Ask::verb(self, member, verb, Bytes::from(json!([[harks], name, event]).to_string()));
+            self.ask_and_keep(&Ask { number, ..ask }).await;
+            return;
+        }
+        self.say(member, "start", &json!([harks])).await;
+    }
+
+    /// Sends events to one who listens: they are for nobody else.
+    async fn tell_listener(&mut self, member: Number) {
+        for _ in 0..self.chance.between(1, 2) {
+            let (number, name, event) = self.targeted();
+            let ask = Ask::verb(self, member, "send", Bytes::from(json!([name, event]).to_string()));
+            self.ask_and_keep(&Ask { number, ..ask }).await;
+        }
+    }
+
+    /// An event that is sent: its number, its name, and what is in it.
+    fn targeted(&mut self) -> (u64, &'static str, Value) {
+        let (number, name) = (self.number(), self.chance.pick(&EVENTS));
+        let shelf = (name == "Task").then(|| self.chance.below(SHELVES.into()));
+        (number, name, json!({ "number": number, "shelf": shelf }))
+    }
+
     fn hark(&mut self) -> Hark {
-        let topic = self.chance.pick(&["News", "News", "Notice", "Job", "Job"]).to_owned();
-        let mut hark = Hark { topic, times: 1, timeout_ms: None, race_ms: None, twice: false };
+        let topic = self.chance.pick(&EVENTS).to_owned();
+        let shelf = self.chance.below(SHELVES.into()) as u8;
+        // A body calls its topic in its own process: it must be there.
+        let may_say = self.world.swarm.processes.count == 1;
+        let says = (may_say && self.chance.permille(250)).then(|| self.number());
+        let sleep_ms = if self.chance.permille(250) { self.chance.pick(&[30, 600, 900]) } else { 0 };
+        let mut hark = Hark { topic, shelf, says, sleep_ms, times: 1, timeout_ms: None, race_ms: None, twice: false };
         match self.chance.below(8) {
             0 => hark.times = 2,
             1 => (hark.times, hark.timeout_ms) = (2, Some(self.chance.pick(&[200, 900]))),
@@ -61,4 +93,17 @@ impl Client {
         }
         hark
     }
+}
+
+/// What the author's type says of its topics.
+fn options(role: Role) -> Value {
+    const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+    let (deliver, from, keep_for_ms, max_pending) = match role {
+        Role::News => ("all", "wait", WEEK_MS, 10_000),
+        Role::Notice => ("all", "start", WEEK_MS, 10_000),
+        Role::Bulletin => ("all", "created", WEEK_MS, 3),
+        Role::Task => ("one", "wait", 2_000, 2),
+        _ => ("one", "wait", 2_000, 10_000),
+    };
+    json!({ "deliver": deliver, "from": from, "keep_for_ms": keep_for_ms, "max_pending": max_pending })
 }

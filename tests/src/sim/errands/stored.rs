@@ -44,6 +44,8 @@ pub struct Record {
     pub end: Option<Ended>,
     #[serde(default)]
     pub undos: Undos,
+    #[serde(default)]
+    pub goes: bool,
 }
 
 /// Somebody holds the run.
@@ -156,6 +158,8 @@ pub struct QueueOf {
     pub overwritten: u64,
     #[serde(default)]
     pub expired: u64,
+    #[serde(default)]
+    pub discarded: u64,
 }
 
 impl Record {

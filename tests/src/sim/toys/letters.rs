@@ -11,6 +11,7 @@ use super::{
     codec::{Reader, Record, Writer},
     malformed, unknown_verb,
 };
+use crate::sim::witness::published_in;
 
 /// The messages that died, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,11 +28,14 @@ impl Record for Pile {
 }
 
 /// What a message is known by: the body of a toy's begins with its number; an item that went back to its queue and found it
-/// full is known by what was enqueued.
+/// full is known by what was enqueued, and an event that went back to its topic by its number.
 fn number_of(letter: &DeadLetter) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Replayed {
         item: u64,
+    }
+    if letter.verb == "publish" {
+        return published_in(&letter.body);
     }
     if letter.verb == "replay_item" {
         return serde_json::from_slice::<[Replayed; 1]>(&letter.body).ok().map(|[replayed]| replayed.item);

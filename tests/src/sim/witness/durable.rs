@@ -124,7 +124,7 @@ impl Durable {
         }
         let role = self.cast.member(number).role;
         if role.is_topic() || role == Role::Listener {
-            self.topics.applied(&self.chronicle, (number, role), write, &self.lanes);
+            self.topics.applied(&self.chronicle, (number, role), write, (&self.lanes, now));
         }
         self.lanes.applied(number, self.cast.member(number).role, write);
         self.become_it(number, write, excused);

@@ -1,14 +1,19 @@
 //! The witness stands between all kernels and the one store, and knows what is durable: it checks every write
 //! that is applied against the laws, whoever made it and however late it came.
 
+mod cursors;
 mod durable;
 mod errands;
 mod family;
 mod lanes;
 mod leases;
 mod queues;
+mod said;
 mod table;
+mod tallies;
 mod topics;
+mod unfolded;
+mod whereabouts;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -29,8 +34,10 @@ pub(crate) use lanes::items_in;
 pub use lanes::{Lanes, Place};
 pub use leases::Leases;
 pub use queues::{Change, Fate, Item, Items, Queue, Queues};
+pub(crate) use said::published_in;
 pub use table::Table;
 pub use topics::{Kept, Publication, Topics, Watcher, rows};
+pub use whereabouts::{Place as Whereabout, Whereabouts};
 
 use super::{
     cast::{Cast, Number},
@@ -137,7 +144,11 @@ impl Witness {
     fn applied(&self, batch: &Batch, write: &Write) {
         let epoch = batch.epochs.iter().find(|(partition, _)| *partition == write.partition);
         self.leases().applied(write.partition, epoch.map(|(_, epoch)| *epoch));
-        let crash = self.durable().applied(write, batch.now, self.leases().excuses(write.partition));
+        let mut durable = self.durable();
+        let before = self.cast.number(&write.key).and_then(|number| durable.story(number).entity.as_ref());
+        let write = &*unfolded::unfolded(write, before, durable.lanes());
+        let crash = durable.applied(write, batch.now, self.leases().excuses(write.partition));
+        drop(durable);
         let unclean = !crash || !self.leases().clean(write.partition);
         self.chronicle.check(unclean, Class::Broken, "R2", || {
             format!("a crash of {} is counted, and nothing crashed", write.key)

@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Lane, Name, RowKey, Version,
+    Lane, Millis, Name, RowKey, Version,
     store::{After, Outgoing, Write},
 };
 use serde::Deserialize;
 
-use super::Lanes;
+use super::{
+    Lanes, Whereabouts,
+    cursors::Cursors,
+    said::{Exchange, Post, Said, Seen},
+    tallies::Tallies,
+    whereabouts,
+};
 use crate::sim::{
-    authors::LETTERS,
     cast::{Number, Role},
     chronicle::{Chronicle, Class},
 };
@@ -20,8 +25,11 @@ use crate::sim::{
 #[derive(Default)]
 pub struct Topics {
     published: BTreeMap<u64, Publication>,
-    dead: BTreeMap<u64, u32>,
     last: BTreeMap<Version, u64>,
+    post: Post,
+    whereabouts: Whereabouts,
+    tallies: Tallies,
+    cursors: Cursors,
 }
 
 /// An event, from when it was published.
@@ -73,7 +81,7 @@ pub struct Wait {
 }
 
 /// Which one.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct By {
     /// The key of the run.
     pub key: String,
@@ -81,17 +89,27 @@ pub struct By {
     pub op: String,
 }
 
-#[derive(Deserialize)]
-struct Delivered {
-    to: By,
-    seen: SeenNumber,
-    at: i64,
-    event: Numbered,
+/// An event on its way to a wait.
+#[derive(Debug, Deserialize)]
+pub(super) struct Delivered {
+    pub topic: Named,
+    pub to: By,
+    pub seen: Seen,
+    pub at: i64,
+    pub options: Options,
+    pub event: Numbered,
 }
 
-#[derive(Deserialize)]
-struct SeenNumber {
-    number: u64,
+/// A topic, by its event.
+#[derive(Debug, Deserialize)]
+pub(super) struct Named {
+    pub event: String,
+}
+
+/// How a topic delivers.
+#[derive(Debug, Deserialize)]
+pub(super) struct Options {
+    pub deliver: String,
 }
 
 #[derive(Deserialize)]
@@ -111,9 +129,9 @@ impl Topics {
         &self.published
     }
 
-    /// How often an event became a dead letter.
-    pub fn dead(&self, value: u64) -> u32 {
-        self.dead.get(&value).copied().unwrap_or(0)
+    /// Where every event is.
+    pub fn whereabouts(&self) -> &Whereabouts {
+        &self.whereabouts
     }
 
     /// A write of a topic or of somebody who listens, over the rows as they were before it.
@@ -122,13 +140,17 @@ impl Topics {
         chronicle: &Chronicle,
         (member, role): (Number, Role),
         write: &Write,
-        before: &Lanes,
+        (before, now): (&Lanes, Millis),
     ) {
-        for letter in write.sent.iter().filter(|sent| sent.to == LETTERS && sent.verb == "event") {
-            if let Ok([dead]) = serde_json::from_slice::<[Dead; 1]>(&letter.body) {
-                *self.dead.entry(dead.payload.number).or_default() += 1;
-                chronicle.sometimes("an event that nobody took became a dead letter");
-            }
+        let exchange = self.post.moves(write, now);
+        if let Some(id) = write.entity() {
+            self.follows(&whereabouts::Writing { chronicle, member, role, write, before, id, now }, &exchange);
+        }
+        if self.post.sent(&exchange).any(|said| matches!(said, Said::Buried(_))) {
+            chronicle.sometimes("an event that nobody took became a dead letter");
+        }
+        if self.post.sent(&exchange).any(|said| matches!(said, Said::Died(_))) {
+            chronicle.sometimes("an event went back to a topic that was full");
         }
         if !role.is_topic() {
             return;
@@ -150,6 +172,15 @@ impl Topics {
             if sent.verb == "topic:left" {
                 chronicle.sometimes("a wait left its topic at its deadline");
             }
+        }
+    }
+
+    /// Follows every event and every wait to where they are.
+    fn follows(&mut self, writing: &whereabouts::Writing<'_>, exchange: &Exchange) {
+        self.whereabouts.applied(writing, &self.post, exchange);
+        self.tallies.applied(writing, &self.post, exchange);
+        if writing.role.is_topic() {
+            self.cursors.applied(writing, &self.post, exchange);
         }
     }
 
@@ -223,7 +254,7 @@ impl Writing<'_> {
 
     /// Who is to have an event of a log.
     fn due(&self, number: u64, at: i64) -> Vec<(Vec<u8>, String)> {
-        if self.role == Role::Job {
+        if self.role.is_for_one() {
             return Vec::new();
         }
         let served: Vec<By> = self.served().collect();
@@ -259,7 +290,7 @@ impl Writing<'_> {
                 format!("{} delivers number {number} of {at} to {wait:?}, which began later", self.write.key)
             });
         }
-        if self.role != Role::Job {
+        if !self.role.is_for_one() {
             return;
         }
         let older = pending.iter().find(|(key, _)| number_in(key) < number && self.stays("pending", key));
@@ -278,6 +309,6 @@ impl Writing<'_> {
 }
 
 /// The number at the beginning of a row's key.
-fn number_in(key: &[u8]) -> u64 {
+pub(super) fn number_in(key: &[u8]) -> u64 {
     key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
 }

@@ -9,5 +9,7 @@ impl W {
     async fn sleep(_span: u64) {}
     #[step]
     async fn into() {}
+    #[step]
+    async fn within(_span: u64) {}
 }
 fn main() {}

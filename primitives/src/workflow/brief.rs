@@ -1,0 +1,88 @@
+//! A journal that is short lies in the record, all of it: a run that is soon over, or that sleeps or waits from its beginning on, has
+//! no rows, and is woken without a read. With the entry that makes it long all of it moves to rows, and stays there.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What the entries of a short journal may take. Every turn writes the record anew, so what lies there is written again and again.
+const BYTES_MAX: usize = 512;
+
+/// The entries of a journal, as long as they are few.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Brief(Vec<Box<RawValue>>);
+
+impl Brief {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The text of an entry.
+    pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
+        usize::try_from(number).ok().and_then(|number| self.0.get(number)).map(|entry| entry.get().as_bytes())
+    }
+
+    /// Adds an entry, if there is room for it.
+    pub(super) fn add(&mut self, text: &[u8]) -> bool {
+        let bytes: usize = self.0.iter().map(|entry| entry.get().len()).sum();
+        let entry = (bytes + text.len() <= BYTES_MAX).then(|| crate::decode(text).ok()).flatten();
+        let is_added = entry.is_some();
+        self.0.extend(entry);
+        is_added
+    }
+
+    /// Writes an entry over; one that is not there is left alone.
+    pub(super) fn set(&mut self, number: u64, text: &[u8]) {
+        let entry = usize::try_from(number).ok().and_then(|number| self.0.get_mut(number));
+        if let (Some(entry), Ok(text)) = (entry, crate::decode(text)) {
+            *entry = text;
+        }
+    }
+
+    /// The first of them.
+    pub(super) fn kept(&self, count: u64) -> Self {
+        Self(self.0.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).cloned().collect())
+    }
+
+    /// Takes all of them out, with their numbers.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (u64, Bytes)> + use<> {
+        let entries = std::mem::take(&mut self.0).into_iter();
+        (0..).zip(entries.map(|entry| Bytes::from(String::from(Box::<str>::from(entry)))))
+    }
+}
+
+/// The entries that lie in the record of a run, as text: for whoever tells what a commit wrote.
+pub(crate) fn entries_in(head: &[u8]) -> Vec<String> {
+    #[derive(Default, Deserialize)]
+    struct Journal {
+        #[serde(default)]
+        brief: Brief,
+    }
+    let journal: Journal = serde_json::from_slice(head).unwrap_or_default();
+    journal.brief.0.iter().map(|entry| entry.get().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_kept_while_they_are_short_and_all_move_together() {
+        let mut brief = Brief::default();
+        assert!(brief.add(b"{\"at\":1}") && brief.add(b"{\"at\":2}"));
+        let long = format!("\"{}\"", "x".repeat(BYTES_MAX - 17));
+        assert!(!brief.add(long.as_bytes()), "one byte too many");
+        assert!(brief.clone().add(&long.as_bytes()[1..long.len() - 1].iter().map(|_| b'1').collect::<Vec<_>>()));
+        brief.set(1, b"{\"at\":3}");
+        assert_eq!((brief.get(1), brief.get(2)), (Some(&b"{\"at\":3}"[..]), None));
+        assert_eq!(brief.kept(1).len(), 1);
+        let moved: Vec<_> = brief.take().collect();
+        assert_eq!(moved, [(0, Bytes::from_static(b"{\"at\":1}")), (1, Bytes::from_static(b"{\"at\":3}"))]);
+        assert!(brief.is_empty());
+    }
+}

@@ -1,0 +1,237 @@
+//! Inputs that are too long for the record (W11): each in a row of its own, or, where there are many, in rows that they share, so that
+//! thousands can be asked for in one commit.
+
+use std::collections::BTreeSet;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use drystone_runtime::{Name, Outcome, Range, Row};
+
+use super::{
+    super::{
+        Workflow, journal,
+        record::{Code, Part, Pending, Stepping, Waiting},
+    },
+    running::UNREAD,
+    turning::{Halt, Turning, raw},
+};
+use crate::Context;
+
+/// Inputs up to this length lie in the record; shorter ones if there are many, for a record holds so much.
+const INPUT_BYTES_MAX: usize = 1 << 10;
+const MANY: usize = 64;
+
+/// What a shared row holds at most, and the longest input that shares one: whoever wants a part reads all of it.
+const SHARED_BYTES_MAX: usize = 16 << 10;
+const PART_BYTES_MAX: usize = 4 << 10;
+
+/// Rows that a turn removes one by one of what nobody reads any more; others go with their lane. The rest of what a commit may remove
+/// is for what must go (K3).
+const REMOVED_MAX: usize = 400;
+
+/// The rows that this turn shares.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// The one that is filled, for inputs that go with their operations and for those that stay.
+    open: [Option<u64>; 2],
+    /// Those of which an undo wants something.
+    noted: BTreeSet<u64>,
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    /// A short input lies in the record, so that a step can be run again without the body; a long one in a row. It `stays` if an undo
+    /// may want it.
+    pub(super) fn input(&mut self, input: &Bytes, stays: bool) -> Code {
+        let is_many = self.record.pending.len() >= MANY;
+        let longest = if is_many { INPUT_BYTES_MAX / 16 } else { INPUT_BYTES_MAX };
+        if input.len() <= longest
+            && let Ok(raw) = raw(input)
+        {
+            return Code::Input(raw);
+        }
+        if (is_many || self.is_told_anew) && input.len() <= PART_BYTES_MAX {
+            return Code::Part(self.share(input, stays));
+        }
+        self.record.inputs += 1;
+        let (lane, key) = self.input_row(self.record.inputs);
+        self.commit.put.push(Row { lane, key, body: input.clone() });
+        Code::Row(self.record.inputs)
+    }
+
+    /// Puts an input behind the others of its row, which is a list of them; or into a new one, if they have no room for it.
+    fn share(&mut self, input: &Bytes, stays: bool) -> Part {
+        let open = self.shared.open[usize::from(stays)].and_then(|number| Some((number, self.put_position(number)?)));
+        let open = open.filter(|(_, index)| self.commit.put[*index].body.len() + input.len() < SHARED_BYTES_MAX);
+        let (row, index) = open.unwrap_or_else(|| self.open_shared(stays));
+        let before = &self.commit.put[index].body;
+        let (text, from) = extended(before, input);
+        self.commit.put[index].body = text;
+        Part { row, from, bytes: u32::try_from(input.len()).unwrap_or(u32::MAX), stays }
+    }
+
+    fn open_shared(&mut self, stays: bool) -> (u64, usize) {
+        self.record.inputs += 1;
+        let (lane, key) = self.input_row(self.record.inputs);
+        self.commit.put.push(Row { lane, key, body: Bytes::new() });
+        self.shared.open[usize::from(stays)] = Some(self.record.inputs);
+        (self.record.inputs, self.commit.put.len() - 1)
+    }
+
+    /// Where a row of inputs is among those that this turn puts.
+    fn put_position(&self, number: u64) -> Option<usize> {
+        let (lane, key) = self.input_row(number);
+        self.commit.put.iter().rposition(|row| row.lane == lane && row.key == key)
+    }
+
+    /// The row of this number.
+    pub(super) fn input_row(&self, number: u64) -> (Name, Bytes) {
+        (inputs_lane(self.record.generation), journal::row_key(number))
+    }
+
+    /// An operation that is not waited for any more needs no input. It is not among those that are waited for.
+    pub(super) fn forget_input(&mut self, pending: &Pending) {
+        self.forget_traces(pending);
+        match input_in(pending) {
+            Some(Code::Row(number)) => self.remove_if_room(self.input_row(*number)),
+            Some(Code::Part(part)) if !part.stays || self.is_put_in_vain(*part) => self.forget_part(*part),
+            _ => {}
+        }
+    }
+
+    /// An undo wants what this input is a part of.
+    pub(super) fn note_input(&mut self, input: Option<&Code>) {
+        if let Some(Code::Part(part)) = input {
+            self.shared.noted.insert(part.row);
+        }
+    }
+
+    /// Whether a row that was to stay is put by this very turn, and no undo wants it yet.
+    fn is_put_in_vain(&self, part: Part) -> bool {
+        !self.shared.noted.contains(&part.row) && self.put_position(part.row).is_some()
+    }
+
+    /// A shared row goes with the last that lies in it.
+    fn forget_part(&mut self, part: Part) {
+        let is_in_it =
+            |pending: &Pending| matches!(input_in(pending), Some(Code::Part(other)) if other.row == part.row);
+        let row = self.input_row(part.row);
+        if !self.record.pending().any(is_in_it) && !self.commit.remove.contains(&row) {
+            self.remove_if_room(row);
+        }
+    }
+
+    /// Removes a row that nobody reads any more, unless there are very many.
+    pub(super) fn remove_if_room(&mut self, row: (Name, Bytes)) {
+        let removed = self.commit.remove.len();
+        self.remove_row(row);
+        self.commit.remove.truncate(removed.max(REMOVED_MAX));
+    }
+
+    /// An input that lies in a row, be it one that this very turn has put.
+    pub(super) fn input_of(&self, code: &Code) -> Result<Bytes, Halt> {
+        let lane = inputs_lane(self.record.generation);
+        match code {
+            Code::Input(input) => Ok(Bytes::copy_from_slice(input.get().as_bytes())),
+            Code::Row(number) => self.row(&lane, *number),
+            Code::Part(part) => {
+                let row = self.row(&lane, part.row)?;
+                part.of(&row).ok_or_else(|| Halt::Park(format!("{lane}[{}] is too short", part.row)))
+            }
+            Code::Body(_) => Ok(Bytes::new()),
+        }
+    }
+}
+
+impl Part {
+    /// The part of its row; `None` if that is not the row.
+    fn of(self, row: &Bytes) -> Option<Bytes> {
+        let (from, bytes) = (self.from as usize, self.bytes as usize);
+        let until = from.checked_add(bytes).filter(|until| *until <= row.len())?;
+        Some(row.slice(from..until))
+    }
+}
+
+/// A list with one more text, and where that begins.
+fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
+    let mut extended = BytesMut::with_capacity(list.len() + text.len() + 2);
+    match list.strip_suffix(b"]") {
+        Some(open) => {
+            extended.put_slice(open);
+            extended.put_u8(b',');
+        }
+        None => extended.put_u8(b'['),
+    }
+    let from = u32::try_from(extended.len()).unwrap_or(u32::MAX);
+    extended.put_slice(text);
+    extended.put_u8(b']');
+    (extended.freeze(), from)
+}
+
+fn input_in(pending: &Pending) -> Option<&Code> {
+    match &pending.what {
+        Waiting::Step(Stepping { code, .. }) => Some(code),
+        Waiting::Child(childing) => childing.input.as_ref(),
+        Waiting::Sleep(_) | Waiting::Event(_) | Waiting::Until => None,
+    }
+}
+
+/// The lane of inputs that are too long for the record.
+pub(super) fn inputs_lane(generation: u32) -> Name {
+    Name::from(format!("inputs/{generation}"))
+}
+
+/// What marks the place of an input where the input itself is expected: no JSON begins so.
+const PLACE: &str = "@";
+
+/// What is handed over for a step: its input, or where that lies, so that a step among thousands need not read the record to know.
+pub(super) fn handed(generation: u32, code: &Code) -> Bytes {
+    match code {
+        Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
+        Code::Row(number) => format!("{PLACE}{generation}/{number}").into(),
+        Code::Part(Part { row, from, bytes, .. }) => format!("{PLACE}{generation}/{row}/{from}/{bytes}").into(),
+        Code::Body(_) => Bytes::new(),
+    }
+}
+
+/// The generation, the row and the part of it that a place names.
+fn place(handed: &[u8]) -> Option<(u32, u64, Option<Part>)> {
+    let mut numbers = std::str::from_utf8(handed).ok()?.strip_prefix(PLACE)?.split('/').map(str::parse::<u64>);
+    let (generation, row) = (u32::try_from(numbers.next()?.ok()?).ok()?, numbers.next()?.ok()?);
+    let (Some(from), Some(bytes)) = (numbers.next(), numbers.next()) else { return Some((generation, row, None)) };
+    let (from, bytes) = (u32::try_from(from.ok()?).ok()?, u32::try_from(bytes.ok()?).ok()?);
+    Some((generation, row, Some(Part { row, from, bytes, stays: false })))
+}
+
+/// The input of a step, from its row if it is a long one.
+pub(super) async fn given(handed: Bytes, context: &Context) -> Result<Bytes, Outcome> {
+    let Some((generation, row, part)) = place(&handed) else { return Ok(handed) };
+    let key = journal::row_key(row);
+    let rows = context.rows(Range::at(inputs_lane(generation), key.clone())).await;
+    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
+    let row = rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default();
+    Ok(part.map_or(Some(row.clone()), |part| part.of(&row)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// W11
+    #[test]
+    fn inputs_that_share_a_row_come_back_as_they_were() {
+        let texts = [&b"[1]"[..], br#"["a]",{}]"#, b"[]"];
+        let (mut list, mut parts) = (Bytes::new(), Vec::new());
+        for text in texts {
+            let (longer, from) = extended(&list, text);
+            list = longer;
+            parts.push(Part { row: 7, from, bytes: text.len() as u32, stays: false });
+        }
+        assert_eq!(list, &br#"[[1],["a]",{}],[]]"#[..]);
+        for (part, text) in parts.into_iter().zip(texts) {
+            assert_eq!(part.of(&list).unwrap(), text);
+            let handed = handed(2, &Code::Part(part));
+            assert_eq!(place(&handed), Some((2, 7, Some(part))));
+        }
+        assert_eq!(place(&handed(3, &Code::Row(9))), Some((3, 9, None)));
+        assert_eq!(place(br#"["@1/2"]"#), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! When a child is killed: when it has come so far, and a little later, so that a kill falls into whatever it does then.
+//!
+//! How far it came is heard, not timed: a slow machine kills no earlier than a fast one, and every child that was to work has worked.
+
+use std::{ops::Range, time::Duration};
+
+use drystone_runtime::stable_hash;
+
+use super::life::Life;
+
+/// One kill in so many falls while its child opens its files and takes up what was begun, the first one among them.
+const OPENING: u32 = 4;
+
+/// How many files a child opens.
+const FILES: u64 = 4;
+
+/// A child that works is killed after so many operations: among them is one of each sort.
+pub(super) const ACKNOWLEDGED: Range<u64> = 16..65;
+
+/// And so much later: a few commits.
+const PAUSE_US: Range<u64> = 0..20_001;
+
+/// How far a child comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    opened: u32,
+    acknowledged: u32,
+    /// How long it lives on.
+    pub(super) pause: Duration,
+}
+
+impl Moment {
+    /// That of a kill, in this round: a child that dies of itself is followed by one that is killed elsewhere.
+    pub(super) fn of(seed: u64, kill: u32, round: u32) -> Self {
+        let draw = |what: &str, from: Range<u64>| {
+            let chance = stable_hash(&[&seed.to_be_bytes(), &round.to_be_bytes(), what.as_bytes()]);
+            from.start + chance % (from.end - from.start)
+        };
+        let pause = Duration::from_micros(draw("pause", PAUSE_US));
+        let (opened, acknowledged) = if kill.is_multiple_of(OPENING) {
+            (draw("opened", 0..FILES + 1), 0)
+        } else {
+            (FILES, draw("acknowledged", ACKNOWLEDGED))
+        };
+        Self { opened: opened as u32, acknowledged: acknowledged as u32, pause }
+    }
+
+    /// Whether a child has come so far.
+    pub(super) fn has_come(&self, life: &Life) -> bool {
+        life.opened >= self.opened && life.acknowledged >= self.acknowledged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_kills_come_while_children_work_and_some_with_each_number_of_files_open() {
+        let moments: Vec<_> = (0..2_000).map(|round| Moment::of(7, round, round)).collect();
+        let (opening, working): (Vec<&Moment>, Vec<&Moment>) =
+            moments.iter().partition(|moment| moment.acknowledged == 0);
+        assert_eq!((opening.len(), working.len()), (500, 1_500));
+        assert!((0..=4).all(|files| opening.iter().any(|moment| moment.opened == files)));
+        let after = || working.iter().map(|moment| moment.acknowledged);
+        assert_eq!((after().min(), after().max()), (Some(16), Some(64)));
+        assert!(moments.iter().all(|moment| moment.pause <= Duration::from_millis(20)));
+        assert_eq!(Moment::of(7, 3, 5), Moment::of(7, 3, 5));
+    }
+
+    #[test]
+    fn a_moment_has_come_when_the_child_has_come_so_far() {
+        let moment = Moment { opened: 4, acknowledged: 20, pause: Duration::ZERO };
+        let life = Life { opened: 4, acknowledged: 20, ..Life::default() };
+        assert!(moment.has_come(&life));
+        assert!(!moment.has_come(&Life { acknowledged: 19, ..life.clone() }));
+        assert!(!moment.has_come(&Life { opened: 3, ..life }));
+    }
+}
