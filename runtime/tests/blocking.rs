@@ -32,7 +32,11 @@ impl Gate {
     }
 
     fn open(&self) {
-        self.0.0.lock().expect("nobody panics with it").is_open = true;
+        self.set_open(true);
+    }
+
+    fn set_open(&self, is_open: bool) {
+        self.0.0.lock().expect("nobody panics with it").is_open = is_open;
         self.0.1.notify_all();
     }
 
@@ -41,7 +45,7 @@ impl Gate {
     }
 }
 
-/// `block` blocks in its turn, `run` in its code, `add` counts.
+/// `block` blocks in its turn, `run` in its code, `add` counts. `spawn` uses the runtime in pure code.
 struct Blocker(Gate);
 
 impl Handler for Blocker {
@@ -52,6 +56,9 @@ impl Handler for Blocker {
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let ticket = match input {
             Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
+            Input::Call { verb, .. } if *verb == "spawn" => {
+                return Next::Run(Work { pure: true, ..Work::new("spawn") });
+            }
             Input::Call { verb, ticket, .. } => {
                 if *verb == "block" {
                     self.0.block();
@@ -74,9 +81,76 @@ impl Handler for Blocker {
         Needed::Ready(Vec::new())
     }
 
-    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let gate = self.0.clone();
+    #[expect(clippy::disallowed_methods, reason = "an author's code may")]
+    fn run(
+        &self,
+        _: &mut Hot,
+        _: Option<&Entity>,
+        work: &Work,
+        _: Cx,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let (gate, uses_the_runtime) = (self.0.clone(), work.pure);
         Box::pin(async move {
+            if uses_the_runtime {
+                tokio::spawn(async {}).await.expect("it does not panic");
+            } else {
+                gate.block();
+            }
+            Outcome::Ok(Produced::default())
+        })
+    }
+}
+
+/// One piece of work after another, each of which says on which thread it runs. Those of the kernel's are called after it.
+struct Lister {
+    gate: Gate,
+    threads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Lister {
+    /// Asks for one more piece, and waits for its end.
+    async fn piece(kernel: &Kernel) {
+        ask(kernel, "lister", "lists".into(), "go").await.expect("no caller panics").expect("it is counted");
+    }
+
+    fn on_a_hand(threads: &Mutex<Vec<String>>) -> Vec<bool> {
+        let threads = threads.lock().expect("nobody panics with it");
+        threads.iter().map(|thread| thread.starts_with("drystone-")).collect()
+    }
+}
+
+impl Handler for Lister {
+    fn borrow(&self, _: &str) -> Borrow {
+        Borrow::None
+    }
+
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+        let number = entity.map_or(0, |entity| entity.head[0]);
+        match input {
+            Input::Call { .. } => Next::Commit(Commit {
+                head: Some(vec![number + 1].into()),
+                hold: Some("end".into()),
+                ..Commit::default()
+            }),
+            Input::Done { .. } => Next::Commit(Commit {
+                head: Some(vec![number + 1].into()),
+                replies: vec![(To::All("end".into()), Ok(Bytes::new()))],
+                ..Commit::default()
+            }),
+            _ => Next::nothing(),
+        }
+    }
+
+    fn work(&self, _: &mut Hot, entity: &Entity, _: &Rows, _: Millis) -> Needed<Vec<Work>> {
+        let number = entity.head[0];
+        Needed::Ready(if number % 2 == 1 { vec![Work::new(format!("piece-{number}"))] } else { Vec::new() })
+    }
+
+    fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let (gate, threads) = (self.gate.clone(), self.threads.clone());
+        Box::pin(async move {
+            let thread = std::thread::current().name().unwrap_or_default().to_owned();
+            threads.lock().expect("nobody panics with it").push(thread);
             gate.block();
             Outcome::Ok(Produced::default())
         })
@@ -84,16 +158,23 @@ impl Handler for Blocker {
 }
 
 async fn open(gate: &Gate, change: impl FnOnce(&mut Options)) -> Kernel {
+    open_with(gate, Arc::default(), change).await
+}
+
+async fn open_with(gate: &Gate, threads: Arc<Mutex<Vec<String>>>, change: impl FnOnce(&mut Options)) -> Kernel {
     let driver = Arc::new(TokioDriver::new().expect("a thread can be started"));
     let clock = driver.clone();
     let store = Arc::new(Memory::new(move || clock.now(), 8));
-    let registry = Registry::new().with(Definition {
-        name: "blocker".into(),
-        kind: "blocker".into(),
+    let named = |name: &'static str, handler: Arc<dyn Handler>| Definition {
+        name: name.into(),
+        kind: name.into(),
         space: "app".into(),
         config: Bytes::new(),
-        handler: Arc::new(Blocker(gate.clone())),
-    });
+        handler,
+    };
+    let registry = Registry::new()
+        .with(named("blocker", Arc::new(Blocker(gate.clone()))))
+        .with(named("lister", Arc::new(Lister { gate: gate.clone(), threads })));
     let mut options = Options::default();
     options.blocked_after = Duration::from_millis(20);
     change(&mut options);
@@ -101,9 +182,14 @@ async fn open(gate: &Gate, change: impl FnOnce(&mut Options)) -> Kernel {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller is a task of its own")]
-fn ask(kernel: &Kernel, key: String, verb: &'static str) -> tokio::task::JoinHandle<Result<Bytes, Error>> {
+fn ask(
+    kernel: &Kernel,
+    definition: &'static str,
+    key: String,
+    verb: &'static str,
+) -> tokio::task::JoinHandle<Result<Bytes, Error>> {
     let kernel = kernel.clone();
-    tokio::spawn(async move { kernel.call(Call::new("blocker", key, verb, "")).await })
+    tokio::spawn(async move { kernel.call(Call::new(definition, key, verb, "")).await })
 }
 
 /// Waits, without sleeping, until it is so.
@@ -118,13 +204,13 @@ async fn until(is_so: impl Fn() -> bool) {
 async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counted() {
     let gate = Gate::default();
     let kernel = open(&gate, |_| {}).await;
-    let blocked = ask(&kernel, "a".into(), "block");
+    let blocked = ask(&kernel, "blocker", "a".into(), "block");
     until(|| gate.blocked() == 1).await;
     for number in 0..100 {
-        assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
+        assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
     until(|| kernel.counts().blocked == 1).await;
-    let waiting = ask(&kernel, "a".into(), "add");
+    let waiting = ask(&kernel, "blocker", "a".into(), "add");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
     assert_eq!(waiting.await.unwrap().unwrap(), vec![2]);
@@ -135,15 +221,15 @@ async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counte
 async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
     let gate = Gate::default();
     let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 8)).await;
-    let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, format!("blocks{number}"), "block")).collect();
+    let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     until(|| gate.blocked() == 8).await;
-    assert_eq!(ask(&kernel, "other".into(), "add").await.unwrap().unwrap(), vec![1]);
+    assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![1]);
     until(|| kernel.counts().blocked == 8).await;
     gate.open();
     for caller in blocked {
         assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
     }
-    assert_eq!(ask(&kernel, "other".into(), "add").await.unwrap().unwrap(), vec![2]);
+    assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![2]);
 }
 
 /// E6
@@ -151,9 +237,9 @@ async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
 async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
     let gate = Gate::default();
     let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (2, 1)).await;
-    let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, format!("blocks{number}"), "block")).collect();
+    let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     until(|| gate.blocked() == 3).await;
-    let waiting = ask(&kernel, "other".into(), "add");
+    let waiting = ask(&kernel, "blocker", "other".into(), "add");
     gate.open();
     for caller in blocked.into_iter().chain([waiting]) {
         assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
@@ -165,12 +251,49 @@ async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
 async fn while_work_blocks_the_authors_threads_turns_go_on() {
     let gate = Gate::default();
     let kernel = open(&gate, |_| {}).await;
-    let blocked = ask(&kernel, "a".into(), "run");
+    let blocked = ask(&kernel, "blocker", "a".into(), "run");
     until(|| gate.blocked() == 1).await;
     for number in 0..100 {
-        assert_eq!(ask(&kernel, format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
+        assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
     assert_eq!(kernel.counts().blocked, 0, "no hand of the kernel's is blocked");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
+}
+
+/// E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_is_over_at_once_is_polled_by_the_hand_until_it_blocks() {
+    let (gate, threads) = (Gate::default(), Arc::default());
+    let kernel = open_with(&gate, Arc::clone(&threads), |_| {}).await;
+    gate.open();
+    // However long a piece takes on a machine that is busy: it has the habit in the end.
+    while !Lister::on_a_hand(&threads).contains(&true) {
+        Lister::piece(&kernel).await;
+    }
+    let quick = Lister::on_a_hand(&threads).len();
+    assert!(quick > 16, "{quick} are not enough for a habit");
+    while Lister::on_a_hand(&threads).last() != Some(&true) {
+        Lister::piece(&kernel).await;
+    }
+    gate.set_open(false);
+    let before = gate.blocked();
+    let blocked = ask(&kernel, "lister", "lists".into(), "go");
+    until(|| gate.blocked() > before).await;
+    assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![1]);
+    let was_on_a_hand = Lister::on_a_hand(&threads).last() == Some(&true);
+    if was_on_a_hand {
+        until(|| kernel.counts().blocked == 1).await;
+    }
+    gate.open();
+    blocked.await.unwrap().unwrap();
+    Lister::piece(&kernel).await;
+    assert_eq!(Lister::on_a_hand(&threads).last(), Some(&false), "one that blocks is the last for a while");
+}
+
+/// E3, E6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pure_code_may_use_the_runtime() {
+    let kernel = open(&Gate::default(), |_| {}).await;
+    assert_eq!(ask(&kernel, "blocker", "a".into(), "spawn").await.unwrap().unwrap(), vec![1]);
 }

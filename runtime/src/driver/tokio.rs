@@ -44,7 +44,13 @@ impl Driver for TokioDriver {
     }
 
     fn thread(&self, name: &str, task: Task) {
-        let started = thread::Builder::new().name(format!("drystone-{name}")).spawn(move || block_on(task));
+        let runtime = self.runtime.clone();
+        let run = move || {
+            // Code of the author's is polled here at first if it is pure, or quick, and may use the runtime.
+            let _entered = runtime.enter();
+            block_on(task);
+        };
+        let started = thread::Builder::new().name(format!("drystone-{name}")).spawn(run);
         if let Err(error) = started {
             tracing::error!(%error, name, "a thread of the kernel could not be started");
         }

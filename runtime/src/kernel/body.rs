@@ -20,6 +20,7 @@ use super::{
     seating::Seat,
     shared::Shared,
     source::{End, Origin, Source},
+    sparse::Sparse,
     working::Running,
 };
 use crate::{
@@ -144,8 +145,8 @@ impl Body {
     pub(crate) fn receive(&mut self, mail: Vec<Mail>, at: &Shared, out: &mut Effects) {
         for item in mail {
             match item {
-                Mail::Call(pending) if pending.borrow == Borrow::Shared => self.reads.push_back(pending),
-                Mail::Call(pending) => self.queue.push_back(Source::Call(pending)),
+                Mail::Call(pending) if pending.borrow == Borrow::Shared => self.reads.add(pending),
+                Mail::Call(pending) => self.queue.add(Source::Call(pending)),
                 Mail::Letter(letter) => self.queue_letter(letter),
                 Mail::Look => self.look(),
                 Mail::Alarm => self.alarm_is_due = true,
@@ -198,6 +199,11 @@ impl Body {
         let is_ending = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
         let waits = self.chain.closed || is_ending || !self.wanted_rows.is_empty();
         self.is_warm && self.seat.is_taken() && !self.is_parked() && !waits
+    }
+
+    /// Whether the end of a piece of work can be taken in now.
+    pub(crate) fn has_ends(&self) -> bool {
+        !self.ends.is_empty() && self.may_turn()
     }
 
     fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
-use super::source::Source;
+use super::{source::Source, sparse::Sparse};
 use crate::{
     DropLane, Entity, Key, Lane, Lifecycle, MessageId, Name, Partition, Range, Reply, Row, RowKey, To, Version, Work,
     store::{After, Guard, Outgoing, Remembered, Retry, Touched, Write},
@@ -67,12 +67,9 @@ impl Chain {
         self.links.is_empty()
     }
 
-    /// One more turn. Most chains have one, and a link is large.
+    /// One more turn.
     pub(crate) fn link(&mut self, link: Link) {
-        if self.links.is_empty() {
-            self.links.reserve_exact(1);
-        }
-        self.links.push(link);
+        self.links.add(link);
     }
 
     pub(crate) fn writes(&self) -> bool {

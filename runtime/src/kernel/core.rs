@@ -24,6 +24,7 @@ use super::{
     shared::Shared,
     slot::Slot,
     source::Source,
+    sparse::Sparse,
     working::Running,
 };
 use crate::{Epoch, Error, Key, Limit, Millis, Partition, Reply, store::StoreError};
@@ -158,7 +159,7 @@ impl Core {
             self.slots.insert(key.clone(), slot);
         }
         if let Some(slot) = self.slots.get_mut(key) {
-            slot.mail.push(mail);
+            slot.mail.add(mail);
         }
         self.queue(key);
     }
@@ -199,7 +200,7 @@ impl Core {
         }
         let Some(slot) = self.slots.get_mut(key) else { return };
         let Some(mut body) = slot.body.take() else {
-            slot.mail.push(Mail::Settled(verdict));
+            slot.mail.add(Mail::Settled(verdict));
             return;
         };
         let mut out = Effects::default();

@@ -91,11 +91,16 @@ impl Shared {
 
     /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.
     fn tend(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
-        let more = self.take_turns(body, began, out);
+        let mut more = self.take_turns(body, began, out);
         body.list_if_due(self);
         body.tend_work(self, out);
+        if body.has_ends() {
+            // What was over at once is recorded in this very visit.
+            more = self.take_turns(body, began, out);
+            body.list_if_due(self);
+        }
         body.ask_for_rows(out);
-        more || !body.ends.is_empty() && body.may_turn()
+        more || body.has_ends()
     }
 
     fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {

@@ -11,6 +11,7 @@ use super::{
     seating::ONE_AT_A_TIME,
     shared::Shared,
     source::{Origin, Source},
+    sparse::Sparse,
     turning::borrow_of,
 };
 use crate::{
@@ -40,7 +41,7 @@ impl Body {
             self.inbox_missed = true;
             return;
         }
-        self.queue.push_back(Source::Letter(letter));
+        self.queue.add(Source::Letter(letter));
     }
 
     pub(crate) fn letters_queued(&self) -> usize {

@@ -1,8 +1,11 @@
 //! What every loop of one kernel shares: the seams, the memory and the bells.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::{Notify, Semaphore, broadcast};
@@ -13,6 +16,7 @@ use super::{
     core::{Core, Released},
     effects::Event,
     mail::Mail,
+    pace::Pace,
     pulse::Pulse,
     scribe::Line,
     time::Time,
@@ -22,7 +26,7 @@ use super::{
     working::Watched,
 };
 use crate::{
-    Driver, Key, Registry, Store, Work,
+    Driver, Key, Name, Registry, Store, Work,
     driver::Handle,
     store::{StoreError, Worker},
 };
@@ -47,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) events: broadcast::Sender<Option<Event>>,
     pub(crate) places: Arc<AtomicUsize>,
     pub(crate) watch: Watch,
+    /// How quick the work of each definition is.
+    paces: BTreeMap<Name, Arc<Pace>>,
     /// Code that waits for the scribe.
     pub(crate) scribe: Line,
     numbers: AtomicU64,
@@ -82,6 +88,7 @@ impl Shared {
             events: broadcast::channel(1024).0,
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
+            paces: registry.iter().map(|definition| (definition.name.clone(), Arc::default())).collect(),
             scribe: Line::default(),
             numbers: AtomicU64::new(0),
             partitions: AtomicU64::new(u64::MAX),
@@ -205,6 +212,10 @@ impl Shared {
         self.watch.run_started(run, pulse);
     }
 
+    pub(crate) fn pace(&self, definition: &Name) -> Option<Arc<Pace>> {
+        self.paces.get(definition).cloned()
+    }
+
     /// Starts a piece of work; its end comes back as mail, unless it was dropped before.
     pub(crate) fn spawn_run(&self, run: u64, key: Key, work: Work, code: Watched) -> Handle {
         let itself = self.itself.clone();
@@ -243,7 +254,7 @@ impl Shared {
 }
 
 /// Drops what holds values of the author's; a panic there costs nobody anything.
-fn drop_guarded<T>(thrown: T) {
+pub(crate) fn drop_guarded<T>(thrown: T) {
     if let Err(message) = guarded(|| drop(thrown)) {
         tracing::error!(message, "a drop of the author's panicked");
     }

@@ -124,7 +124,7 @@ impl Body {
             }
             // It waits for something: it leaves the turn and cannot be run again from its input.
             Ok(Poll::Pending) => {
-                let code = Watched { future, pulse, driver: at.driver.clone() };
+                let code = Watched { future, pulse, driver: at.driver.clone(), pace: None };
                 let place = Place::beyond_the_limit(&at.places);
                 self.launch(Work { pure: false, ..work }, origin_of(source), code, place, at, out);
             }

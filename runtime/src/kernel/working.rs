@@ -1,10 +1,9 @@
 //! Work: started after its commit is durable, dropped when no longer listed, ended once.
 
 use std::{
-    collections::BTreeSet,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -12,12 +11,14 @@ use super::{
     body::Body,
     chain::{Chain, Link},
     effects::{Effects, Ring},
+    pace::Pace,
     pending::Pending,
     place::Place,
     pulse::Pulse,
     seating::ONE_AT_A_TIME,
-    shared::Shared,
+    shared::{Shared, drop_guarded},
     source::{End, Origin, Source},
+    sparse::Sparse,
     turning::{guarded, poll_guarded},
 };
 use crate::{
@@ -94,21 +95,20 @@ impl Body {
     }
 
     fn drop_unlisted(&mut self) {
-        // Sets: an entity may list a thousand pieces, and is tended after every batch.
-        let listed: BTreeSet<_> = self.listed.iter().map(|work| (&work.id, work.attempt)).collect();
-        let is_listed = |work: &Work| listed.contains(&(&work.id, work.attempt));
-        self.running.retain(|running| !matches!(running.origin, Origin::Listed) || is_listed(&running.work));
+        let listed = Named::of(self.listed.iter());
+        self.running.retain(|running| !matches!(running.origin, Origin::Listed) || listed.has(&running.work));
     }
 
     /// What is listed, does not run, and has not ended. A later list may be on its way with a commit: what is not in that any more has
     /// ended meanwhile, or is not wanted.
     fn to_start(&self) -> Vec<Work> {
-        let under_way: BTreeSet<_> = self.under_way().map(named).collect();
+        if self.listed.is_empty() {
+            return Vec::new();
+        }
+        let under_way = Named::of(self.under_way());
         let later = self.chain.listed.as_ref().or_else(|| self.flying.as_ref()?.0.listed.as_ref());
-        let later: Option<BTreeSet<_>> = later.map(|listed| listed.iter().map(named).collect());
-        let is_new = |work: &&Work| {
-            !under_way.contains(&named(work)) && later.as_ref().is_none_or(|later| later.contains(&named(work)))
-        };
+        let later = later.map(|listed| Named::of(listed.iter()));
+        let is_new = |work: &&Work| !under_way.has(work) && later.as_ref().is_none_or(|later| later.has(work));
         self.listed.iter().filter(is_new).cloned().collect()
     }
 
@@ -212,13 +212,34 @@ impl Body {
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
-                let code = Watched { future, pulse, driver: at.driver.clone() };
-                self.launch(work, origin, code, place, at, out);
+                let pace = matches!(origin, Origin::Listed).then(|| at.pace(&definition.name)).flatten();
+                let is_quick = pace.as_ref().is_some_and(|pace| pace.is_quick());
+                let code = Watched { future, pulse, driver: at.driver.clone(), pace };
+                if is_quick {
+                    self.poll_here(work, code, place, at, out);
+                } else {
+                    self.launch(work, origin, code, place, at, out);
+                }
             }
             Err(message) => {
                 let end = End { work, outcome: Outcome::Panicked(message), origin, attempts: 0 };
                 self.ends.push_back(end);
             }
+        }
+    }
+
+    /// Polls a piece of work that is listed on this very hand: it is likely to be over then. If it is not it goes where all others do.
+    fn poll_here(&mut self, work: Work, mut code: Watched, place: Place, at: &Shared, out: &mut Effects) {
+        if let Some(station) = &out.station {
+            station.doing(&self.key, work.id.name());
+        }
+        match Pin::new(&mut code).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => {
+                out.started += 1;
+                drop_guarded(code);
+                self.ends.add(End { work, outcome, origin: Origin::Listed, attempts: 0 });
+            }
+            Poll::Pending => self.launch(work, Origin::Listed, code, place, at, out),
         }
     }
 
@@ -241,7 +262,7 @@ impl Body {
         out.started += 1;
         at.watch(run, &pulse);
         let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
-        self.running.push(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
+        self.running.add(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
     }
 
     fn no_place(&mut self, origin: Origin, out: &mut Effects) {
@@ -272,7 +293,7 @@ impl Body {
                 let reply = read_reply(outcome, &self.key, &pending.verb, limit);
                 out.answers.push((pending, reply));
             }
-            origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
+            origin => self.ends.add(End { work: running.work, outcome, origin, attempts: 0 }),
         }
     }
 
@@ -282,7 +303,7 @@ impl Body {
         let running = self.running.swap_remove(index);
         match running.origin {
             Origin::Read(pending) => pending.refuse(Error::Deadline { key: self.key.clone() }),
-            origin => self.ends.push_back(End { work: running.work, outcome, origin, attempts: 0 }),
+            origin => self.ends.add(End { work: running.work, outcome, origin, attempts: 0 }),
         }
     }
 
@@ -357,21 +378,41 @@ pub(crate) struct Watched {
     pub(crate) future: Pin<Box<dyn Future<Output = Outcome> + Send>>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) driver: Arc<dyn Driver>,
+    /// Who is told of its first poll.
+    pub(crate) pace: Option<Arc<Pace>>,
 }
 
 impl Future for Watched {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        let now = self.driver.monotonic().as_millis() as u64;
-        self.pulse.polling_since.store(now + 1, Ordering::Relaxed);
+        let began = self.driver.monotonic();
+        self.pulse.polling_since.store(began.as_millis() as u64 + 1, Ordering::Relaxed);
         let polled = poll_guarded(&mut self.future, context);
         self.pulse.polling_since.store(0, Ordering::Relaxed);
+        if let Some(pace) = self.pace.take() {
+            pace.saw(&polled, self.driver.monotonic().saturating_sub(began));
+        }
         polled
     }
 }
 
-/// Which piece of work, and which attempt of it.
+/// Pieces of work, each by its name and attempt. In order: an entity may list a thousand, and is tended after every batch; most list
+/// one, which a set would cost more than it is worth.
+struct Named<'a>(Vec<(&'a WorkId, u32)>);
+
+impl<'a> Named<'a> {
+    fn of(work: impl Iterator<Item = &'a Work>) -> Self {
+        let mut named: Vec<_> = work.map(named).collect();
+        named.sort_unstable();
+        Self(named)
+    }
+
+    fn has(&self, work: &Work) -> bool {
+        self.0.binary_search(&named(work)).is_ok()
+    }
+}
+
 fn named(work: &Work) -> (&WorkId, u32) {
     (&work.id, work.attempt)
 }

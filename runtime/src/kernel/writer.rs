@@ -48,7 +48,9 @@ impl Flight {
         self.bytes += weight(&write);
         self.batch.writes.push(write);
         self.keys.push(key);
-        self.before.push(before);
+        if cfg!(feature = "planted") {
+            self.before.push(before);
+        }
     }
 
     /// Keeps those writes for which `keep` says so.

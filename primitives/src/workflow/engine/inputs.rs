@@ -203,7 +203,15 @@ fn place(handed: &[u8]) -> Option<(u32, u64, Option<Part>)> {
 
 /// The input of a step, from its row if it is a long one.
 pub(super) async fn given(handed: Bytes, context: &Context) -> Result<Bytes, Outcome> {
-    let Some((generation, row, part)) = place(&handed) else { return Ok(handed) };
+    match place(&handed) {
+        // Boxed: most inputs are at hand, and no step need be as large as a read.
+        Some(place) => Box::pin(read(place, context)).await,
+        None => Ok(handed),
+    }
+}
+
+/// An input that lies in a row.
+async fn read((generation, row, part): (u32, u64, Option<Part>), context: &Context) -> Result<Bytes, Outcome> {
     let key = journal::row_key(row);
     let rows = context.rows(Range::at(inputs_lane(generation), key.clone())).await;
     let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;

@@ -7,7 +7,7 @@ use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Rows
 
 use super::{
     super::{
-        Flows, journal, live,
+        Flows, Heart, journal, live,
         live::Identity,
         record::{Code, Pending, Record, Stepping, is_call, is_code, step_name},
     },
@@ -172,14 +172,11 @@ where
         let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
         let (name, input) = (step_name(op).to_owned(), work.input.clone());
-        Box::pin(async move {
-            if let Some((heart, generation, op)) = beating
-                && let Err(error) = begin(&heart, generation, &op, env.context()).await
-            {
-                return Outcome::Refused(format!("{UNREAD}{error}"));
-            }
-            step::<W, D, A>(name, input, env).await
-        })
+        // Each has a future of its own: one for both would be as large as the larger, and most steps do not beat.
+        match beating {
+            Some(beating) => Box::pin(beating_step::<W, D, A>(name, input, env, beating)),
+            None => Box::pin(step::<W, D, A>(name, input, env)),
+        }
     }
 
     fn code(&self, work: &str, cx: &Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
@@ -236,6 +233,21 @@ fn is_claimed(entity: &Entity, op: &str) -> bool {
     let Ok(record) = decode::<Record>(&entity.head) else { return false };
     let step = record.position(op).and_then(|index| record.pending[index].step());
     step.is_some_and(|step| step.claimed)
+}
+
+async fn beating_step<W, D, A>(
+    name: String,
+    input: Bytes,
+    env: Env<D, A>,
+    (heart, generation, op): (Heart, u32, String),
+) -> Outcome
+where
+    W: Flows<D, A>,
+{
+    match begin(&heart, generation, &op, env.context()).await {
+        Ok(()) => step::<W, D, A>(name, input, env).await,
+        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+    }
 }
 
 async fn step<W, D, A>(name: String, input: Bytes, env: Env<D, A>) -> Outcome

@@ -94,6 +94,13 @@ impl Sqlite {
         Ok(verdicts)
     }
 
+    /// A short read is the writer's, if it is idle: it has in its memory what was written last, and the others must read the log for it.
+    fn read_now(&self, reads: &[Read]) -> Result<Vec<Found>, StoreError> {
+        let read = |connection: &_| read::read(connection, self.partitions, reads);
+        let by_writer = if read::is_short(reads) { self.writer.snapshot_if_idle(read) } else { None };
+        by_writer.map_or_else(|| self.pool.snapshot(read), Ok)
+    }
+
     fn lease(&self, worker: &Worker, want: &Want) -> Result<Claimed, StoreError> {
         let now = (self.clock)();
         let mut owners = self.owners();
@@ -119,7 +126,7 @@ impl Store for Sqlite {
     }
 
     fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
-        Box::pin(async move { self.pool.snapshot(|connection| read::read(connection, self.partitions, reads)) })
+        Box::pin(async move { self.read_now(reads) })
     }
 
     fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {

@@ -53,7 +53,11 @@ impl Pool {
     }
 }
 
-fn snapshot<T>(connection: &Connection, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+/// Runs `body` on what the store is now.
+pub(super) fn snapshot<T>(
+    connection: &Connection,
+    body: impl FnOnce(&Connection) -> Result<T, Error>,
+) -> Result<T, Error> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = body(connection);
     // A snapshot that stays open would hold back the log.

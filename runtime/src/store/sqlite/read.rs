@@ -12,8 +12,21 @@ use crate::{
     store::{Found, Letter, Read, Remembered},
 };
 
+/// A read of at most so many rows is short: a record, with a page of its inbox.
+const SHORT_ROWS: u32 = 128;
+
 pub(super) fn read(connection: &Connection, partitions: u32, reads: &[Read]) -> Result<Vec<Found>, Error> {
     reads.iter().map(|read| one(connection, partitions, read)).collect()
+}
+
+/// Whether it takes no longer than a write: whoever wants to write meanwhile waits for it.
+pub(super) fn is_short(reads: &[Read]) -> bool {
+    let rows = |read: &Read| match read {
+        Read::Entity(_) | Read::Remembered { .. } | Read::Config { .. } => 1,
+        Read::Rows { range, .. } => range.limit,
+        Read::Inbox { limit, .. } => *limit,
+    };
+    reads.iter().map(rows).fold(0, u32::saturating_add) <= SHORT_ROWS
 }
 
 fn one(connection: &Connection, partitions: u32, read: &Read) -> Result<Found, Error> {

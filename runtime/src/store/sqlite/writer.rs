@@ -8,6 +8,7 @@ use super::{
     failure::{failure, poisons},
     leash::Leash,
     open::Opening,
+    pool::snapshot,
 };
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -115,6 +116,19 @@ impl Writer {
                 Ok(Attempt::Spoilt(answer, reason))
             }
             Err(error) => Err(self.failed_commit(&mut held, error)),
+        }
+    }
+
+    /// Runs `body` on one snapshot, if nobody writes now. Whatever goes wrong here, others can try.
+    pub(super) fn snapshot_if_idle<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Option<T> {
+        let mut held = self.connection.try_lock().ok()?;
+        let connection = held.connection.as_ref().filter(|connection| connection.is_autocommit())?;
+        match snapshot(connection, body) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                roll_back(&mut held, failure(error));
+                None
+            }
         }
     }
 

@@ -1,0 +1,26 @@
+//! Lines in which mostly one waits, or none: what waits is large, so room is made for one first, and not for four.
+
+use std::collections::VecDeque;
+
+pub(crate) trait Sparse<T> {
+    /// Puts it at the end.
+    fn add(&mut self, item: T);
+}
+
+impl<T> Sparse<T> for Vec<T> {
+    fn add(&mut self, item: T) {
+        if self.is_empty() {
+            self.reserve_exact(1);
+        }
+        self.push(item);
+    }
+}
+
+impl<T> Sparse<T> for VecDeque<T> {
+    fn add(&mut self, item: T) {
+        if self.is_empty() {
+            self.reserve_exact(1);
+        }
+        self.push_back(item);
+    }
+}
