@@ -2,6 +2,7 @@
 
 use std::{
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -70,7 +71,7 @@ fn tell(rounds: &Rounds<5>, report: &mut Report) {
 /// An app in which one run after another is made, beside others that wait.
 struct Alone {
     runtime: Runtime<App>,
-    keys: Keys,
+    keys: Arc<Keys>,
     log: Log,
 }
 
@@ -84,13 +85,13 @@ impl Alone {
             async move { Ok(run.start(0).await?) }
         };
         crowd::each(others, wait).await?;
-        Ok(Self { runtime, keys: Keys::default(), log: Log::of(&path)? })
+        Ok(Self { runtime, keys: Arc::default(), log: Log::of(&path)? })
     }
 
     /// A run of one step, from its start to its result.
     async fn step(&self, span: Duration) -> Result<Measured> {
-        self.again(span, async |client| {
-            let (run, start) = (client.nops(self.keys.next()), Instant::now());
+        self.again(span, |client, key| async move {
+            let (run, start) = (client.nops(key), Instant::now());
             run.start(1).await?;
             run.result().await?;
             Ok(start.elapsed())
@@ -100,8 +101,8 @@ impl Alone {
 
     /// A run that waits, from when an event is sent until whoever waits for its result has it.
     async fn event(&self, span: Duration) -> Result<Measured> {
-        self.again(span, async |client| {
-            let run = client.waiter(self.keys.next());
+        self.again(span, |client, key| async move {
+            let run = client.waiter(key);
             run.start(0).await?;
             let start = Instant::now();
             let (result, sent) = tokio::join!(run.result().into_future(), run.send(Go).into_future());
@@ -112,14 +113,22 @@ impl Alone {
         .await
     }
 
-    /// The same for so long, one after another, from an empty log.
-    async fn again(&self, span: Duration, once: impl AsyncFn(&Client) -> Result<Duration>) -> Result<Measured> {
+    /// The same for so long, one after another, from an empty log. The caller is a task, as all callers are: the thread that waits
+    /// for it would have to be woken each time.
+    async fn again<F>(&self, span: Duration, once: impl Fn(Client, [u8; 8]) -> F + Send + 'static) -> Result<Measured>
+    where
+        F: Future<Output = Result<Duration>> + Send,
+    {
         self.log.empty()?;
-        let (client, start) = (self.runtime.client(), Instant::now());
-        let mut latencies = Vec::new();
-        while start.elapsed() < span {
-            latencies.push(once(&client).await?);
-        }
+        let (client, keys) = (self.runtime.client(), self.keys.clone());
+        let caller = tokio::spawn(async move {
+            let (mut latencies, start) = (Vec::new(), Instant::now());
+            while start.elapsed() < span {
+                latencies.push(once(client.clone(), keys.next()).await?);
+            }
+            anyhow::Ok(latencies)
+        });
+        let latencies = caller.await??;
         let timed = latencies.iter().sum();
         Ok(Measured::new(latencies, timed))
     }

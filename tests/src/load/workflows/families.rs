@@ -3,10 +3,7 @@
 //! A child costs two commits beside its steps: its own start, which is its end if it has no steps, and that in which its parent takes it.
 //! The start of the parent begins it.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
 
 use anyhow::{Result, ensure};
 use drystone::Runtime;
@@ -50,12 +47,10 @@ async fn alone(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()>
     let (mut direct, log) = (Direct::open(&path, Adder::state())?, Log::of(&path)?);
     let path = directory.join("child.db");
     let runtime = Runtime::sqlite(&path).start::<App>().await?;
-    let (ours, keys) = (Log::of(&path)?, Keys::default());
+    let ours = Subject::new(Families::of(runtime.client(), 1), &path)?;
     let round = async || {
         log.empty()?;
-        let direct = direct.drive(callers)?;
-        ours.empty()?;
-        Ok([direct, one_by_one(&runtime.client(), &keys, plan.span).await?])
+        Ok([direct.drive(callers)?, ours.round(callers).await?])
     };
     let rounds = Rounds::measure(plan.rounds, round).await?;
     let p50 = |measured: &Measured| measured.p50().as_secs_f64();
@@ -65,23 +60,11 @@ async fn alone(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()>
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Parents with one child each, one after another for so long.
-async fn one_by_one(client: &Client, keys: &Keys, span: Duration) -> Result<Measured> {
-    let (start, mut latencies) = (Instant::now(), Vec::new());
-    while start.elapsed() < span {
-        let began = Instant::now();
-        client.parent(keys.next()).execute(1).await?;
-        latencies.push(began.elapsed());
-    }
-    let timed = latencies.iter().sum();
-    Ok(Measured::new(latencies, timed))
-}
-
 async fn together(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "children-bare.db").await?;
     let path = directory.join("children.db");
     let runtime = Runtime::sqlite(&path).start::<App>().await?;
-    let ours = Subject::new(Families { client: runtime.client(), keys: Keys::default() }, &path)?;
+    let ours = Subject::new(Families::of(runtime.client(), CHILDREN), &path)?;
     let many = Callers { callers: 64, rows: u64::from(ROWS), span: plan.span };
     let one = Callers { callers: 1, rows: 1, span: plan.span };
     let round = async || Ok([bare.round(many).await?, ours.round(one).await?.of_parts(u64::from(CHILDREN))]);
@@ -92,16 +75,23 @@ async fn together(plan: &Plan, directory: &Path, report: &mut Report) -> Result<
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Parents with very many children, as something that is called.
+/// Parents with so many children each, as something that is called.
 struct Families {
     client: Client,
+    children: u32,
     keys: Keys,
+}
+
+impl Families {
+    fn of(client: Client, children: u32) -> Self {
+        Self { client, children, keys: Keys::default() }
+    }
 }
 
 impl Writer for Families {
     async fn write(&self, _: usize) -> Result<()> {
-        let ended = self.client.parent(self.keys.next()).execute(CHILDREN).await?;
-        ensure!(ended == CHILDREN, "{ended} children have ended");
+        let ended = self.client.parent(self.keys.next()).execute(self.children).await?;
+        ensure!(ended == self.children, "{ended} children have ended");
         Ok(())
     }
 }
