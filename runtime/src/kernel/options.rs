@@ -72,6 +72,9 @@ pub struct Options {
     pub remember_for: Duration,
     /// How often the sweeper and the reconciler look: 10 s.
     pub sweep_every: Duration,
+    /// How many pieces of work of a definition must have been over at once, one after another, for the next to be polled on a thread of
+    /// the kernel's: 16. With `u32::MAX` none is.
+    pub quick_habit: u32,
     /// For tests: before one visit in so many, what handlers remember is dropped.
     pub forget_one_in: Option<u64>,
 }
@@ -112,6 +115,7 @@ impl Default for Options {
             store_retry: (Duration::from_millis(10), Duration::from_secs(5)),
             remember_for: Duration::from_secs(24 * 60 * 60),
             sweep_every: Duration::from_secs(10),
+            quick_habit: 16,
             forget_one_in: None,
         }
     }

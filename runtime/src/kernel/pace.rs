@@ -13,16 +13,14 @@ use std::{
 /// A first poll that takes longer is better done by another thread.
 const QUICK: Duration = Duration::from_micros(100);
 
-/// So many in a row are taken for a habit.
-const HABIT: u32 = 16;
-
 /// How many pieces in a row were over at once.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU32);
 
 impl Pace {
-    pub(crate) fn is_quick(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= HABIT
+    /// Whether it is the habit of this work to be over at once: so many in a row make one.
+    pub(crate) fn is_quick(&self, habit: u32) -> bool {
+        self.0.load(Ordering::Relaxed) >= habit
     }
 
     /// Takes note of a first poll.
@@ -42,13 +40,13 @@ mod tests {
     fn a_habit_is_made_by_many_and_broken_by_one() {
         let pace = Pace::default();
         for breaks in [(Poll::Pending, Duration::ZERO), (Poll::Ready(()), QUICK)] {
-            for _ in 0..HABIT {
-                assert!(!pace.is_quick());
+            for _ in 0..3 {
+                assert!(!pace.is_quick(3));
                 pace.saw(&Poll::Ready(()), Duration::ZERO);
             }
-            assert!(pace.is_quick());
+            assert!(pace.is_quick(3));
             pace.saw(&breaks.0, breaks.1);
         }
-        assert!(!pace.is_quick());
+        assert!(!pace.is_quick(3));
     }
 }

@@ -213,7 +213,7 @@ impl Body {
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
                 let pace = matches!(origin, Origin::Listed).then(|| at.pace(&definition.name)).flatten();
-                let is_quick = pace.as_ref().is_some_and(|pace| pace.is_quick());
+                let is_quick = pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace };
                 if is_quick {
                     self.poll_here(work, code, place, at, out);

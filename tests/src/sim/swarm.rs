@@ -45,6 +45,8 @@ pub struct Processes {
     pub crashes_max: u8,
     /// How often handlers forget.
     pub forget_one_in: Option<u64>,
+    /// When work is polled where it is started.
+    pub quick_habit: u32,
     /// How many turns of a key stack on what is not durable.
     pub chain_turns_max: usize,
     /// How long an entity stays in memory that nothing uses.
@@ -220,6 +222,7 @@ impl Swarm {
         options.remember_for = Duration::from_secs(24 * 60 * 60);
         options.sweep_every = Duration::from_secs(2);
         options.forget_one_in = drawn.forget_one_in;
+        options.quick_habit = drawn.quick_habit;
         options
     }
 }
@@ -240,6 +243,7 @@ impl Processes {
             forget_one_in: chance.coin().then(|| chance.between(1, 5)),
             chain_turns_max: chance.pick(&[1, 3, 256]),
             evict_after: Duration::from_millis(chance.pick(&[0, 100, 1_000, 5_000])),
+            quick_habit: chance.pick(&[0, 1, 3, u32::MAX]),
         }
     }
 }
