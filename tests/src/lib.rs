@@ -1,11 +1,15 @@
 //! Programs that prove the kernel.
 
+#[cfg(any(feature = "crash", feature = "load"))]
 mod bell;
+#[cfg(feature = "crash")]
 pub mod crash;
 pub mod held;
+#[cfg(feature = "load")]
 pub mod load;
 pub mod picture;
 mod refuse;
+#[cfg(feature = "sim")]
 pub mod sim;
 pub mod typed;
 pub mod world;
