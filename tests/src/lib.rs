@@ -8,6 +8,7 @@ pub mod held;
 #[cfg(feature = "load")]
 pub mod load;
 pub mod picture;
+#[cfg(any(feature = "crash", feature = "load"))]
 mod refuse;
 #[cfg(feature = "sim")]
 pub mod sim;

@@ -35,6 +35,13 @@ fn is_test(file: &str, function: &str) -> bool {
     })
 }
 
+/// Whether a link leads from the folder of the page, in `target/doc` of a checkout, to the file of tests.
+fn is_linked(page: &str, file: &str) -> bool {
+    let folder = root().join("target/doc/drystone/workflow/what_happens_when");
+    let up = folder.strip_prefix(root()).unwrap().iter().map(|_| "..").collect::<PathBuf>();
+    page.contains(&format!("[{file}]: {}", up.join("tests/tests").join(file).with_extension("rs").display()))
+}
+
 #[test]
 fn every_answer_names_a_test_and_every_test_it_names_is_there() {
     let page = page();
@@ -46,6 +53,8 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
         assert!(!tests.is_empty(), "no test is named by: {answer}");
         for (file, function) in tests {
             assert!(is_test(file, function), "there is no test `{function}` in tests/tests/{file}.rs");
+            assert!(answer.contains(&format!("[`{file}::{function}`][{file}]")), "no link to `{function}`: {answer}");
+            assert!(is_linked(&page, file), "no link to tests/tests/{file}.rs");
         }
     }
     assert!(!is_test("workflow_time", "no_such_test"));

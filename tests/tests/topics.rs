@@ -902,6 +902,22 @@ async fn what_was_sent_comes_before_what_is_published() {
     }
 }
 
+/// T2, T6
+#[tokio::test]
+async fn what_a_log_brings_to_a_wait_that_is_over_is_left_to_the_next_one() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        let run = client.reader("a");
+        run.start("entries".into(), 2).await.unwrap();
+        world.settle().await;
+        // One commit has both: when the event of the topic comes the wait has what was sent.
+        let (sent, published) = tokio::join!(run.send(Entry(1)).into_future(), client.publish(Entry(2)).into_future());
+        assert_eq!((sent.unwrap().taken, published.unwrap().waiting), (true, 1));
+        assert_eq!(run.result().await.unwrap(), [1, 2]);
+    }
+}
+
 /// T6
 #[tokio::test]
 async fn watchers_are_listed_and_go_with_their_wait_their_deadline_and_their_run() {
