@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{journal::Entry, record::step_name};
+use super::{journal::Entry, pending::step_name};
 
 /// Where today's code and a journal part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

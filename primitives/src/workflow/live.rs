@@ -238,8 +238,8 @@ impl Live {
 
     /// What the body asks for where an entry of another operation is.
     fn asked_instead(&self, entry: &Entry) -> Option<String> {
-        let name = super::record::step_name(&entry.op);
-        let like = |op: &&OpId| super::record::step_name(op) == name;
+        let name = super::pending::step_name(&entry.op);
+        let like = |op: &&OpId| super::pending::step_name(op) == name;
         self.open.keys().find(like).or_else(|| self.open.keys().next()).map(ToString::to_string)
     }
 

@@ -248,6 +248,7 @@ mod names;
 mod nudge;
 mod op;
 mod options;
+mod pending;
 mod permit;
 #[cfg(feature = "cron")]
 mod plan;

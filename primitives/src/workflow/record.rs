@@ -8,18 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Policy,
-    ask::{Ask, Until},
     brief::Brief,
     called::KeyText,
-    core::OpId,
     history::Waits,
     journal::{self, Entry},
+    pending::{Pending, Stepping},
     status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
     written::{self, Written},
 };
-use crate::{Failure, Retry, planted::Bug, stored::is_default, topics::wire::Seen};
+use crate::{Retry, planted::Bug, stored::is_default, topics::wire::Seen};
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -192,140 +190,6 @@ pub(super) struct Paused {
     pub(super) asked: BTreeMap<String, i64>,
 }
 
-/// Something that the body waits for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Pending {
-    pub(super) op: String,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) hash: u64,
-    pub(super) what: Waiting,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Waiting {
-    /// A step, or code of the body's own.
-    Step(Stepping),
-    /// A sleep, until then.
-    Sleep(i64),
-    /// Events.
-    Event(Awaited),
-    /// The end of a child.
-    Child(Childing),
-    /// That its state is so.
-    Until,
-}
-
-/// A child that is waited for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Childing {
-    pub(super) definition: String,
-    pub(super) key: KeyText,
-    /// Its input, until it is begun.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) input: Option<Code>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) is_abandoned: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) is_detached: bool,
-}
-
-/// A step that was asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Stepping {
-    pub(super) code: Code,
-    /// Which attempt is next, or under way.
-    pub(super) attempt: u32,
-    /// When it was asked for.
-    pub(super) since: i64,
-    /// Not before then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) retry_at: Option<i64>,
-    /// What the attempt before it failed with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<Failure>,
-    /// Whether nobody knows what became of an attempt before it: it took too long, or panicked.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) is_unsure: bool,
-    /// Whether there is a row that says that it is waited for: it is transactional.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) claimed: bool,
-}
-
-impl Stepping {
-    /// A step before its first attempt.
-    pub(super) fn new(code: Code, since: Millis) -> Self {
-        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false, claimed: false }
-    }
-}
-
-/// What is run for a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Code {
-    /// A function, with this input.
-    Input(Box<RawValue>),
-    /// A function, whose input lies in a row.
-    Row(u64),
-    /// A function, whose input is a part of a row.
-    Part(Part),
-    /// Code that only the body can make.
-    Body(Policy),
-}
-
-/// An input that lies in a row with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
-    pub(super) row: u64,
-    pub(super) from: u32,
-    pub(super) bytes: u32,
-    /// Whether the row stays as long as the generation, for an undo may want some of it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) stays: bool,
-}
-
-/// Events that are waited for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Awaited {
-    pub(super) event: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) key: Option<String>,
-    pub(super) count: u32,
-    /// The deadline, and how long after the wait began it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) until: Option<(i64, u64)>,
-    /// Where it stands with its topic, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) watching: Option<Watching>,
-}
-
-/// A wait that waits for a topic, too.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Watching {
-    /// Since when.
-    pub(super) since: i64,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) stage: Stage,
-    /// Whether it has got something and waits for more.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) has_got: bool,
-}
-
-/// Where a wait stands with its topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
-    /// The topic does not know of it.
-    #[default]
-    Asked,
-    /// It has its place among those who wait.
-    Watched,
-    /// Its time is up, and it waits to hear that nothing was published before.
-    Leaving,
-    /// Nothing was.
-    Left,
-}
-
 /// Events of one type that wait to be taken.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Queue {
@@ -386,115 +250,6 @@ pub(super) struct Ended {
     pub(super) at: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cleanup_error: Option<String>,
-}
-
-impl Pending {
-    /// What an ask becomes, at the time it is asked.
-    pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
-        let what = match ask {
-            Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
-                let code = code.expect("a step has something to run");
-                Waiting::Step(Stepping::new(code, now))
-            }
-            Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
-            Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),
-            Ask::Wait(wanted) => {
-                let until = wanted.timeout.map(|span| {
-                    let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-                    (now.after(span).0, millis)
-                });
-                let (event, key, count) = (wanted.event.to_owned(), wanted.key.clone(), wanted.count);
-                let watching =
-                    wanted.is_published.then_some(Watching { since: now.0, stage: Stage::Asked, has_got: false });
-                Waiting::Event(Awaited { event, key, count, until, watching })
-            }
-            Ask::Until => Waiting::Until,
-            Ask::Child(_) => unreachable!("a child is waited for by its key"),
-        };
-        Self { op: op.to_string(), hash: ask.hash(), what }
-    }
-
-    pub(super) fn step(&self) -> Option<&Stepping> {
-        match &self.what {
-            Waiting::Step(step) => Some(step),
-            _ => None,
-        }
-    }
-
-    pub(super) fn child(&self) -> Option<&Childing> {
-        match &self.what {
-            Waiting::Child(childing) => Some(childing),
-            _ => None,
-        }
-    }
-
-    /// When something is due of it without anybody's doing.
-    pub(super) fn due_at(&self) -> Option<i64> {
-        match &self.what {
-            Waiting::Step(step) => step.retry_at,
-            Waiting::Sleep(until) => Some(*until),
-            Waiting::Event(awaited) if self.stage() == Some(Stage::Leaving) && awaited.until.is_some() => None,
-            Waiting::Event(awaited) => awaited.until.map(|(until, _)| until),
-            Waiting::Child(_) | Waiting::Until => None,
-        }
-    }
-
-    /// The deadline of a wait whose time is up, and which waits to hear that nothing was published before.
-    fn leaves_since(&self) -> Option<i64> {
-        match &self.what {
-            Waiting::Event(awaited) if self.stage() == Some(Stage::Leaving) => awaited.until.map(|(until, _)| until),
-            _ => None,
-        }
-    }
-
-    /// Where a wait stands with its topic, if it has one.
-    pub(super) fn stage(&self) -> Option<Stage> {
-        match &self.what {
-            Waiting::Event(awaited) => awaited.watching.as_ref().map(|watching| watching.stage),
-            _ => None,
-        }
-    }
-
-    fn shown(&self) -> WaitsFor {
-        let step = self.step();
-        WaitsFor {
-            operation: self.op.clone(),
-            until: self.due_at().map(crate::Timestamp::from_millis),
-            attempt: step.map(|step| step.attempt),
-            last_error: step.and_then(|step| step.error.clone()),
-        }
-    }
-}
-
-/// The name of the function of a step: `charge` of `1.0/charge#2`.
-pub(super) fn step_name(op: &str) -> &str {
-    let name = op.rsplit_once('#').map_or(op, |(name, _)| name);
-    name.rsplit_once('/').map_or(name, |(_, name)| name)
-}
-
-/// The function that an operation runs, if it is one of the workflow's. A permit's key, the verb of a call and the name of code may
-/// look like that of a step.
-pub(super) fn function_of(op: &str) -> Option<&str> {
-    (!is_call(op) && !is_code(op)).then(|| step_name(op))
-}
-
-/// Whether an operation, or the work of one, is code of the body's own, and not a function.
-pub(super) fn is_code(op: &str) -> bool {
-    unbranched(op).starts_with("run:")
-}
-
-/// Whether an operation is a call of another entity.
-pub(super) fn is_call(op: &str) -> bool {
-    unbranched(op).starts_with("call:") || is_permit(op)
-}
-
-/// Whether an operation is a permit of a semaphore.
-pub(super) fn is_permit(op: &str) -> bool {
-    unbranched(op).starts_with("permit:")
-}
-
-fn unbranched(op: &str) -> &str {
-    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!' | '@'))
 }
 
 impl Record {
@@ -681,23 +436,5 @@ impl Record {
             discarded: queue.discarded,
         };
         self.queues.iter().map(shown).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_say_what_they_are() {
-        assert_eq!(step_name("charge#1"), "charge");
-        assert_eq!(step_name("1.0/2.11/charge#12"), "charge");
-        assert!(is_code("run:fetch#1") && is_code("1.0/run:a/b#1#2") && is_code("!/run:x#1"));
-        assert!(!is_code("charge#1") && !is_code("1.0/charge#1") && !is_code("wait:run:x#1"));
-        assert_eq!(function_of("1.0/charge#2"), Some("charge"));
-        assert_eq!(function_of("undo/permit#1/refund#1"), Some("refund"));
-        for other in ["permit:acme/charge#1", "1.0/call:a/charge#1", "!/run:a/charge#1", "permit:1/charge#2"] {
-            assert_eq!(function_of(other), None, "{other}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::Code;
+use super::pending::Code;
 use crate::{Failure, stored::is_default};
 
 /// The undo of a step: `#[step(undo = refund)]`.
@@ -129,7 +129,7 @@ mod tests {
         let due = Due { op: "1.0/charge#2".into(), undo: "refund".into(), entry: None, input: None };
         assert_eq!(undo_op(&due), "undo/1.0/charge#2/refund#1");
         assert_eq!(undone_by(&undo_op(&due)), Some("1.0/charge#2"));
-        assert_eq!(super::super::record::step_name(&undo_op(&due)), "refund");
+        assert_eq!(super::super::pending::step_name(&undo_op(&due)), "refund");
         assert_eq!(undone_by("1.0/charge#2"), None);
     }
 }

@@ -212,7 +212,9 @@ impl Body {
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
-                let pace = matches!(origin, Origin::Listed).then(|| at.pace(&definition.name)).flatten();
+                // Code that borrows the struct goes after all that was dropped has gone, and the runtime sees to that (E3).
+                let may_stay = matches!(origin, Origin::Listed) && work.borrow == Borrow::None;
+                let pace = may_stay.then(|| at.pace(&definition.name)).flatten();
                 let is_quick = pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace };
                 if is_quick {

@@ -9,7 +9,7 @@ use super::{
         called::{Called, KeyText, StoredCall},
         core::{Moves, OpId},
         journal::{self, End},
-        record::{Childing, Code, Pending},
+        pending::{Childing, Code, Pending},
     },
     children::CHILD_INPUT_MAX,
     inputs::inputs_lane,

@@ -7,7 +7,7 @@ use super::{
     super::{
         Flows, Workflow,
         heartbeat::{Heart, Progress},
-        record::{Pending, function_of},
+        pending::{Pending, function_of},
     },
     Caller, Engine,
     calling::known,

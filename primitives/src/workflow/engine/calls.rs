@@ -10,8 +10,9 @@ use super::{
     super::{
         Flows,
         called::{StoredCall, recorded_answer},
+        pending::is_permit,
         permit::ACQUIRE,
-        record::{Record, is_permit},
+        record::Record,
     },
     Engine,
     inputs::given,

@@ -11,7 +11,8 @@ use super::{
         fault::Cause,
         journal::{End, Entry, What},
         live::Live,
-        record::{Cancel, Code, Ended, Pending, Stepping, Waiting, function_of, is_call, step_name},
+        pending::{Code, Pending, Stepping, Waiting, function_of, is_call, step_name},
+        record::{Cancel, Ended},
         status::RunPhase,
         undo::undone_by,
         written::Written,
@@ -56,7 +57,7 @@ where
         outcome: &Outcome,
     ) -> Turned {
         let (generation, op) = of_work(work);
-        let is_code = super::super::record::is_code(op);
+        let is_code = super::super::pending::is_code(op);
         if is_code {
             seen.entity.and_then(|entity| self.parcels.take(entity.id, work));
         }

@@ -9,7 +9,7 @@ use drystone_runtime::{Name, Outcome, Range, Row};
 use super::{
     super::{
         Workflow, journal,
-        record::{Code, Part, Pending, Stepping, Waiting},
+        pending::{Code, Part, Pending, Stepping, Waiting},
     },
     running::UNREAD,
     turning::{Halt, Turning, raw},

@@ -10,7 +10,7 @@ use super::{
         RestartError, Workflow,
         journal::{Entry, What},
         live::{Identity, Live, Rest},
-        record::is_permit,
+        pending::is_permit,
         undo::undone_by,
     },
     restarting::not_restarted,

@@ -2,10 +2,7 @@
 //! no timer fires and no event is taken until it is resumed.
 
 use super::{
-    super::{
-        Workflow,
-        record::{Paused, Waiting},
-    },
+    super::{Workflow, pending::Waiting, record::Paused},
     turning::{Halt, Turning},
 };
 

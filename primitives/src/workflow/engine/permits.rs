@@ -7,8 +7,9 @@ use super::{
     super::{
         Workflow,
         called::{Called, KeyText},
+        pending::Code,
         permit::RELEASE,
-        record::{Code, Place},
+        record::Place,
     },
     turning::Turning,
 };

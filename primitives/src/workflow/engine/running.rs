@@ -9,7 +9,8 @@ use super::{
     super::{
         Flows, Heart, journal, live,
         live::Identity,
-        record::{Code, Pending, Record, Stepping, is_call, is_code, step_name},
+        pending::{Code, Pending, Stepping, is_call, is_code, step_name},
+        record::Record,
     },
     Engine,
     beating::{beats, begin},

@@ -16,7 +16,8 @@ use super::{
     super::{
         Workflow,
         ask::Ask,
-        record::{Pending, Record, Stepping, Waiting, function_of},
+        pending::{Pending, Stepping, Waiting, function_of},
+        record::Record,
         script::StepCode,
     },
     running::{UNREAD, ended},

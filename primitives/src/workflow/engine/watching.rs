@@ -8,7 +8,8 @@ use drystone_runtime::{Commit, Next};
 use super::{
     super::{
         Workflow,
-        record::{Awaited, LastSeen, Parent, Pending, Stage, Waiting, Watching},
+        pending::{Awaited, Pending, Stage, Waiting, Watching},
+        record::{LastSeen, Parent},
     },
     memory::Memory,
     queueing::ready,
