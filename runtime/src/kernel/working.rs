@@ -212,10 +212,10 @@ impl Body {
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
-                // Code that borrows the struct goes after all that was dropped has gone, and the runtime sees to that (E3).
-                let may_stay = matches!(origin, Origin::Listed) && work.borrow == Borrow::None;
-                let pace = may_stay.then(|| at.pace(&definition.name)).flatten();
-                let is_quick = pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
+                let pace = pace_of(&work, &origin, definition, at);
+                // After some pieces other keys have their turn.
+                let has_time = out.started < at.options.turns_per_visit as u64;
+                let is_quick = has_time && pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace };
                 if is_quick {
                     self.poll_here(work, code, place, at, out);
@@ -360,6 +360,13 @@ impl Body {
         };
         (cx, pulse)
     }
+}
+
+/// How quick work of this kind was, if it may be polled where it is started. Code that borrows the struct may not: it goes after all that
+/// was dropped has gone, and the runtime sees to that (E3).
+fn pace_of(work: &Work, origin: &Origin, definition: &Definition, at: &Shared) -> Option<Arc<Pace>> {
+    let may_stay = matches!(origin, Origin::Listed) && work.borrow == Borrow::None;
+    may_stay.then(|| at.pace(&definition.name)).flatten()
 }
 
 fn read_reply(outcome: Outcome, key: &Key, verb: &str, limit: usize) -> crate::Reply {
