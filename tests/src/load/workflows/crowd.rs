@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 
 use anyhow::Result;
@@ -15,6 +16,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 /// At once: what one commit takes of them.
 const CALLERS: usize = 512;
+
+/// How long a caller waits who was sent away.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes a call for each number up to this.
 pub(in crate::load) async fn each<F>(count: u64, call: impl Fn(u64) -> F + Clone + Send + 'static) -> Result<()>
@@ -43,11 +47,29 @@ where
                 if number >= count {
                     return Ok(());
                 }
-                call(number).await?;
+                patiently(|| call(number)).await?;
             }
         });
     }
     callers.join_all().await.into_iter().collect()
+}
+
+/// Makes a call again as long as there is too much to do, as callers should (R8).
+async fn patiently<F>(call: impl Fn() -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>> + Send,
+{
+    loop {
+        match call().await {
+            Err(error) if is_overloaded(&error) => tokio::time::sleep(PAUSE).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_overloaded(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<drystone::Error>());
+    causes.any(|cause| matches!(cause, drystone::Error::Overloaded { .. }))
 }
 
 /// Lets somebody wait for each of these, and answers when all of them have asked: else what is measured next would stand in line
