@@ -47,7 +47,7 @@ where
                 if number >= count {
                     return Ok(());
                 }
-                patiently(|| call(number)).await?;
+                patiently(call.clone(), number).await?;
             }
         });
     }
@@ -55,12 +55,12 @@ where
 }
 
 /// Makes a call again as long as there is too much to do, as callers should (R8).
-async fn patiently<F>(call: impl Fn() -> F) -> Result<()>
+async fn patiently<F>(call: impl Fn(u64) -> F, number: u64) -> Result<()>
 where
     F: Future<Output = Result<()>> + Send,
 {
     loop {
-        match call().await {
+        match call(number).await {
             Err(error) if is_overloaded(&error) => tokio::time::sleep(PAUSE).await,
             outcome => return outcome,
         }
