@@ -84,7 +84,8 @@ impl Hall {
 
     /// How many waits a topic knows.
     pub(super) async fn watching(&self, topic: u64) -> Result<u64> {
-        let status = self.client.topic_of::<Posted>(topic).status().await?;
+        let asked = async || anyhow::Ok(self.client.topic_of::<Posted>(topic).status().await?);
+        let status = crowd::patiently(asked).await?;
         Ok(status.map_or(0, |status| status.watching))
     }
 }

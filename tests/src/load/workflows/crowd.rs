@@ -47,7 +47,8 @@ where
                 if number >= count {
                     return Ok(());
                 }
-                patiently(call.clone(), number).await?;
+                let call = call.clone();
+                patiently(move || call(number)).await?;
             }
         });
     }
@@ -55,12 +56,12 @@ where
 }
 
 /// Makes a call again as long as there is too much to do, as callers should (R8).
-async fn patiently<F>(call: impl Fn(u64) -> F, number: u64) -> Result<()>
+pub(in crate::load) async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T>
 where
-    F: Future<Output = Result<()>> + Send,
+    F: Future<Output = Result<T>>,
 {
     loop {
-        match call(number).await {
+        match call().await {
             Err(error) if is_overloaded(&error) => tokio::time::sleep(PAUSE).await,
             outcome => return outcome,
         }
