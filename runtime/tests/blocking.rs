@@ -125,15 +125,14 @@ impl Handler for Lister {
     }
 
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
-        let number = entity.map_or(0, |entity| entity.head[0]);
+        // Odd while a piece is to run. On a machine that is busy it may take very many to make a habit.
+        let next = entity.map_or(0, |entity| entity.head[0]).wrapping_add(1);
         match input {
-            Input::Call { .. } => Next::Commit(Commit {
-                head: Some(vec![number + 1].into()),
-                hold: Some("end".into()),
-                ..Commit::default()
-            }),
+            Input::Call { .. } => {
+                Next::Commit(Commit { head: Some(vec![next].into()), hold: Some("end".into()), ..Commit::default() })
+            }
             Input::Done { .. } => Next::Commit(Commit {
-                head: Some(vec![number + 1].into()),
+                head: Some(vec![next].into()),
                 replies: vec![(To::All("end".into()), Ok(Bytes::new()))],
                 ..Commit::default()
             }),
