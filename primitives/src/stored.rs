@@ -1,6 +1,6 @@
 //! What can be stored, and how: JSON, so that `sqlite3 app.db` shows it.
 
-use std::{any::type_name, fmt};
+use std::{any::type_name, cell::Cell, fmt};
 
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
@@ -41,13 +41,6 @@ impl<T> Codec<T> {
     /// Writes a value.
     pub fn write(self, value: &T) -> Result<Bytes, String> {
         (self.write)(value)
-    }
-
-    /// Writes a value that is likely as long as `near`.
-    pub(crate) fn write_near(self, value: &T, near: usize) -> Result<Bytes, String> {
-        let mut text = Vec::with_capacity(near + GROWTH_BYTES);
-        (self.append)(value, &mut text)?;
-        Ok(text.into())
     }
 
     /// Writes a value after what is written already; what there is of it after an error is not to be used.
@@ -105,18 +98,23 @@ pub fn fieldless<T: Fieldless>() -> Codec<T> {
 
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| error.to_string())
+    // Taken, not borrowed: what is written may be of the author's making, and write something itself.
+    let mut text = SCRATCH.take();
+    text.clear();
+    let written = append(value, &mut text).map(|()| Bytes::copy_from_slice(&text));
+    if text.capacity() <= SCRATCH_BYTES_MAX {
+        SCRATCH.set(text);
+    }
+    written
 }
 
-/// Writes a value that is likely as long as `near`: the text need not grow while it is written.
-pub(crate) fn encode_near<T: Serialize + ?Sized>(value: &T, near: usize) -> Result<Bytes, String> {
-    let mut text = Vec::with_capacity(near + GROWTH_BYTES);
-    append(value, &mut text)?;
-    Ok(text.into())
+thread_local! {
+    /// Where values are written first, so that each takes as much memory as it has bytes, and none grows.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What a text may grow by from one time to the next without being moved: a few digits, a short item.
-const GROWTH_BYTES: usize = 32;
+/// A longer one is given back: a thread keeps no more than that.
+const SCRATCH_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) fn append<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) -> Result<(), String> {
     serde_json::to_writer(text, value).map_err(|error| error.to_string())

@@ -306,10 +306,7 @@ fn left<T: OfKind>(
     before: Option<&Bytes>,
     state: &T,
 ) -> Result<Option<Bytes>, String> {
-    let near = before.map_or(0, Bytes::len);
-    let bytes = T::codec()
-        .write_near(state, near)
-        .map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
+    let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
     let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
     memory.set_state(bytes.clone(), read);
     Ok((before != Some(&bytes)).then_some(bytes))

@@ -12,10 +12,9 @@ use super::{
     running::{self, Asker, Piecework},
 };
 use crate::{
-    Acts, Error, Failure, OfKind, decode,
+    Acts, Error, Failure, OfKind, decode, encode,
     kind::{Answer, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn},
     planted::Bug,
-    stored::encode_near,
 };
 
 /// What a turn sees.
@@ -323,7 +322,7 @@ where
         let Turn { record, mut commit, remembered, .. } = turn;
         memory.keep_rows(&commit, remembered);
         let head = Head { record, ending, applying };
-        let bytes = encode_near(&head, before.map_or(0, Bytes::len)).map_err(Stop::Malformed)?;
+        let bytes = encode(&head).map_err(Stop::Malformed)?;
         commit.head = (before != Some(&bytes)).then(|| bytes.clone());
         memory.set_head(bytes, head);
         commit.state = state;

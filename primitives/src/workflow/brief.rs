@@ -5,8 +5,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What the entries of a short journal may take. Every turn writes the record anew, so what lies there is written again and again.
-const BYTES_MAX: usize = 512;
+/// What the entries of a short journal may take. Every turn writes the record anew, so what lies there is written again and again: from
+/// about here on that takes longer than a row of its own does.
+const BYTES_MAX: usize = 1_024;
 
 /// The entries of a journal, as long as they are few.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -193,21 +193,17 @@ impl Core {
         may
     }
 
-    /// Tells an entity what became of its chain.
-    pub(crate) fn settle(&mut self, key: &Key, verdict: Settled, at: &Shared, released: &mut Released) {
+    /// Takes the body of an entity that was written, to tell it what became of its chain; one that a hand has is told by mail.
+    pub(crate) fn take_to_settle(&mut self, key: &Key, verdict: Settled) -> Option<(Box<Body>, Settled)> {
         if let Some(written) = &mut self.written {
             written.insert(key.clone());
         }
-        let Some(slot) = self.slots.get_mut(key) else { return };
-        let Some(mut body) = slot.body.take() else {
+        let slot = self.slots.get_mut(key)?;
+        let Some(body) = slot.body.take() else {
             slot.mail.add(Mail::Settled(verdict));
-            return;
+            return None;
         };
-        let mut out = Effects::default();
-        body.settle(verdict, at, &mut out);
-        // What was cooled down must be read again, even if nobody asks for anything.
-        let more = !body.is_idle() || !body.is_warm;
-        self.put_back(key, body, out, more, at, released);
+        Some((body, verdict))
     }
 
     /// Returns a body after a visit or a settlement, and does what it left to do.

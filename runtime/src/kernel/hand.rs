@@ -22,54 +22,66 @@ const VISIT_MAX: Duration = Duration::from_millis(1);
 impl Shared {
     /// Works until the kernel is closed, or this hand was replaced.
     pub(crate) async fn hand(self: Arc<Self>, station: Arc<Station>) {
-        while let Some(job) = self.next_job().await {
+        let mut next = None;
+        while let Some(job) = self.job(next).await {
+            next = None;
             match job {
-                Job::Visit(key, body, mail) => self.visit_guarded(&key, body, mail, &station),
+                Job::Visit(key, body, mail) => next = self.visit_guarded(&key, body, mail, &station),
                 Job::Write(flight) => self.fly(flight).await,
                 Job::Load(wanted) => self.load(wanted).await,
             }
-            if station.is_replaced() {
+            if next.is_none() && station.is_replaced() {
                 // Whoever replaced it may be asleep.
                 return self.with(|_, _| ());
             }
         }
     }
 
-    async fn next_job(&self) -> Option<Job> {
-        while !self.is_closed() {
-            match self.job_now() {
-                Some(job) => return Some(job),
-                None => self.hands.acquire().await.ok()?.forget(),
+    /// The one it has, or else the next that there is.
+    async fn job(&self, mut job: Option<Job>) -> Option<Job> {
+        while job.is_none() && !self.is_closed() {
+            job = self.job_now();
+            if job.is_none() {
+                self.hands.acquire().await.ok()?.forget();
             }
         }
-        None
+        job
     }
 
     fn job_now(&self) -> Option<Job> {
         let mut released = Released::default();
         let mut core = self.lock();
-        let job = core.next_job(self);
-        match &job {
-            Some(_) => released.hands = core.hands_wanted(&self.options),
-            None => core.idle_hands += 1,
-        }
-        released.ring = core.may_ring(&self.options);
+        let job = core.take_job(self, &mut released);
+        core.idle_hands += usize::from(job.is_none());
         drop(core);
         self.let_go(released);
         job
     }
 
-    /// A panic here would be a bug of ours: the key leaves memory and is read again, the others do not notice.
-    fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) {
-        if let Err(message) = guarded(|| self.visit(key, body, mail, station)) {
-            tracing::error!(%key, message, "the kernel panicked; please report this as a bug of Drystone");
-            station.end();
-            self.with(|core, released| core.forget(key, self, released));
+    /// A panic here would be a bug of ours: the key leaves memory and is read again, the others do not notice. Says what is next.
+    fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) -> Option<Job> {
+        match guarded(|| self.visit(key, body, mail, station)) {
+            Ok((next, released)) => {
+                self.let_go(released);
+                next
+            }
+            Err(message) => {
+                tracing::error!(%key, message, "the kernel panicked; please report this as a bug of Drystone");
+                station.end();
+                self.with(|core, released| core.forget(key, self, released));
+                None
+            }
         }
     }
 
     /// Opens a key's mail and takes its turns, up to a bound, so that one hot key does not starve the others.
-    fn visit(&self, key: &Key, mut body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) {
+    fn visit(
+        &self,
+        key: &Key,
+        mut body: Box<Body>,
+        mail: Vec<Mail>,
+        station: &Arc<Station>,
+    ) -> (Option<Job>, Released) {
         let began = self.driver.monotonic();
         station.begin(began, key);
         let mut out = Effects { station: Some(station.clone()), ..Effects::default() };
@@ -83,10 +95,13 @@ impl Shared {
         body.slim();
         station.end();
         let mut released = Released::default();
-        self.lock().put_back(key, body, out, more, self, &mut released);
-        // No other hand is called: this one is free now, and what it has left to do it does next. Calling
-        // another would cost a lone call a second thread.
-        self.let_go(released);
+        let mut core = self.lock();
+        core.put_back(key, body, out, more, self, &mut released);
+        // What is next is taken under the same lock. If that is nothing no other hand is called: this one is free.
+        let is_free = !station.is_replaced() && !self.is_closed();
+        let next = if is_free { core.take_job(self, &mut released) } else { None };
+        drop(core);
+        (next, released)
     }
 
     /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.

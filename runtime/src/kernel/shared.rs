@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     is_closed: AtomicBool,
     /// The time that work was given to end is over.
     pub(crate) is_dropping_work: AtomicBool,
+    /// What work calls others by.
+    door: Arc<dyn Door>,
     itself: Weak<Self>,
 }
 
@@ -96,6 +98,7 @@ impl Shared {
             is_closing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             is_dropping_work: AtomicBool::new(false),
+            door: Arc::new(Outpost::new(itself.clone())),
             itself: itself.clone(),
             store,
             registry,
@@ -232,7 +235,7 @@ impl Shared {
     }
 
     pub(crate) fn door(&self) -> Arc<dyn Door> {
-        Arc::new(self.outpost())
+        self.door.clone()
     }
 
     /// The store answers with errors: said once a minute, however often it happens (fB1).

@@ -95,6 +95,9 @@ impl Body {
     }
 
     fn drop_unlisted(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
         let listed = Named::of(self.listed.iter());
         self.running.retain(|running| !matches!(running.origin, Origin::Listed) || listed.has(&running.work));
     }

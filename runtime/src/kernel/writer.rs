@@ -4,16 +4,21 @@ use std::collections::BTreeSet;
 
 use super::{
     backoff::backoff,
+    body::Body,
     core::{Core, Released},
+    effects::Effects,
     mail::Settled,
     mutants,
     shared::Shared,
 };
 use crate::{
-    Entity, Epoch, Key, MessageId, Options, Partition, Version,
+    Entity, Epoch, Key, MessageId, Millis, Options, Partition, Version,
     planted::Bug,
     store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
 };
+
+/// So many entities learn at once what became of their part of a batch.
+const TOLD_AT_ONCE: usize = 32;
 
 /// A batch on its way, and whose it is.
 pub(crate) struct Flight {
@@ -28,8 +33,10 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(batch: Batch) -> Self {
-        Self { batch, keys: Vec::new(), before: Vec::new(), is_prepared: false, bytes: 0 }
+    /// One with room for so many.
+    pub(crate) fn new(now: Millis, most: usize) -> Self {
+        let batch = Batch { now, writes: Vec::with_capacity(most), ..Batch::default() };
+        Self { batch, keys: Vec::with_capacity(most), before: Vec::new(), is_prepared: false, bytes: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -45,7 +52,7 @@ impl Flight {
         if !self.batch.epochs.contains(&owned) {
             self.batch.epochs.push(owned);
         }
-        self.bytes += weight(&write);
+        self.bytes += write.weight();
         self.batch.writes.push(write);
         self.keys.push(key);
         if cfg!(feature = "planted") {
@@ -62,16 +69,6 @@ impl Flight {
         let mut kept = keep.iter();
         self.before.retain(|_| *kept.next().unwrap_or(&false));
     }
-}
-
-fn weight(write: &Write) -> usize {
-    let record = match &write.after {
-        After::Entity(entity) => entity.weight(),
-        After::Destroyed | After::Unbound => 0,
-    };
-    let rows: usize = write.rows.values().flatten().map(bytes::Bytes::len).sum();
-    let sent: usize = write.sent.iter().map(|message| message.body.len()).sum();
-    record + rows + sent
 }
 
 impl Shared {
@@ -159,18 +156,55 @@ impl Shared {
         self.driver.sleep_until(self.driver.monotonic() + pause).await;
     }
 
+    /// Tells all of them, some at a time: those who are told can go on while the others are.
     fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) {
-        let mut released = Released::default();
-        let mut core = self.lock();
-        core.written_one_batch(rulings.len());
+        self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
+        let mut told = Vec::with_capacity(rulings.len().min(TOLD_AT_ONCE));
         for ((key, write), ruling) in flight.keys.iter().zip(&flight.batch.writes).zip(rulings) {
             match ruling {
-                Some(Ruling::Settle(verdict)) => core.settle(key, verdict, self, &mut released),
+                Some(Ruling::Settle(verdict)) => told.push((key, verdict)),
                 Some(Ruling::Lose) => drop(lost.insert(write.partition)),
                 None => {}
             }
+            if told.len() == TOLD_AT_ONCE {
+                self.settle(std::mem::take(&mut told));
+                self.with(|_, _| ());
+            }
         }
+        // As after a visit: this hand does next what follows from it, and calls others if that is too much for one.
+        self.settle(told);
+        if !lost.is_empty() {
+            self.lose_all(flight, lost);
+        }
+    }
+
+    /// What bodies make of it is worked out while nobody waits for the lock.
+    fn settle(&self, told: Vec<(&Key, Settled)>) {
+        let mut released = Released::default();
+        let mut core = self.lock();
+        let take = |(key, verdict)| core.take_to_settle(key, verdict).map(|(body, verdict)| (key, body, verdict));
+        let taken: Vec<_> = told.into_iter().filter_map(take).collect();
+        drop(core);
+        let tell = |(key, mut body, verdict): (_, Box<Body>, _)| {
+            let mut out = Effects::default();
+            body.settle(verdict, self, &mut out);
+            (key, body, out)
+        };
+        let settled: Vec<_> = taken.into_iter().map(tell).collect();
+        let mut core = self.lock();
+        for (key, body, out) in settled {
+            // What was cooled down must be read again, even if nobody asks for anything.
+            let more = !body.is_idle() || !body.is_warm;
+            core.put_back(key, body, out, more, self, &mut released);
+        }
+        drop(core);
+        self.let_go(released);
+    }
+
+    fn lose_all(&self, flight: &Flight, lost: BTreeSet<Partition>) {
+        let mut released = Released::default();
+        let mut core = self.lock();
         let held = |partition: &Partition| {
             let epoch = core.leases.get(partition).map(|lease| lease.epoch);
             flight.batch.epochs.iter().any(|(of, with)| of == partition && Some(*with) == epoch)
@@ -181,7 +215,6 @@ impl Shared {
             core.lose(partition, self, &mut released);
         }
         drop(core);
-        // As after a visit: this hand does next what follows from it, and calls others if that is too much for one.
         self.let_go(released);
     }
 }

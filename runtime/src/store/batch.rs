@@ -74,6 +74,17 @@ impl Write {
         }
     }
 
+    /// About how many bytes it writes.
+    pub fn weight(&self) -> usize {
+        let record = match &self.after {
+            After::Entity(entity) => entity.weight(),
+            After::Destroyed | After::Unbound => 0,
+        };
+        let rows: usize = self.rows.values().flatten().map(Bytes::len).sum();
+        let sent: usize = self.sent.iter().map(|message| message.body.len()).sum();
+        record + rows + sent
+    }
+
     /// Whether it keeps the rules of the contract that can be seen from the write alone; if not, which one it
     /// breaks. Every store refuses by this, so that they refuse alike.
     pub fn check(&self, partitions: u32) -> Result<(), String> {

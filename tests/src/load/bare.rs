@@ -114,20 +114,22 @@ impl Table {
 
     fn commit<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<()> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        self.update(writes)?;
+        let rows = self.update(writes)?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        self.wal.written(&self.connection)
+        self.wal.written(&self.connection, rows)
     }
 
-    fn update<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<()> {
+    /// How many rows it wrote.
+    fn update<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<usize> {
         let sql = "UPDATE entity SET version=?, state=? WHERE id=? AND version=?";
-        let mut update = self.connection.prepare_cached(sql)?;
+        let (mut update, mut rows) = (self.connection.prepare_cached(sql)?, 0);
         for (row, state) in writes {
             let (id, version) = &mut self.rows[row];
             let changed = update.execute(params![*version + 1, &state[..], *id, *version])?;
             ensure!(changed == 1, "somebody else writes to the bare file");
             *version += 1;
+            rows += 1;
         }
-        Ok(())
+        Ok(rows)
     }
 }

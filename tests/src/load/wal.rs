@@ -22,6 +22,9 @@ use rusqlite::Connection;
 const EMPTY_ABOVE: u64 = 64 << 20;
 /// Above this a thread copies it back, beside the writer.
 const COPY_ABOVE: u64 = EMPTY_ABOVE / 4;
+/// So much is written before the writer asks how long the log is, each row taken for so many bytes.
+const LOOK_BYTES: u64 = 1 << 20;
+const ROW_BYTES: u64 = 4 * 4_096;
 /// After so long without a commit the log is cut to nothing.
 const IDLE: Duration = Duration::from_secs(2);
 /// Between two rounds the log is free after this at the latest.
@@ -66,6 +69,8 @@ pub(super) struct Wal {
     shared: Arc<Shared>,
     nudge: SyncSender<()>,
     empty_above: u64,
+    /// About how much was written since its length was last asked for.
+    unseen: u64,
 }
 
 struct Shared {
@@ -84,13 +89,18 @@ impl Wal {
         let (nudge, nudged) = sync_channel(1);
         let (connection, thread) = (connect(path)?, shared.clone());
         thread::Builder::new().name("bare-checkpoint".into()).spawn(move || thread.run(&connection, &nudged))?;
-        Ok(Self { shared, nudge, empty_above: EMPTY_ABOVE })
+        Ok(Self { shared, nudge, empty_above: EMPTY_ABOVE, unseen: 0 })
     }
 
-    /// Called by the writer after each commit.
-    pub(super) fn written(&mut self, connection: &Connection) -> Result<()> {
-        let bytes = self.shared.bytes();
+    /// Called by the writer after each commit, with how many rows it wrote.
+    pub(super) fn written(&mut self, connection: &Connection, rows: usize) -> Result<()> {
         self.shared.commits.fetch_add(1, Relaxed);
+        self.unseen += rows as u64 * ROW_BYTES;
+        if self.unseen < LOOK_BYTES {
+            return Ok(());
+        }
+        self.unseen = 0;
+        let bytes = self.shared.bytes();
         if bytes <= EMPTY_ABOVE {
             self.empty_above = EMPTY_ABOVE;
         }

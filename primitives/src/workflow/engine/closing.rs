@@ -1,6 +1,5 @@
 //! The end of a turn: what it leaves is written down, with alarm and status as the record says.
 
-use bytes::Bytes;
 use drystone_runtime::{Change, Millis, Next, Reply, To};
 
 use super::{
@@ -9,7 +8,7 @@ use super::{
     memory::Memory,
     turning::{BYTES_MAX, Halt, Turned, Turning, beyond},
 };
-use crate::{planted::Bug, stored::encode_near};
+use crate::{encode, planted::Bug};
 
 impl<W: Workflow> Turning<'_, W> {
     /// The commit: record and state only if they differ.
@@ -18,14 +17,14 @@ impl<W: Workflow> Turning<'_, W> {
         self.keep_versions();
         self.watch_topics();
         let before = self.seen.entity.map(|entity| &entity.head);
-        let mut head = encode_near(&self.record, before.map_or(0, Bytes::len)).map_err(Halt::Malformed)?;
+        let mut head = encode(&*self.record).map_err(Halt::Malformed)?;
         let is_too_long = head.len() > BYTES_MAX && self.record.end.is_none();
         if is_too_long {
             self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
         }
         // Also its end may have more to say than one commit can.
         if self.send_what_is_owed()? || is_too_long {
-            head = encode_near(&self.record, 0).map_err(Halt::Malformed)?;
+            head = encode(&*self.record).map_err(Halt::Malformed)?;
         }
         self.set_alarm();
         self.commit.head = (before != Some(&head)).then(|| head.clone());

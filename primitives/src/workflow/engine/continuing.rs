@@ -96,7 +96,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.drop_traces();
         lanes.into_iter().for_each(|lane| self.drop_lane(lane));
         self.live = None;
-        let old = std::mem::replace(&mut self.record, next);
+        let old = std::mem::replace(&mut *self.record, next);
         let record = &mut self.record;
         (record.events, record.queues, record.drops) = (old.events, old.queues, old.drops);
         (record.late, record.paused, record.parent) = (old.late, old.paused, old.parent);

@@ -15,7 +15,8 @@ use crate::stored::{decode_part, is_same};
 /// The memory of one run.
 #[derive(Default)]
 pub(super) struct Memory {
-    record: Option<(Bytes, Record)>,
+    /// Boxed: it goes from here to the turn and back, and is large.
+    record: Option<(Bytes, Box<Record>)>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
     /// Whether something was undone: for a bug that can be planted.
@@ -45,7 +46,7 @@ impl Memory {
     pub(super) fn record(&mut self, head: &Bytes) -> Result<&Record, String> {
         let is_known = self.record.as_ref().is_some_and(|(known, _)| is_same(known, head));
         if !is_known {
-            self.record = Some((head.clone(), decode_part("head", head)?));
+            self.record = Some((head.clone(), Box::new(decode_part("head", head)?)));
         }
         Ok(&self.record.as_ref().expect("it was just put there").1)
     }
@@ -58,12 +59,12 @@ impl Memory {
     }
 
     /// Takes the record in `head`: the turn that changes it brings it back.
-    pub(super) fn take_record(&mut self, head: &Bytes) -> Result<Record, String> {
+    pub(super) fn take_record(&mut self, head: &Bytes) -> Result<Box<Record>, String> {
         self.record(head)?;
         Ok(self.record.take().expect("it was just put there").1)
     }
 
-    pub(super) fn set_record(&mut self, head: Bytes, record: Record) {
+    pub(super) fn set_record(&mut self, head: Bytes, record: Box<Record>) {
         self.record = Some((head, record));
     }
 }

@@ -251,16 +251,24 @@ where
     }
 }
 
-async fn step<W, D, A>(name: String, input: Bytes, env: Env<D, A>) -> Outcome
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` holds what it is given twice")]
+fn step<W, D, A>(name: String, input: Bytes, env: Env<D, A>) -> impl Future<Output = Outcome>
 where
     W: Flows<D, A>,
 {
-    let input = match given(input, env.context()).await {
-        Ok(input) => input,
-        Err(outcome) => return outcome,
-    };
-    let outcome = ended(W::step(&name, input, &env).await);
-    let Outcome::Ok(produced) = outcome else { return outcome };
+    async move {
+        let input = match given(input, env.context()).await {
+            Ok(input) => input,
+            Err(outcome) => return outcome,
+        };
+        match ended(W::step(&name, input, &env).await) {
+            Outcome::Ok(produced) => with_what_it_said(produced, &env),
+            outcome => outcome,
+        }
+    }
+}
+
+fn with_what_it_said<D, A>(produced: Produced, env: &Env<D, A>) -> Outcome {
     let said = env.context().take_said();
     match said.error {
         Some(reason) => Outcome::Refused(reason),

@@ -36,7 +36,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.now) };
         let who = Identity::in_kernel(seen.key, &record, seen.nudge);
         let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
-        let mut turning = Self::new(seen, record);
+        let mut turning = Self::new(seen, Box::new(record));
         let number =
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
         let input = raw(start.input).map_err(Halt::Malformed)?;

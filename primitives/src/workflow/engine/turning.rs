@@ -88,7 +88,7 @@ pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
 /// A turn under way.
 pub(super) struct Turning<'a, W> {
     pub(super) seen: Seen<'a>,
-    pub(super) record: Record,
+    pub(super) record: Box<Record>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
     pub(super) commit: Commit,
@@ -130,7 +130,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(Some(turning))
     }
 
-    pub(super) fn new(seen: Seen<'a>, record: Record) -> Self {
+    pub(super) fn new(seen: Seen<'a>, record: Box<Record>) -> Self {
         let (commit, fronts) = (Commit::default(), Fronts::new());
         Self {
             seen,
@@ -461,7 +461,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Says once that little more may be recorded. `before` is how many bytes there were.
     fn warn_of_length(&mut self, before: u64) {
-        let Record { entries, bytes, .. } = self.record;
+        let Record { entries, bytes, .. } = *self.record;
         if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
             tracing::warn!(key = %self.seen.key, entries, bytes, "a journal grows long");
             self.tell_listeners("workflow.long", &[("entries", entries.to_string()), ("bytes", bytes.to_string())]);

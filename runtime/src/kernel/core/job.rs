@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::{
     super::{Options, body::Body, loader::Wanted, mail::Mail, shared::Shared, writer::Flight},
-    Core,
+    Core, Released,
 };
-use crate::{Key, store::Batch};
+use crate::Key;
 
 /// What a hand does next.
 pub(crate) enum Job {
@@ -19,9 +19,19 @@ pub(crate) enum Job {
 }
 
 impl Core {
+    /// What a hand does now, and whom it calls before it does.
+    pub(crate) fn take_job(&mut self, at: &Shared, released: &mut Released) -> Option<Job> {
+        let job = self.next_job(at);
+        if job.is_some() {
+            released.hands += self.hands_wanted(&at.options);
+        }
+        released.ring |= self.may_ring(&at.options);
+        job
+    }
+
     /// What a hand should do now. While all hands are busy turns come first, if there are not too many of them, so that
     /// more of them share a batch; if another hand can take them, the writer need not wait.
-    pub(crate) fn next_job(&mut self, at: &Shared) -> Option<Job> {
+    fn next_job(&mut self, at: &Shared) -> Option<Job> {
         if !self.is_loading && !self.wanted.is_empty() {
             self.is_loading = true;
             let count = self.wanted.len().min(256);
@@ -80,8 +90,7 @@ impl Core {
     /// Takes every chain that waits, merged to one write per entity.
     fn take_off(&mut self, at: &Shared) -> Option<Flight> {
         let most = self.writable.len().min(at.options.batch_writes_max);
-        let batch = Batch { now: at.time.now(), writes: Vec::with_capacity(most), ..Batch::default() };
-        let mut flight = Flight::new(batch);
+        let mut flight = Flight::new(at.time.now(), most);
         let mut visiting = VecDeque::new();
         while flight.has_room(&at.options)
             && let Some(key) = self.writable.pop_front()

@@ -87,7 +87,7 @@ impl Sqlite {
     fn apply(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
         let mut owners = self.owners();
         let apply = |connection: &_| Applier::begin(connection, batch, self.partitions, &mut owners)?.apply();
-        let verdicts = self.writer.transaction(apply)?;
+        let verdicts = self.writer.transaction_of(log_bytes(batch), apply)?;
         owners.told(batch);
         drop(owners);
         self.hints.send_after(batch, &verdicts);
@@ -118,6 +118,12 @@ impl Sqlite {
     fn owners(&self) -> MutexGuard<'_, Owners> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// About what a batch takes in the log: its payloads, and for each write the pages that they and their indexes lie in.
+fn log_bytes(batch: &Batch) -> u64 {
+    const PAGES: usize = 4 * 4_096;
+    batch.writes.iter().map(|write| write.weight() + PAGES).sum::<usize>() as u64
 }
 
 impl Store for Sqlite {

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::store::{StoreError, StoreErrorKind};
 
+/// So much may be written before somebody asks how long the log is: to ask takes time, and a lone caller waits for it.
+const LOOK_BYTES: u64 = 1 << 20;
+
 pub(super) struct Writer {
     opening: Opening,
     connection: Mutex<Held>,
@@ -33,6 +36,8 @@ struct Held {
     connection: Option<Connection>,
     /// From this length of the log on the writer stops to empty it.
     empty_above: u64,
+    /// About how much was written since its length was last asked for.
+    unseen: u64,
 }
 
 /// What the checkpoint thread is told.
@@ -61,7 +66,11 @@ impl Writer {
         let state = LogState { checkpoint_above: log_bytes_max / 4, ..LogState::default() };
         Ok(Self {
             opening,
-            connection: Mutex::new(Held { connection: Some(connection), empty_above: log_bytes_max }),
+            connection: Mutex::new(Held {
+                connection: Some(connection),
+                empty_above: log_bytes_max,
+                unseen: LOOK_BYTES,
+            }),
             log_bytes_max,
             log: Arc::new(Log { state: Mutex::new(state), changed: Condvar::new() }),
             leash,
@@ -79,11 +88,20 @@ impl Writer {
 
     /// Runs `body` in one transaction; when this answers, the transaction is synced.
     pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
+        self.transaction_of(LOOK_BYTES, body)
+    }
+
+    /// The same for one that writes about so many bytes.
+    pub(super) fn transaction_of<T>(
+        &self,
+        bytes: u64,
+        body: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, StoreError> {
         let mut held = self.lock();
         let connection = self.usable(&mut held)?;
         match execute(connection, "BEGIN IMMEDIATE").and_then(|()| body(connection)) {
             Ok(answer) => {
-                self.commit(&mut held)?;
+                self.commit(&mut held, bytes)?;
                 Ok(answer)
             }
             Err(error) => Err(roll_back(&mut held, failure(error))),
@@ -106,7 +124,7 @@ impl Writer {
         };
         match execute(connection, "COMMIT") {
             Ok(()) => {
-                self.watch_log(&mut held);
+                self.watch_log(&mut held, LOOK_BYTES);
                 Ok(Attempt::Kept(answer))
             }
             // A deferred foreign key; the transaction goes on, and nothing of it was written.
@@ -160,12 +178,12 @@ impl Writer {
         Ok(connection)
     }
 
-    fn commit(&self, held: &mut Held) -> Result<(), StoreError> {
+    fn commit(&self, held: &mut Held, bytes: u64) -> Result<(), StoreError> {
         let Some(connection) = &held.connection else { return Ok(()) };
         if let Err(error) = execute(connection, "COMMIT") {
             return Err(self.failed_commit(held, error));
         }
-        self.watch_log(held);
+        self.watch_log(held, bytes);
         Ok(())
     }
 
@@ -176,12 +194,18 @@ impl Writer {
         failure(error).outcome_unknown()
     }
 
-    fn watch_log(&self, held: &mut Held) {
+    fn watch_log(&self, held: &mut Held, written: u64) {
+        held.unseen = held.unseen.saturating_add(written);
+        if held.unseen < LOOK_BYTES {
+            return self.log.wrote();
+        }
+        held.unseen = 0;
         let bytes = self.opening.log_bytes();
         if bytes <= self.log_bytes_max {
             held.empty_above = self.log_bytes_max;
         }
-        self.log.wrote(bytes, self.checkpoint_above());
+        self.log.has_grown(bytes, self.checkpoint_above());
+        self.log.wrote();
         if bytes > held.empty_above {
             // If a reader is in the way, not again at every commit.
             held.empty_above = bytes + self.checkpoint_above();
@@ -197,14 +221,18 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wrote(&self, bytes: u64, checkpoint_above: u64) {
+    fn has_grown(&self, bytes: u64, checkpoint_above: u64) {
         let mut state = self.lock();
         state.bytes = bytes;
-        state.commits += 1;
         if bytes <= checkpoint_above {
             state.checkpoint_above = checkpoint_above;
         }
-        if state.asleep || bytes > state.checkpoint_above {
+    }
+
+    fn wrote(&self) {
+        let mut state = self.lock();
+        state.commits += 1;
+        if state.asleep || state.bytes > state.checkpoint_above {
             self.changed.notify_one();
         }
     }
