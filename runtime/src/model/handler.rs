@@ -79,30 +79,40 @@ pub enum Needed<T> {
 /// A handler's memory of one entity: decoded state, a live future. It may be dropped before any call, and
 /// nothing changes but time (E13).
 #[derive(Default)]
-pub struct Hot(Option<Box<dyn Any + Send>>);
+pub struct Hot(Option<Held>);
+
+/// What is remembered, and about how many bytes that takes.
+struct Held(Box<dyn Any + Send>, usize);
 
 impl Hot {
     /// A memory that holds `value`.
     pub fn new<T: Any + Send>(value: T) -> Self {
-        Self(Some(Box::new(value)))
+        let mut hot = Self::default();
+        hot.set(value);
+        hot
     }
 
     /// What is remembered, if it is of this type.
     pub fn get<T: Any + Send>(&mut self) -> Option<&mut T> {
-        self.0.as_mut()?.downcast_mut()
+        self.0.as_mut()?.0.downcast_mut()
     }
 
     /// Takes what is remembered, if it is of this type.
     pub fn take<T: Any + Send>(&mut self) -> Option<T> {
-        if !self.0.as_ref()?.is::<T>() {
+        if !self.0.as_ref()?.0.is::<T>() {
             return None;
         }
-        self.0.take()?.downcast().ok().map(|value| *value)
+        self.0.take()?.0.downcast().ok().map(|value| *value)
     }
 
-    /// Remembers `value` instead.
+    /// Remembers `value` instead. It is taken to weigh what is seen of it, and as much again for each of a few things that it points to.
     pub fn set<T: Any + Send>(&mut self, value: T) {
-        self.0 = Some(Box::new(value));
+        self.set_weighing(4 * size_of::<T>(), value);
+    }
+
+    /// The same for one that takes about so many bytes.
+    pub fn set_weighing<T: Any + Send>(&mut self, bytes: usize, value: T) {
+        self.0 = Some(Held(Box::new(value), bytes));
     }
 
     /// Forgets.
@@ -110,10 +120,9 @@ impl Hot {
         self.0 = None;
     }
 
-    /// About how many bytes it takes in memory: what is seen of it, and as much again for each of a few things that it
-    /// points to.
+    /// About how many bytes it takes in memory.
     pub(crate) fn weight(&self) -> usize {
-        self.0.as_ref().map_or(0, |memory| 4 * size_of_val(&**memory))
+        self.0.as_ref().map_or(0, |Held(_, bytes)| *bytes)
     }
 
     /// Whether nothing is remembered.

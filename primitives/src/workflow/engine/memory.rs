@@ -12,6 +12,9 @@ use drystone_runtime::{Hot, Version};
 use super::super::{ask::Code, live::Live, record::Record};
 use crate::stored::{decode_part, is_same};
 
+/// About what the memory of one run takes: itself and the record, and as much again for each of a few things that they point to.
+const BYTES: usize = 4 * (size_of::<Memory>() + size_of::<Record>());
+
 /// The memory of one run.
 #[derive(Default)]
 pub(super) struct Memory {
@@ -37,7 +40,7 @@ impl Memory {
     /// The memory that lies in `hot`.
     pub(super) fn of(hot: &mut Hot) -> &mut Self {
         if hot.get::<Self>().is_none() {
-            hot.set(Self::default());
+            hot.set_weighing(BYTES, Self::default());
         }
         hot.get::<Self>().expect("it was just put there")
     }
