@@ -193,17 +193,29 @@ impl Core {
         may
     }
 
-    /// Takes the body of an entity that was written, to tell it what became of its chain; one that a hand has is told by mail.
-    pub(crate) fn take_to_settle(&mut self, key: &Key, verdict: Settled) -> Option<(Box<Body>, Settled)> {
+    /// Tells an entity what became of its chain.
+    pub(crate) fn settle(&mut self, key: &Key, verdict: Settled, at: &Shared, released: &mut Released) {
+        let Some(mut body) = self.slots.get_mut(key).and_then(|slot| slot.body.take()) else {
+            return self.post_verdict(key, verdict);
+        };
+        self.was_written(key);
+        let mut out = Effects::default();
+        body.settle(verdict, at, &mut out);
+        // What was cooled down must be read again, even if nobody asks for anything.
+        let more = !body.is_idle() || !body.is_warm;
+        self.put_back(key, body, out, more, at, released);
+    }
+
+    /// The same when it is visited next.
+    pub(crate) fn post_verdict(&mut self, key: &Key, verdict: Settled) {
+        self.was_written(key);
+        self.post_resident(key, Mail::Settled(verdict));
+    }
+
+    fn was_written(&mut self, key: &Key) {
         if let Some(written) = &mut self.written {
             written.insert(key.clone());
         }
-        let slot = self.slots.get_mut(key)?;
-        let Some(body) = slot.body.take() else {
-            slot.mail.add(Mail::Settled(verdict));
-            return None;
-        };
-        Some((body, verdict))
     }
 
     /// Returns a body after a visit or a settlement, and does what it left to do.

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     backoff::backoff,
-    body::Body,
     core::{Core, Released},
-    effects::Effects,
     mail::Settled,
     mutants,
     shared::Shared,
@@ -17,7 +15,9 @@ use crate::{
     store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
 };
 
-/// So many entities learn at once what became of their part of a batch.
+/// What a batch of no more entities leaves to be done, whoever wrote it does.
+const FEW: usize = 8;
+/// So many of a larger one are told at once.
 const TOLD_AT_ONCE: usize = 32;
 
 /// A batch on its way, and whose it is.
@@ -156,50 +156,45 @@ impl Shared {
         self.driver.sleep_until(self.driver.monotonic() + pause).await;
     }
 
-    /// Tells all of them, some at a time: those who are told can go on while the others are.
+    /// Each entity learns what became of its part. A few are told here and now: a lone caller is answered at once, and this hand does next
+    /// what follows from it. Of many each is told when it is visited, which hands share, and which has it in its cache once and not twice.
     fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) {
         self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
-        let mut told = Vec::with_capacity(rulings.len().min(TOLD_AT_ONCE));
+        let mut told = Vec::with_capacity(rulings.len());
         for ((key, write), ruling) in flight.keys.iter().zip(&flight.batch.writes).zip(rulings) {
             match ruling {
                 Some(Ruling::Settle(verdict)) => told.push((key, verdict)),
                 Some(Ruling::Lose) => drop(lost.insert(write.partition)),
                 None => {}
             }
-            if told.len() == TOLD_AT_ONCE {
-                self.settle(std::mem::take(&mut told));
-                self.with(|_, _| ());
-            }
         }
-        // As after a visit: this hand does next what follows from it, and calls others if that is too much for one.
-        self.settle(told);
+        if told.len() <= FEW {
+            self.settle(told);
+        } else {
+            self.post_verdicts(told);
+        }
         if !lost.is_empty() {
             self.lose_all(flight, lost);
         }
     }
 
-    /// What bodies make of it is worked out while nobody waits for the lock.
     fn settle(&self, told: Vec<(&Key, Settled)>) {
         let mut released = Released::default();
         let mut core = self.lock();
-        let take = |(key, verdict)| core.take_to_settle(key, verdict).map(|(body, verdict)| (key, body, verdict));
-        let taken: Vec<_> = told.into_iter().filter_map(take).collect();
-        drop(core);
-        let tell = |(key, mut body, verdict): (_, Box<Body>, _)| {
-            let mut out = Effects::default();
-            body.settle(verdict, self, &mut out);
-            (key, body, out)
-        };
-        let settled: Vec<_> = taken.into_iter().map(tell).collect();
-        let mut core = self.lock();
-        for (key, body, out) in settled {
-            // What was cooled down must be read again, even if nobody asks for anything.
-            let more = !body.is_idle() || !body.is_warm;
-            core.put_back(key, body, out, more, self, &mut released);
-        }
+        told.into_iter().for_each(|(key, verdict)| core.settle(key, verdict, self, &mut released));
         drop(core);
         self.let_go(released);
+    }
+
+    /// Some at a time: other hands begin with the first while the last are still to be told.
+    fn post_verdicts(&self, told: Vec<(&Key, Settled)>) {
+        let mut told = told.into_iter().peekable();
+        while told.peek().is_some() {
+            self.with(|core, _| {
+                told.by_ref().take(TOLD_AT_ONCE).for_each(|(key, verdict)| core.post_verdict(key, verdict));
+            });
+        }
     }
 
     fn lose_all(&self, flight: &Flight, lost: BTreeSet<Partition>) {
