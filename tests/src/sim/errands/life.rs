@@ -218,7 +218,9 @@ impl Life {
             return Err(Wrong(Class::Broken, "W9", message));
         }
         let left = std::mem::take(&mut self.ground.open);
-        left.iter().filter(|_| !self.is_cancelled).for_each(|op| self.dues.push(op, None, Sure::May));
+        for op in &left {
+            if self.is_cancelled { self.dues.push_again(op) } else { self.dues.push(op, None, Sure::May) }
+        }
         (self.phase, self.node) = (Phase::Undoing(end.clone()), Node::Never);
         self.ground.fault = None;
         Ok(())

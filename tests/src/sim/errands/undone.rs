@@ -35,6 +35,12 @@ impl Dues {
         }
     }
 
+    /// A step of a cancelled run was abandoned now, if it was not let go when the run was cancelled: only the engine knows which.
+    pub fn push_again(&mut self, op: &Op) {
+        let known = self.0.iter().find(|due| due.op == op.id).cloned();
+        self.0.extend(known);
+    }
+
     /// A step that was thought to be let go has ended.
     pub fn forget(&mut self, op: &str) {
         self.0.retain(|due| due.op != op);
@@ -54,7 +60,8 @@ impl Dues {
                 return None;
             }
             if is_it {
-                self.0.pop();
+                let op = due.op.clone();
+                self.forget(&op);
                 return Some(value);
             }
             // What may be due and may not: in which order several are let go, only the engine knows.
@@ -62,8 +69,9 @@ impl Dues {
             let place = behind.clone().position(|due| op == format!("undo/{}/{}#1", due.op, due.undo));
             match place {
                 Some(place) => {
-                    let index = self.0.len() - 1 - place;
-                    return Some(self.0.remove(index).value);
+                    let Due { op, value, .. } = self.0[self.0.len() - 1 - place].clone();
+                    self.forget(&op);
+                    return Some(value);
                 }
                 None => drop(self.0.pop()),
             }
