@@ -99,13 +99,16 @@ pub fn fieldless<T: Fieldless>() -> Codec<T> {
 /// Writes a value; the reason if it cannot be written (a map whose keys are not text).
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
     // Taken, not borrowed: what is written may be of the author's making, and write something itself.
-    let mut text = SCRATCH.take();
+    // There is none any more when the thread ends, and what is dropped then may still write.
+    let mut text = SCRATCH.try_with(Cell::take).unwrap_or_default();
     text.clear();
-    let written = append(value, &mut text).map(|()| Bytes::copy_from_slice(&text));
-    if text.capacity() <= SCRATCH_BYTES_MAX {
-        SCRATCH.set(text);
+    append(value, &mut text)?;
+    if text.capacity() > SCRATCH_BYTES_MAX {
+        return Ok(text.into());
     }
-    written
+    let bytes = Bytes::copy_from_slice(&text);
+    let _ = SCRATCH.try_with(|scratch| scratch.set(text));
+    Ok(bytes)
 }
 
 thread_local! {

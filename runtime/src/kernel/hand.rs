@@ -62,7 +62,10 @@ impl Shared {
     fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) -> Option<Job> {
         match guarded(|| self.visit(key, body, mail, station)) {
             Ok((next, released)) => {
-                self.let_go(released);
+                // Whoever wakes a caller runs code that is not ours; what is next must not be lost with it.
+                if let Err(message) = guarded(|| self.let_go(released)) {
+                    tracing::error!(message, "a caller's waker panicked");
+                }
                 next
             }
             Err(message) => {
@@ -97,8 +100,10 @@ impl Shared {
         let mut released = Released::default();
         let mut core = self.lock();
         core.put_back(key, body, out, more, self, &mut released);
-        // What is next is taken under the same lock. If that is nothing no other hand is called: this one is free.
-        let is_free = !station.is_replaced() && !self.is_closed();
+        // What is next is taken under the same lock, but not before values of the author's are dropped: that may take long. If there is
+        // nothing no other hand is called, for this one is free: a lone call would cost a second thread.
+        let drops = !released.trash.is_empty() || !released.dropped.is_empty();
+        let is_free = !drops && !station.is_replaced() && !self.is_closed();
         let next = if is_free { core.take_job(self, &mut released) } else { None };
         drop(core);
         (next, released)

@@ -7,7 +7,7 @@ use super::{
     body::Body,
     core::{Core, Released},
     effects::Effects,
-    mail::Mail,
+    mail::{Mail, Settled},
     residents::TICKS,
     shared::Shared,
 };
@@ -88,23 +88,48 @@ impl Core {
     pub(crate) fn remove_lost(
         &mut self,
         key: &Key,
-        mut body: Box<Body>,
+        body: Box<Body>,
         mut out: Effects,
         at: &Shared,
         released: &mut Released,
     ) {
         let error = Error::NotOwner { partition: body.lease.partition, owner: None };
-        body.abandon(&error, &mut out);
-        // What it knew of its alarm is no longer ours to know.
-        out.alarm = None;
-        out.reads.clear();
-        released.trash.push(body);
+        self.abandon(key, body, &error, &mut out, at, released);
         for mail in self.remove(key, at, released) {
-            if !matches!(mail, Mail::Found(..) | Mail::Settled(_) | Mail::Ended { .. }) {
+            if !matches!(mail, Mail::Found(..) | Mail::Ended { .. }) {
                 self.post_or_refuse(key, mail, released);
             }
         }
         self.carry_out(key, out, at, released);
+    }
+
+    /// Lets go of a body. What is known to be durable of it is told first, also by one who has lost it: nobody else can.
+    fn abandon(
+        &mut self,
+        key: &Key,
+        mut body: Box<Body>,
+        error: &Error,
+        out: &mut Effects,
+        at: &Shared,
+        released: &mut Released,
+    ) {
+        if let Some(verdict) = self.take_verdict(key) {
+            body.settle(verdict, at, out);
+        }
+        body.abandon(error, out);
+        // What it knew of its alarm is no longer ours to know.
+        out.alarm = None;
+        out.reads.clear();
+        released.trash.push(body);
+    }
+
+    fn take_verdict(&mut self, key: &Key) -> Option<Settled> {
+        let mail = &mut self.slots.get_mut(key)?.mail;
+        let place = mail.iter().position(|mail| matches!(mail, Mail::Settled(_)))?;
+        match mail.remove(place) {
+            Mail::Settled(verdict) => Some(verdict),
+            _ => None,
+        }
     }
 
     fn post_or_refuse(&mut self, key: &Key, mail: Mail, released: &mut Released) {
@@ -133,15 +158,16 @@ impl Core {
     fn drop_slot(&mut self, key: &Key, error: &Error, at: &Shared, released: &mut Released) {
         let mut out = Effects::default();
         let Some(slot) = self.slots.get_mut(key) else { return };
-        for mail in slot.mail.drain(..) {
-            if let Mail::Call(pending) = mail {
-                out.answers.push((pending, Err(error.clone())));
+        for mail in std::mem::take(&mut slot.mail) {
+            match mail {
+                Mail::Call(pending) => out.answers.push((pending, Err(error.clone()))),
+                Mail::Settled(_) => slot.mail.push(mail),
+                _ => {}
             }
         }
         match slot.body.take() {
-            Some(mut body) => {
-                body.abandon(error, &mut out);
-                released.trash.push(body);
+            Some(body) => {
+                self.abandon(key, body, error, &mut out, at, released);
                 self.remove(key, at, released);
             }
             None => slot.is_lost = true,

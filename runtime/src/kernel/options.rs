@@ -75,6 +75,9 @@ pub struct Options {
     /// How many pieces of work of a definition must have been over at once, one after another, for the next to be polled on a thread of
     /// the kernel's: 16. With `u32::MAX` none is.
     pub quick_habit: u32,
+    /// Of a batch with no more entities than that, each is told by the thread that wrote it, and a lone caller is answered at once; of a larger
+    /// one each learns it when it is visited next: 8.
+    pub settled_here_max: usize,
     /// For tests: before one visit in so many, what handlers remember is dropped.
     pub forget_one_in: Option<u64>,
 }
@@ -116,6 +119,7 @@ impl Default for Options {
             remember_for: Duration::from_secs(24 * 60 * 60),
             sweep_every: Duration::from_secs(10),
             quick_habit: 16,
+            settled_here_max: 8,
             forget_one_in: None,
         }
     }

@@ -134,16 +134,15 @@ impl Shared {
             // Nobody listens, or a slow one loses some: neither slows us (E15).
             let _ = self.events.send(Some(event));
         }
-        for thrown in released.trash {
-            drop_guarded(thrown);
-        }
-        released.dropped.into_iter().for_each(drop_guarded);
         if released.hands > 0 {
             self.hands.add_permits(released.hands);
         }
         if released.ring {
             self.ringer.notify_one();
         }
+        // Last: a drop of the author's may take its time.
+        released.trash.into_iter().for_each(drop_guarded);
+        released.dropped.into_iter().for_each(drop_guarded);
     }
 
     pub(crate) fn post(&self, key: &Key, mail: Mail) {

@@ -15,9 +15,7 @@ use crate::{
     store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
 };
 
-/// What a batch of no more entities leaves to be done, whoever wrote it does.
-const FEW: usize = 8;
-/// So many of a larger one are told at once.
+/// So many of a large batch are told at once, under one lock: more would keep the other hands from those who were told first.
 const TOLD_AT_ONCE: usize = 32;
 
 /// A batch on its way, and whose it is.
@@ -169,17 +167,17 @@ impl Shared {
                 None => {}
             }
         }
-        if told.len() <= FEW {
-            self.settle(told);
+        if told.len() <= self.options.settled_here_max {
+            self.tell_now(told);
         } else {
-            self.post_verdicts(told);
+            self.tell_later(told);
         }
         if !lost.is_empty() {
             self.lose_all(flight, lost);
         }
     }
 
-    fn settle(&self, told: Vec<(&Key, Settled)>) {
+    fn tell_now(&self, told: Vec<(&Key, Settled)>) {
         let mut released = Released::default();
         let mut core = self.lock();
         told.into_iter().for_each(|(key, verdict)| core.settle(key, verdict, self, &mut released));
@@ -188,7 +186,7 @@ impl Shared {
     }
 
     /// Some at a time: other hands begin with the first while the last are still to be told.
-    fn post_verdicts(&self, told: Vec<(&Key, Settled)>) {
+    fn tell_later(&self, told: Vec<(&Key, Settled)>) {
         let mut told = told.into_iter().peekable();
         while told.peek().is_some() {
             self.with(|core, _| {

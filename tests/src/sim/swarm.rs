@@ -47,6 +47,8 @@ pub struct Processes {
     pub forget_one_in: Option<u64>,
     /// When work is polled where it is started.
     pub quick_habit: u32,
+    /// See `Options::settled_here_max`.
+    pub settled_here_max: usize,
     /// How many turns of a key stack on what is not durable.
     pub chain_turns_max: usize,
     /// How long an entity stays in memory that nothing uses.
@@ -223,6 +225,7 @@ impl Swarm {
         options.sweep_every = Duration::from_secs(2);
         options.forget_one_in = drawn.forget_one_in;
         options.quick_habit = drawn.quick_habit;
+        options.settled_here_max = drawn.settled_here_max;
         options
     }
 }
@@ -244,6 +247,7 @@ impl Processes {
             chain_turns_max: chance.pick(&[1, 3, 256]),
             evict_after: Duration::from_millis(chance.pick(&[0, 100, 1_000, 5_000])),
             quick_habit: chance.pick(&[0, 1, 3, u32::MAX]),
+            settled_here_max: chance.pick(&[0, 1, 8]),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Sqlite {
     fn apply(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
         let mut owners = self.owners();
         let apply = |connection: &_| Applier::begin(connection, batch, self.partitions, &mut owners)?.apply();
-        let verdicts = self.writer.transaction_of(log_bytes(batch), apply)?;
+        let verdicts = self.writer.transaction_of(log_bytes_about(batch), apply)?;
         owners.told(batch);
         drop(owners);
         self.hints.send_after(batch, &verdicts);
@@ -121,9 +121,10 @@ impl Sqlite {
 }
 
 /// About what a batch takes in the log: its payloads, and for each write the pages that they and their indexes lie in.
-fn log_bytes(batch: &Batch) -> u64 {
-    const PAGES: usize = 4 * 4_096;
-    batch.writes.iter().map(|write| write.weight() + PAGES).sum::<usize>() as u64
+fn log_bytes_about(batch: &Batch) -> u64 {
+    const PAGE: usize = 4_096;
+    let pages = |write: &super::Write| 4 + write.rows.len() + write.sent.len() + write.taken.len();
+    batch.writes.iter().map(|write| write.weight() + pages(write) * PAGE).sum::<usize>() as u64
 }
 
 impl Store for Sqlite {
