@@ -196,7 +196,8 @@ impl Topics {
         for value in &over {
             self.published.entry(*value).or_insert(Publication { topic, number: 0, due: Vec::new() });
         }
-        let unseen = over.len() as u64;
+        // Or so many were that the log had no room for the first of them.
+        let unseen = (over.len() as u64).max(writing.forgotten().saturating_sub(*last));
         // They have had their numbers, among those that are put or before them.
         let (mut before, mut most) = (*last, *last + unseen);
         for (number, kept) in put {
@@ -244,6 +245,16 @@ impl Writing<'_> {
             "event" => serde_json::from_slice(&sent.body).ok().map(|[Dead { payload }]: [Dead; 1]| payload.number),
             _ => None,
         })
+    }
+
+    /// The last number that its log has let go of.
+    fn forgotten(&self) -> u64 {
+        #[derive(Deserialize)]
+        struct Log {
+            forgotten: u64,
+        }
+        let After::Entity(entity) = &self.write.after else { return 0 };
+        serde_json::from_slice(&entity.head).map_or(0, |Log { forgotten }| forgotten)
     }
 
     /// The waits that it sends something to.
