@@ -45,7 +45,16 @@ impl Gate {
     }
 }
 
-/// `block` blocks in its turn, `run` in its code, `add` counts. `spawn` uses the runtime in pure code.
+/// Blocks when it is dropped.
+struct Stuck(Gate);
+
+impl Drop for Stuck {
+    fn drop(&mut self) {
+        self.0.block();
+    }
+}
+
+/// `block` blocks in its turn, `run` in its code, `keep` when its memory goes, `add` counts. `spawn` uses the runtime in pure code.
 struct Blocker(Gate);
 
 impl Handler for Blocker {
@@ -53,15 +62,17 @@ impl Handler for Blocker {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
         let ticket = match input {
             Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
             Input::Call { verb, .. } if *verb == "spawn" => {
                 return Next::Run(Work { pure: true, ..Work::new("spawn") });
             }
             Input::Call { verb, ticket, .. } => {
-                if *verb == "block" {
-                    self.0.block();
+                match verb.as_str() {
+                    "block" => self.0.block(),
+                    "keep" => hot.set(Stuck(self.0.clone())),
+                    _ => {}
                 }
                 *ticket
             }
@@ -213,6 +224,21 @@ async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counte
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
     assert_eq!(waiting.await.unwrap().unwrap(), vec![2]);
+}
+
+/// E6, E13
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_answered() {
+    let gate = Gate::default();
+    let kernel = open(&gate, |options| options.resident_bytes_max = 1).await;
+    assert_eq!(ask(&kernel, "blocker", "a".into(), "keep").await.unwrap().unwrap(), vec![1]);
+    // For want of room it leaves in a visit of one of these, which has a commit to make.
+    for number in 0..100 {
+        assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
+    }
+    assert_eq!(gate.blocked(), 1);
+    gate.open();
+    assert_eq!(ask(&kernel, "blocker", "a".into(), "add").await.unwrap().unwrap(), vec![2]);
 }
 
 /// E6

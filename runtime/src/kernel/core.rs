@@ -81,6 +81,13 @@ pub(crate) struct Released {
     pub(crate) ring: bool,
 }
 
+impl Released {
+    /// Whether values of the author's are dropped with it, which may take long.
+    pub(crate) fn drops(&self) -> bool {
+        !self.trash.is_empty() || !self.dropped.is_empty()
+    }
+}
+
 impl Core {
     pub(crate) fn new(options: &Options, seed: u64) -> Self {
         Self {

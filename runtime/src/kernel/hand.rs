@@ -100,11 +100,14 @@ impl Shared {
         let mut released = Released::default();
         let mut core = self.lock();
         core.put_back(key, body, out, more, self, &mut released);
-        // What is next is taken under the same lock, but not before values of the author's are dropped: that may take long. If there is
-        // nothing no other hand is called, for this one is free: a lone call would cost a second thread.
-        let drops = !released.trash.is_empty() || !released.dropped.is_empty();
-        let is_free = !drops && !station.is_replaced() && !self.is_closed();
-        let next = if is_free { core.take_job(self, &mut released) } else { None };
+        // What is next is taken under the same lock, but not before values of the author's are dropped: that may take long, and others are
+        // called to go on. Else, if there is nothing, nobody is, for this hand is free: a lone call would cost a second thread.
+        let next = if released.drops() || station.is_replaced() || self.is_closed() {
+            released.hands += core.hands_wanted(&self.options);
+            None
+        } else {
+            core.take_job(self, &mut released)
+        };
         drop(core);
         (next, released)
     }

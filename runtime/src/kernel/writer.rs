@@ -72,15 +72,15 @@ impl Flight {
 impl Shared {
     /// Writes a batch, however long the store takes to come back (R4), and settles it.
     pub(crate) async fn fly(&self, mut flight: Flight) {
-        let _writing = Whenever(self, Core::written);
-        let mut failures = 0;
+        let writing = Whenever(self, Core::written);
+        let (mut failures, mut released) = (0, Released::default());
         while !flight.is_empty() && !self.is_closed() {
             match self.write(&mut flight).await {
                 Ok(verdicts) => {
                     let settled =
                         verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
                     let settled: Vec<_> = settled.collect();
-                    self.settle_all(&flight, settled);
+                    released = self.settle_all(&flight, settled);
                     break;
                 }
                 Err(error) => {
@@ -95,6 +95,12 @@ impl Shared {
         if failures > 0 {
             self.set_trouble(None);
         }
+        // The next batch does not wait for what the author's values do when they are dropped.
+        drop(writing);
+        if released.drops() {
+            released.hands += self.lock().hands_wanted(&self.options);
+        }
+        self.let_go(released);
     }
 
     async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
@@ -113,7 +119,7 @@ impl Shared {
         if !error.is_retryable() {
             let settled = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
             let settled = settled.collect();
-            self.settle_all(flight, settled);
+            self.let_go(self.settle_all(flight, settled));
             flight.retain(&[]);
         }
     }
@@ -122,7 +128,7 @@ impl Shared {
     async fn look_what_happened(&self, flight: &mut Flight) {
         if Bug::UnknownRetriedBlindly.planted() {
             let blind = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
-            self.settle_all(flight, blind);
+            self.let_go(self.settle_all(flight, blind));
             return flight.retain(&[]);
         }
         let reads: Vec<Read> = flight.batch.writes.iter().map(trace_of).collect();
@@ -143,7 +149,7 @@ impl Shared {
         let rulings: Vec<_> =
             flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
         let keep: Vec<bool> = rulings.iter().map(Option::is_none).collect();
-        self.settle_all(flight, rulings.clone());
+        self.let_go(self.settle_all(flight, rulings.clone()));
         mutants::doubled_delivery(self, flight, &rulings);
         flight.retain(&keep);
     }
@@ -154,9 +160,9 @@ impl Shared {
         self.driver.sleep_until(self.driver.monotonic() + pause).await;
     }
 
-    /// Each entity learns what became of its part. A few are told here and now: a lone caller is answered at once, and this hand does next
+    /// Each entity learns what became of its part; what may be let go of then is returned. A few are told here and now: a lone caller is answered at once, and this hand does next
     /// what follows from it. Of many each is told when it is visited, which hands share, and which has it in its cache once and not twice.
-    fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) {
+    fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) -> Released {
         self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
         let mut told = Vec::with_capacity(rulings.len());
@@ -167,22 +173,17 @@ impl Shared {
                 None => {}
             }
         }
+        let mut released = Released::default();
         if told.len() <= self.options.settled_here_max {
-            self.tell_now(told);
+            let mut core = self.lock();
+            told.into_iter().for_each(|(key, verdict)| core.settle(key, verdict, self, &mut released));
         } else {
             self.tell_later(told);
         }
         if !lost.is_empty() {
-            self.lose_all(flight, lost);
+            self.lose_all(flight, lost, &mut released);
         }
-    }
-
-    fn tell_now(&self, told: Vec<(&Key, Settled)>) {
-        let mut released = Released::default();
-        let mut core = self.lock();
-        told.into_iter().for_each(|(key, verdict)| core.settle(key, verdict, self, &mut released));
-        drop(core);
-        self.let_go(released);
+        released
     }
 
     /// Some at a time: other hands begin with the first while the last are still to be told.
@@ -195,8 +196,7 @@ impl Shared {
         }
     }
 
-    fn lose_all(&self, flight: &Flight, lost: BTreeSet<Partition>) {
-        let mut released = Released::default();
+    fn lose_all(&self, flight: &Flight, lost: BTreeSet<Partition>, released: &mut Released) {
         let mut core = self.lock();
         let held = |partition: &Partition| {
             let epoch = core.leases.get(partition).map(|lease| lease.epoch);
@@ -205,10 +205,8 @@ impl Shared {
         let lost: Vec<Partition> = lost.into_iter().filter(held).collect();
         for partition in lost {
             tracing::warn!(partition = partition.0, "another worker has taken the partition over");
-            core.lose(partition, self, &mut released);
+            core.lose(partition, self, released);
         }
-        drop(core);
-        self.let_go(released);
     }
 }
 
