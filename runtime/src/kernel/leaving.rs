@@ -28,7 +28,7 @@ impl Core {
             let Some(is_idle) = self.is_idle(&key) else { continue };
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             match (is_idle, std::mem::take(&mut slot.was_used)) {
-                (true, false) => drop(self.remove(&key, at, released)),
+                (true, false) => self.leave(&key, at, released),
                 (true, true) => self.residents.put(key, slot.used_at),
                 // To the end: others are looked at before it is again.
                 (false, _) => self.residents.put(key, self.residents.tick()),
@@ -53,13 +53,20 @@ impl Core {
             } else if !self.residents.is_over(slot.used_at) {
                 self.residents.put(key, slot.used_at);
             } else {
-                let record = slot.body.as_mut().and_then(|body| body.committed.take());
-                record.into_iter().for_each(|record| self.near.keep(&key, record));
-                self.remove(&key, at, released);
+                self.leave(&key, at, released);
                 self.counts.left += 1;
             }
         }
         true
+    }
+
+    /// An idle key leaves memory. If its alarm rings soon, a short record stays with that: it is woken without a read.
+    fn leave(&mut self, key: &Key, at: &Shared, released: &mut Released) {
+        let body = self.slots.get_mut(key).and_then(|slot| slot.body.as_mut());
+        if let Some(record) = body.and_then(|body| body.committed.take()) {
+            self.near.keep(key, record);
+        }
+        self.remove(key, at, released);
     }
 
     /// Whether nothing is lost if a key leaves memory; `None` if it is not there.

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::Key;
 
+/// Of very many keys that wait a batch takes so many times what it takes of few: the first of it should not wait for long.
+const FEW_TIMES: usize = 8;
+
 /// What a hand does next.
 pub(crate) enum Job {
     /// Visits a key.
@@ -29,8 +32,8 @@ impl Core {
         job
     }
 
-    /// What a hand should do now. While all hands are busy turns come first, if there are not too many of them, so that
-    /// more of them share a batch; if another hand can take them, the writer need not wait.
+    /// What a hand should do now. While all hands are busy turns come first, until as many keys were visited as still wait: the more
+    /// there is to do, the more of them share a batch. If another hand can visit them, the writer need not wait.
     fn next_job(&mut self, at: &Shared) -> Option<Job> {
         if !self.is_loading && !self.wanted.is_empty() {
             self.is_loading = true;
@@ -39,7 +42,9 @@ impl Core {
         }
         self.call_work_line(at);
         let writer_waits = !self.is_writing && !self.writable.is_empty();
-        let is_time = self.free_hands(&at.options) > 0 || self.visits >= at.options.turns_per_visit;
+        let few = at.options.turns_per_visit;
+        let shared = self.runnable.len().clamp(few, few * FEW_TIMES);
+        let is_time = self.free_hands(&at.options) > 0 || self.visits >= shared;
         if writer_waits
             && (self.runnable.is_empty() || is_time)
             && let Some(flight) = self.take_off(at)
