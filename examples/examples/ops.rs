@@ -73,10 +73,7 @@ async fn main() -> anyhow::Result<()> {
     for answer in ["yes", "and one more thing"] {
         client.inquiry("a").send(Answer(answer.into())).await.map_or_else(|error| println!("  {error}"), drop);
     }
-    client.inquiry("b").start().await?;
-    client.inquiry("b").pause().await?;
-    client.inquiry("b").send(Answer("never mind".into())).await?;
-    client.inquiry("b").terminate().await?;
+    leave_unread(&client, "b", "never mind").await?;
     while letters.count().await? < 2 {
         tokio::time::sleep(d!("5ms")).await;
     }
@@ -96,7 +93,27 @@ async fn main() -> anyhow::Result<()> {
     client.inquiry("c").start().await?;
     letters.replay_to_topic(unread[0].letter.id).await?;
     assert_eq!(client.inquiry("c").result().await?, "never mind");
-    println!("  c got it; in all {:?}", letters.counts().await?);
+    println!("  c got it");
+
+    println!("what is of use to nobody is read, and removed");
+    leave_unread(&client, "d", "wrong number").await?;
+    while letters.count().await? < 1 {
+        tokio::time::sleep(d!("5ms")).await;
+    }
+    let last = letters.list(Filter::default()).await?.letters[0].id;
+    println!("  {:?}", letters.get(last).await?.payload);
+    letters.remove(last).await?;
+    println!("  in all {:?}", letters.counts().await?);
     assert_eq!(letters.count().await?, 0);
     Ok(runtime.shutdown(d!("5s")).await?)
+}
+
+/// A run that is ended before it takes its answer.
+async fn leave_unread(client: &AppClient, key: &str, answer: &str) -> anyhow::Result<()> {
+    let inquiry = client.inquiry(key);
+    inquiry.start().await?;
+    inquiry.pause().await?;
+    inquiry.send(Answer(answer.into())).await?;
+    inquiry.terminate().await?;
+    Ok(())
 }

@@ -228,6 +228,22 @@ fn the_alarm_of_one_that_has_left_rings_on_time_and_without_a_read_if_its_record
     }
 }
 
+/// W8, A6, R8
+#[test]
+fn the_alarm_of_one_that_left_because_memory_was_full_rings_without_a_read_too() {
+    let (registry, memories) = remembering(ringing());
+    let world = World::with(registry, |options| options.resident_bytes_max = 20_000);
+    for number in 0..100 {
+        world.call(call("adder", &number.to_string(), "set", 10)).unwrap();
+    }
+    assert!(!memories.hold("0") && memories.count() < 50, "{} are in memory", memories.count());
+    assert_eq!(reads(&world, || world.advance(20 * SECOND)), 0);
+    for number in 0..100 {
+        let after = world.entity(&number.to_string()).unwrap();
+        assert!(after.alarm.is_none() && !after.head.is_empty(), "{number} did not ring");
+    }
+}
+
 /// W8
 #[test]
 fn however_many_there_are_they_leave_when_their_time_has_come() {

@@ -29,7 +29,7 @@ fn a_trace_changes_nothing() {
     assert_eq!(tell(3, true).hash, tell(3, false).hash);
 }
 
-/// B3 B4 B5 B6 C1 C3 C5
+/// B3 B4 B5 B6 C1 C3 C5 D1 L6 Q1 S1 S2 T1 T3 T5 V1 V2 V6 W1 W4 W6
 #[cfg(feature = "planted")]
 #[test]
 fn every_bug_that_is_planted_in_a_kind_is_found() {

@@ -246,6 +246,32 @@ async fn an_event_is_numbered_and_reaches_all_who_wait_and_nobody_else() {
     }
 }
 
+/// T1
+#[tokio::test]
+async fn what_is_published_twice_with_one_idempotency_key_is_heard_once() {
+    for setup in both() {
+        let world = setup.start::<App>().await;
+        let client = world.client();
+        for (key, what) in [("all", "news"), ("one", "jobs")] {
+            client.reader(key).start(what.into(), 2).await.unwrap();
+        }
+        for _ in 0..2 {
+            let news = client.publish(News(1)).idempotency_key("first").await.unwrap();
+            let job = client.publish(Job(1)).idempotency_key("first").await.unwrap();
+            assert_eq!([news, job], [Published { number: 1, waiting: 1 }; 2], "the second is told what the first was");
+            world.settle().await;
+        }
+        for key in ["all", "one"] {
+            assert_eq!(client.reader(key).try_result().await.unwrap(), None, "{key} waits for another");
+        }
+        client.publish(News(2)).idempotency_key("second").await.unwrap();
+        client.publish(Job(2)).idempotency_key("second").await.unwrap();
+        for key in ["all", "one"] {
+            assert_eq!(client.reader(key).result().await.unwrap(), [1, 2], "{key}");
+        }
+    }
+}
+
 /// T1, V10
 #[tokio::test]
 async fn every_key_is_a_topic_of_its_own_whatever_is_in_it() {

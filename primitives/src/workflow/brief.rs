@@ -1,5 +1,5 @@
 //! A journal that is short lies in the record, all of it: a run that is soon over, or that sleeps or waits from its beginning on, has
-//! no rows, and is woken without a read. With the entry that makes it long all of it moves to rows, and stays there.
+//! no rows, and its journal is here as soon as its record is. With the entry that makes it long all of it moves to rows, and stays there.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -160,8 +160,9 @@ impl Shared {
         self.driver.sleep_until(self.driver.monotonic() + pause).await;
     }
 
-    /// Each entity learns what became of its part; what may be let go of then is returned. A few are told here and now: a lone caller is answered at once, and this hand does next
-    /// what follows from it. Of many each is told when it is visited, which hands share, and which has it in its cache once and not twice.
+    /// Each entity learns what became of its part; what may be let go of then is returned. A few are told here and now: a lone caller is
+    /// answered at once, and this hand does next what follows from it. Of many each is told when it is visited: hands share that, and an
+    /// entity is in the cache of its hand once and not twice.
     fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) -> Released {
         self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();

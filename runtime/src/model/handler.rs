@@ -79,10 +79,13 @@ pub enum Needed<T> {
 /// A handler's memory of one entity: decoded state, a live future. It may be dropped before any call, and
 /// nothing changes but time (E13).
 #[derive(Default)]
-pub struct Hot(Option<Held>);
+pub struct Hot(Option<Memory>);
 
 /// What is remembered, and about how many bytes that takes.
-struct Held(Box<dyn Any + Send>, usize);
+struct Memory {
+    value: Box<dyn Any + Send>,
+    bytes: usize,
+}
 
 impl Hot {
     /// A memory that holds `value`.
@@ -94,15 +97,15 @@ impl Hot {
 
     /// What is remembered, if it is of this type.
     pub fn get<T: Any + Send>(&mut self) -> Option<&mut T> {
-        self.0.as_mut()?.0.downcast_mut()
+        self.0.as_mut()?.value.downcast_mut()
     }
 
     /// Takes what is remembered, if it is of this type.
     pub fn take<T: Any + Send>(&mut self) -> Option<T> {
-        if !self.0.as_ref()?.0.is::<T>() {
+        if !self.0.as_ref()?.value.is::<T>() {
             return None;
         }
-        self.0.take()?.0.downcast().ok().map(|value| *value)
+        self.0.take()?.value.downcast().ok().map(|value| *value)
     }
 
     /// Remembers `value` instead. It is taken to weigh what is seen of it, and as much again for each of a few things that it points to.
@@ -112,7 +115,7 @@ impl Hot {
 
     /// The same for one that takes about so many bytes.
     pub fn set_weighing<T: Any + Send>(&mut self, bytes: usize, value: T) {
-        self.0 = Some(Held(Box::new(value), bytes));
+        self.0 = Some(Memory { value: Box::new(value), bytes });
     }
 
     /// Forgets.
@@ -122,7 +125,7 @@ impl Hot {
 
     /// About how many bytes it takes in memory.
     pub(crate) fn weight(&self) -> usize {
-        self.0.as_ref().map_or(0, |Held(_, bytes)| *bytes)
+        self.0.as_ref().map_or(0, |memory| memory.bytes)
     }
 
     /// Whether nothing is remembered.

@@ -155,4 +155,26 @@ mod tests {
         opening.empty_log(&beside);
         assert_eq!(opening.log_bytes(), 0);
     }
+
+    /// fB10
+    #[test]
+    fn the_length_of_the_log_is_asked_for_once_in_a_megabyte_and_not_at_every_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
+        let connection = opening.first().unwrap();
+        let writer = Writer::new(opening.clone(), connection, 8 << 20).unwrap();
+        let write = |connection: &Connection| connection.execute("UPDATE meta SET value = value + 1", []);
+        let write_about = |bytes| drop(writer.transaction_of(bytes, write).unwrap());
+        write_about(1);
+        let seen = writer.log.lock().bytes;
+        assert_eq!(seen, opening.log_bytes(), "the first is looked at: nobody knows what was there before");
+        write_about((1 << 20) - 1);
+        assert_eq!(writer.log.lock().bytes, seen);
+        write_about(1);
+        assert_eq!(writer.log.lock().bytes, opening.log_bytes(), "as much as that together");
+        assert!(opening.log_bytes() > seen);
+        write_about(1);
+        writer.transaction(write).unwrap();
+        assert_eq!(writer.log.lock().bytes, opening.log_bytes(), "nobody knows how much this one wrote");
+    }
 }

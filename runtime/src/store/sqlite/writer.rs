@@ -86,12 +86,12 @@ impl Writer {
         self.log_bytes_max / 4
     }
 
-    /// Runs `body` in one transaction; when this answers, the transaction is synced.
+    /// Runs `body` in one transaction; when this answers, the transaction is synced. It may have written much: the log is looked at.
     pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         self.transaction_of(LOOK_BYTES, body)
     }
 
-    /// The same for one that writes about so many bytes.
+    /// The same for one that writes about so many bytes: after a few such the log need not be looked at.
     pub(super) fn transaction_of<T>(
         &self,
         bytes: u64,
@@ -194,6 +194,7 @@ impl Writer {
         failure(error).outcome_unknown()
     }
 
+    /// About so much was written: a log that has grown is copied, or emptied. Its length is asked for when that can have changed much.
     fn watch_log(&self, held: &mut Held, written: u64) {
         held.unseen = held.unseen.saturating_add(written);
         if held.unseen < LOOK_BYTES {
