@@ -164,7 +164,7 @@ mod tests {
         let connection = opening.first().unwrap();
         let writer = Writer::new(opening.clone(), connection, 8 << 20).unwrap();
         let write = |connection: &Connection| connection.execute("UPDATE meta SET value = value + 1", []);
-        let write_about = |bytes| drop(writer.transaction_of(bytes, write).unwrap());
+        let write_about = |bytes| assert_ne!(writer.transaction_of(bytes, write).unwrap(), 0);
         write_about(1);
         let seen = writer.log.lock().bytes;
         assert_eq!(seen, opening.log_bytes(), "the first is looked at: nobody knows what was there before");
