@@ -144,6 +144,12 @@ impl Picky {
                 let any = flow.wait_for::<Paid>().await;
                 vec![second.amount, any.amount]
             }
+            "key in time" => {
+                let late = flow.wait_for::<Paid>().key("order-1").timeout("1m").await;
+                let two = flow.wait_for::<Paid>().key("order-2").times(2).timeout("1m").await;
+                let in_time = two.into_iter().flatten().map(|paid| paid.amount);
+                in_time.chain([late.map_or(0, |paid| paid.amount)]).collect()
+            }
             "two fields" => {
                 let second = flow.wait_for::<Stocked>().key(("a/1".to_owned(), 2)).await;
                 let any = flow.wait_for::<Stocked>().await;
@@ -520,6 +526,54 @@ async fn an_event_that_came_after_the_deadline_is_for_the_next_wait_whenever_bot
         in_time.resume().await.unwrap();
         in_time.send(Number(7)).await.unwrap();
         assert_eq!(in_time.result().await.unwrap(), "6 then 7");
+    }
+}
+
+/// V6
+#[tokio::test]
+async fn an_event_that_comes_at_the_very_deadline_is_in_time() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        for (key, waits, result) in
+            [("at", d!("60s"), "5 then 6"), ("behind", d!("60001ms"), "no event `Number` came within 60s then 5")]
+        {
+            let run = world.client().impatient(key);
+            run.start().await.unwrap();
+            // So that the deadline and the event are looked at together.
+            run.pause().await.unwrap();
+            world.advance(waits).await;
+            run.send(Number(5)).await.unwrap();
+            run.resume().await.unwrap();
+            let _ = run.send(Number(6)).await;
+            assert_eq!(run.result().await.unwrap(), result, "{key}");
+        }
+    }
+}
+
+/// V8, V6
+#[tokio::test]
+async fn a_key_a_count_and_a_deadline_hold_together() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().picky("a");
+        run.start("key in time".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        for amount in [20, 21] {
+            run.send(Paid { order: "order-2".into(), amount }).await.unwrap();
+        }
+        world.restart().await;
+        world.advance(d!("59s")).await;
+        assert_eq!(run.try_result().await.unwrap(), None, "others are not what it waits for");
+        world.advance(d!("1s")).await;
+        assert_eq!(run.result().await.unwrap(), [20, 21, 0]);
+        let too_few = world.client().picky("b");
+        too_few.start("key in time".into()).await.unwrap();
+        world.advance(d!("1m")).await;
+        for (order, amount) in [("order-1", 1), ("order-2", 2)] {
+            too_few.send(Paid { order: order.into(), amount }).await.unwrap();
+        }
+        world.advance(d!("1m")).await;
+        assert_eq!(too_few.result().await.unwrap(), [1]);
     }
 }
 

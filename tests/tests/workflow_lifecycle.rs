@@ -5,7 +5,7 @@
 use drystone::{
     CallError, Context, Error, Event, Failure, Flow, Never, Primitives, RunError, Services, d,
     dead_letters::{Filter, Payload, What},
-    testing::{Latch, Log, Setup, World},
+    testing::{Fault, Latch, Log, Setup, World},
     workflow,
     workflow::{RunPhase, StartError, Started},
 };
@@ -404,6 +404,38 @@ async fn a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it() {
             Some(true),
             "only its retention"
         );
+    }
+}
+
+/// L3, W9, fC19
+#[tokio::test]
+async fn a_step_that_ends_while_its_run_is_ended_by_somebody_is_dropped_and_counted() {
+    for abandons in [false, true] {
+        for setup in both() {
+            let (world, fakes) = started(setup).await;
+            let run = world.client().job("a");
+            run.start("slow".into()).await.unwrap();
+            // Its result comes when the run's end is decided, and that is not durable yet.
+            world.store_fails(Fault::Down);
+            let comes = async {
+                world.settle().await;
+                fakes.latch.open();
+                world.advance(d!("1s")).await;
+                world.store_works();
+                world.advance(d!("3m")).await;
+            };
+            let ends = async { if abandons { run.cancel_abandoning_steps().await } else { run.terminate().await } };
+            let (ended, ()) = tokio::join!(ends, comes);
+            assert!(ended.unwrap());
+            let (phase, error) = if abandons {
+                (RunPhase::Cancelled, RunError::Cancelled)
+            } else {
+                (RunPhase::Terminated, RunError::Terminated)
+            };
+            assert_eq!(failed(run.result().await), error);
+            let status = run.status().await.unwrap().unwrap();
+            assert_eq!((status.phase, status.late), (phase, 1));
+        }
     }
 }
 

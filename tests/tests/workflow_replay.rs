@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use drystone::{
     Event, Failure, Flow, Primitives, Services, d,
     testing::{Log, ReplayError, World, replay},
@@ -98,6 +100,12 @@ version!(ends_early, flow, total, {
     let reserved = flow.reserve(total).await?;
     flow.charge(reserved).await
 });
+version!(branched, flow, total, {
+    let (reserved, charged) = join!(async { flow.reserve(total).await }, async { flow.charge(total).await });
+    reserved?;
+    flow.wait_for::<Go>().await;
+    flow.ship(charged?).await
+});
 version!(panics, flow, total, {
     let reserved = flow.reserve(total).await?;
     let charged = flow.charge(reserved).await?;
@@ -133,7 +141,7 @@ fn diverged(stopped: Option<Stopped>) -> Divergence {
 }
 
 macro_rules! expect_divergence {
-    ($module:ident, $entry:expr, $expected:expr, $found:expr) => {{
+    ($module:ident, $entry:expr, $expected:expr, $found:expr, $likely:expr) => {{
         let (world, fakes) = deployed!($module);
         let run = world.client().order("a");
         let sent = run.send(Go).await.unwrap();
@@ -143,6 +151,7 @@ macro_rules! expect_divergence {
         let divergence = diverged(status.stopped);
         assert_eq!((divergence.entry, divergence.expected.as_str()), ($entry, $expected), "{divergence}");
         assert!(divergence.found.contains($found), "{divergence}");
+        assert_eq!(divergence.likely, $likely);
         assert!(fakes.log.take().is_empty(), "no effect is executed");
         // The code as it was goes on where it was.
         let world = world.restart_as::<fixed::App, _>(fakes.clone()).await.unwrap();
@@ -155,37 +164,80 @@ macro_rules! expect_divergence {
 /// W4, fF2, fF7
 #[tokio::test]
 async fn a_step_that_was_added_is_noticed_at_its_place() {
-    expect_divergence!(added, 2, "`charge#1`", "asks for `ship#1`");
+    expect_divergence!(
+        added,
+        2,
+        "`charge#1`",
+        "asks for `ship#1`",
+        "`charge` was removed, renamed or moved, or `ship` was added before it"
+    );
 }
 
 /// W4, fF2
 #[tokio::test]
 async fn steps_in_another_order_are_noticed_at_the_first() {
-    expect_divergence!(reordered, 1, "`reserve#1`", "asks for `charge#1`");
+    expect_divergence!(
+        reordered,
+        1,
+        "`reserve#1`",
+        "asks for `charge#1`",
+        "`reserve` was removed, renamed or moved, or `charge` was added before it"
+    );
 }
 
 /// W4
 #[tokio::test]
 async fn a_step_with_another_input_is_noticed() {
-    expect_divergence!(another_input, 2, "`charge#1` with the input it was given", "with another");
+    expect_divergence!(
+        another_input,
+        2,
+        "`charge#1` with the input it was given",
+        "with another",
+        "what is handed to it was changed, or differs from one time to the next (a `HashSet` has another order each time: use a `BTreeSet`)"
+    );
 }
 
 /// W4, fF2
 #[tokio::test]
 async fn a_step_that_was_removed_is_noticed_at_its_place() {
-    expect_divergence!(removed, 2, "`charge#1`", "asks for `wait:Go#1`");
+    expect_divergence!(
+        removed,
+        2,
+        "`charge#1`",
+        "asks for `wait:Go#1`",
+        "`charge` was removed, renamed or moved, or `wait:Go` was added before it"
+    );
+}
+
+/// W4
+#[tokio::test]
+async fn steps_that_were_moved_into_branches_are_noticed_at_the_first() {
+    let likely = "a `reserve` before it was added or removed, or one was moved into or out of a branch";
+    expect_divergence!(branched, 1, "`reserve#1`", "asks for `1.0/reserve#1`", likely);
 }
 
 /// W4
 #[tokio::test]
 async fn an_edit_after_the_last_entry_is_noticed() {
-    expect_divergence!(another_wait, 3, "`wait:Go#1`", "asks for `sleep#1`");
+    expect_divergence!(
+        another_wait,
+        3,
+        "`wait:Go#1`",
+        "asks for `sleep#1`",
+        "`wait:Go` was replaced by `sleep`, or that was added before it"
+    );
 }
 
 /// W4
 #[tokio::test]
 async fn a_body_that_ends_where_the_journal_goes_on_is_noticed() {
-    expect_divergence!(ends_early, 3, "that it waits", "has ended");
+    expect_divergence!(
+        ends_early,
+        3,
+        "that it waits",
+        "has ended",
+        "what came after was removed, or it returns earlier"
+    );
 }
 
 /// L1
@@ -359,6 +411,73 @@ async fn what_a_body_changed_before_it_panicked_in_the_same_turn_is_kept() {
         }
         assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Panicked);
         assert_eq!(run.state().await.unwrap(), Some(Fragile { at }));
+    }
+}
+
+/// Whether what the runs below use is broken. It is not theirs: their code is the same before and after.
+static BROKEN: AtomicBool = AtomicBool::new(true);
+
+/// Panics, or does something else than it did, for a reason that lies elsewhere.
+#[derive(Default, Serialize, Deserialize)]
+struct Dependent;
+
+#[workflow(events(Go))]
+impl Dependent {
+    async fn run(flow: &Flow<Self>, panics: bool) -> u32 {
+        if !panics && elsewhere(flow) {
+            flow.sleep("1s").await;
+        }
+        let one = flow.one().await;
+        flow.wait_for::<Go>().await;
+        assert!(!panics || !BROKEN.load(Ordering::Relaxed), "what it uses is broken");
+        one
+    }
+
+    #[step]
+    async fn one() -> u32 {
+        1
+    }
+}
+
+/// Behind the first wait it is another: as if somebody had deployed a change of it.
+fn elsewhere(flow: &Flow<Dependent>) -> bool {
+    flow.look(|_| BROKEN.load(Ordering::Relaxed))
+}
+
+#[derive(Primitives)]
+struct Together {
+    dependent: Dependent,
+}
+
+/// L1, W4
+#[tokio::test]
+async fn a_run_that_was_stopped_is_tried_again_by_itself_at_first_after_a_minute_and_then_every_hour() {
+    let world = World::sqlite().start::<Together>().await;
+    let stopped = [("panics", true, RunPhase::Panicked), ("diverges", false, RunPhase::Diverged)];
+    BROKEN.store(false, Ordering::Relaxed);
+    for (key, panics, _) in stopped {
+        world.client().dependent(key).start(panics).await.unwrap();
+    }
+    BROKEN.store(true, Ordering::Relaxed);
+    world.restart().await;
+    for (key, ..) in stopped {
+        world.client().dependent(key).send(Go).await.unwrap();
+    }
+    // A minute, two, four … and from then on an hour each.
+    for pause in [d!("0s"), d!("1m"), d!("2m"), d!("1d")] {
+        world.advance(pause).await;
+        for (key, _, phase) in stopped {
+            assert_eq!(world.client().dependent(key).status().await.unwrap().unwrap().phase, phase, "{key}");
+        }
+    }
+    BROKEN.store(false, Ordering::Relaxed);
+    world.advance(d!("1h")).await;
+    for (key, ..) in stopped {
+        assert_eq!(world.client().dependent(key).result().await.unwrap(), 1, "{key}");
+    }
+    let told = world.events();
+    for name in ["workflow.panicked", "workflow.diverged"] {
+        assert_eq!(told.iter().filter(|event| event.lifecycle.name.as_str() == name).count(), 1, "{name} is told once");
     }
 }
 

@@ -515,7 +515,7 @@ async fn characters_that_others_stumble_over_come_back_as_they_were() {
 #[tokio::test]
 async fn a_fault_fails_the_run_unless_it_is_caught() {
     for setup in both() {
-        let (world, _) = started(setup).await;
+        let (world, fakes) = started(setup).await;
         let run = world.client().faulty("a");
         run.start(false).await.unwrap();
         world.advance(d!("1m")).await;
@@ -527,6 +527,11 @@ async fn a_fault_fails_the_run_unless_it_is_caught() {
         world.advance(d!("1m")).await;
         let text = caught.result().await.unwrap();
         assert!(text.contains("oh no") && text.contains("longer than its timeout"), "{text}");
+        assert_eq!(
+            fakes.log.take(),
+            ["panics", "panics", "panics", "panics", "hangs", "hangs"],
+            "each attempt has its own time"
+        );
     }
 }
 

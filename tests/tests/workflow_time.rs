@@ -309,6 +309,25 @@ async fn a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again() {
     }
 }
 
+/// H1, A5, fD1
+#[tokio::test]
+async fn a_clock_that_is_set_back_makes_no_sleep_longer_and_none_shorter() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let run = world.client().sleeper("a");
+        run.start(None).await.unwrap();
+        let before = world.now();
+        world.jump_clock(-10 * 24 * 60 * 60 * 1_000).await;
+        world.restart().await;
+        assert!(world.now() >= before, "a run never sees time go back");
+        world.advance(d!("900ms")).await;
+        assert!(run.state().await.unwrap().unwrap().at.is_empty());
+        world.advance(d!("200ms")).await;
+        let at = run.state().await.unwrap().unwrap().at;
+        assert!(matches!(at[..], [at] if (1_000..=1_100).contains(&at)), "{at:?}");
+    }
+}
+
 /// H1, A2, V6, fD4: none is early, and none is a number that is too large.
 #[tokio::test]
 async fn a_sleep_and_a_timeout_may_be_as_long_as_they_like() {

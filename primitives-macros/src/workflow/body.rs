@@ -2,11 +2,11 @@
 //!
 //! Every `.await` goes through a check that its future is durable; `async` blocks become durable ones; bare `select!` and
 //! `join!` are ours; durations in literals become constants; and what a replay could not repeat is refused by its name. The
-//! arguments of `.run(..)` and `.try_run(..)` stay as they are: that code runs outside of the body. What `.run(..)` gives is checked to be
-//! no `Result`.
+//! `async` blocks among the arguments of `.run(..)` and `.try_run(..)` stay as they are: that code runs outside of the body. What `.run(..)`
+//! gives is checked to be no `Result`.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 
 use super::forbidden;
 use crate::{
@@ -26,7 +26,7 @@ const TAKES_PAUSES: &str = "backoff";
 
 /// The statements of a body, made durable.
 pub(super) fn durable(statements: TokenStream, mistakes: &mut Mistakes) -> TokenStream {
-    let statements = Pass { mistakes, has_changed: false }.tokens(statements);
+    let statements = Pass { mistakes, runs: false, has_changed: false }.tokens(statements);
     quote! {
         #[allow(unused_imports)]
         use ::drystone::workflow::AwaitDurable as _;
@@ -36,6 +36,8 @@ pub(super) fn durable(statements: TokenStream, mistakes: &mut Mistakes) -> Token
 
 struct Pass<'a> {
     mistakes: &'a mut Mistakes,
+    /// Whether these are arguments of `.run(..)`, whose blocks are not of the body.
+    runs: bool,
     /// Whether anything is another than the author wrote it.
     has_changed: bool,
 }
@@ -82,6 +84,10 @@ impl Pass<'_> {
                 return 1;
             }
         };
+        if self.runs {
+            made.extend(rest[..count].iter().cloned());
+            return count;
+        }
         let (words, last) = rest[..count].split_at(count - 1);
         let mut block = TokenStream::new();
         if let TokenTree::Group(group) = &last[0] {
@@ -96,11 +102,15 @@ impl Pass<'_> {
     /// A group: the arguments of something, or a part of the code.
     fn group(&mut self, before: &[TokenTree], group: &Group, made: &mut TokenStream) -> usize {
         let method = method(before).filter(|_| group.delimiter() == Delimiter::Parenthesis);
-        let made_anew = match (method.map(Ident::to_string).as_deref(), text(group)) {
-            (Some("run" | "try_run"), _) => None,
+        let name = method.map(Ident::to_string);
+        if let Some((method, name)) = method.zip(name.as_deref()).filter(|_| is_code(group)) {
+            self.refuse(method, forbidden::method(name));
+        }
+        let made_anew = match (name.as_deref(), text(group)) {
+            (Some("run" | "try_run"), _) => self.within(group, true),
             (Some(name), Some(text)) if TAKE_DURATION.contains(&name) => Some(literals::constant(&text, self.mistakes)),
             (Some(TAKES_PAUSES), Some(text)) => Some(self.pauses(&text)),
-            _ => self.within(group),
+            _ => self.within(group, self.runs),
         };
         let group = match made_anew {
             Some(tokens) => {
@@ -119,8 +129,8 @@ impl Pass<'_> {
 
     /// What is in a group, if it is another than it was. A group that is made anew has one place instead of two brackets'
     /// places: what need not change is left alone.
-    fn within(&mut self, group: &Group) -> Option<TokenStream> {
-        let mut pass = Pass { mistakes: self.mistakes, has_changed: false };
+    fn within(&mut self, group: &Group, runs: bool) -> Option<TokenStream> {
+        let mut pass = Pass { mistakes: self.mistakes, runs, has_changed: false };
         let tokens = pass.tokens(group.stream());
         pass.has_changed.then_some(tokens)
     }
@@ -135,6 +145,12 @@ impl Pass<'_> {
         quote_spanned!(literal.span()=> const { ::drystone::Retry::parse(#literal) })
     }
 
+    fn refuse(&mut self, at: &impl ToTokens, wrong: Option<String>) {
+        if let Some(wrong) = wrong {
+            self.mistakes.at(at, wrong);
+        }
+    }
+
     /// The path of a function or a macro.
     fn path(&mut self, rest: &[TokenTree], made: &mut TokenStream) -> usize {
         let names = names(rest);
@@ -144,12 +160,11 @@ impl Pass<'_> {
             &rest[count..],
             [TokenTree::Punct(mark), TokenTree::Group(_), ..] if mark.as_char() == '!'
         );
-        let wrong = if is_macro { forbidden::macro_(&names) } else { forbidden::function(&names) };
+        let is_called = matches!(rest.get(count), Some(TokenTree::Group(_)));
+        let wrong = if is_macro { forbidden::macro_(&names) } else { forbidden::function(&names, is_called) };
         // A single word may be the author's own variable.
-        let is_used = names.len() > 1 || is_macro || matches!(rest.get(count), Some(TokenTree::Group(_)));
-        if let Some(wrong) = wrong.filter(|_| is_used) {
-            self.mistakes.at(&path, wrong);
-        }
+        let is_used = names.len() > 1 || is_macro || is_called;
+        self.refuse(&path, wrong.filter(|_| is_used));
         let is_ours = is_macro && matches!(names.as_slice(), [name] if name == "select" || name == "join");
         if is_ours {
             self.has_changed = true;
@@ -217,6 +232,15 @@ fn without_turbofish(before: &[TokenTree]) -> &[TokenTree] {
     before
 }
 
+/// Whether the first argument is code to be run: a block or a closure.
+fn is_code(group: &Group) -> bool {
+    match group.stream().into_iter().next() {
+        Some(TokenTree::Ident(word)) => word == "async" || word == "move",
+        Some(TokenTree::Punct(mark)) => mark.as_char() == '|',
+        _ => false,
+    }
+}
+
 /// The only argument, if it is a text.
 fn text(group: &Group) -> Option<Literal> {
     let mut arguments = group.stream().into_iter();
@@ -237,7 +261,7 @@ mod tests {
     /// The tokens of a body, and how many mistakes are in it.
     fn made(tokens: TokenStream) -> (String, usize) {
         let mut mistakes = Mistakes::default();
-        let made = Pass { mistakes: &mut mistakes, has_changed: false }.tokens(tokens);
+        let made = Pass { mistakes: &mut mistakes, runs: false, has_changed: false }.tokens(tokens);
         (made.to_string(), quote!(#mistakes).into_iter().filter(|token| token.to_string() == "compile_error").count())
     }
 
@@ -266,6 +290,8 @@ mod tests {
             made(quote!(flow.run::<Vec<u8>>("x", async { a.await }).max_attempts(3))),
             (expected.to_string(), 0)
         );
+        let expected = quote!(flow.try_run(&name.__durable().await, wrapped(async { a.await })));
+        assert_eq!(made(quote!(flow.try_run(&name.await, wrapped(async { a.await })))), (expected.to_string(), 0));
         let expected = quote!(|x| ::drystone::workflow::block(async move { x.__durable().await }));
         assert_eq!(made(quote!(|x| async move { x.await })), (expected.to_string(), 0));
         let kept = quote!(async fn f() {} let await_ = async |x| x;);

@@ -10,6 +10,7 @@ const SPAWN: (&str, &str) = (
     "is lost in a crash, and repeated by every replay",
     "a `#[step]` for work, `join!` or `join_all` for several at once",
 );
+const BLOCK_ON: (&str, &str) = ("blocks all that runs beside it", "a `#[step]`, and await that");
 const SELECT: (&str, &str) = ("may choose otherwise in a replay", "`select!`, which is ours in a body");
 const JOIN: (&str, &str) = ("is not durable", "`join!`, which is ours in a body");
 const TRY_JOIN: (&str, &str) = ("is not durable", "`let (a, b) = join!(..);` and then `a?`, `b?`");
@@ -26,41 +27,70 @@ const FUNCTIONS: &[Rule] = &[
     rule(&["Timestamp", "now"], CLOCK),
     rule(&["Zoned", "now"], CLOCK),
     rule(&["OffsetDateTime", "now_utc"], CLOCK),
+    rule(&["OffsetDateTime", "now_local"], CLOCK),
+    rule(&["UtcDateTime", "now"], CLOCK),
     rule(&["rand", "random"], CHANCE),
+    rule(&["rand", "random_iter"], CHANCE),
     rule(&["rand", "rng"], CHANCE),
     rule(&["thread_rng"], CHANCE),
+    rule(&["from_os_rng"], CHANCE),
+    rule(&["from_entropy"], CHANCE),
+    rule(&["OsRng"], CHANCE),
     rule(&["Uuid", "new_v4"], UUID),
     rule(&["Uuid", "now_v7"], UUID),
-    rule(&["tokio", "spawn"], SPAWN),
-    rule(&["task", "spawn"], SPAWN),
-    rule(&["thread", "spawn"], SPAWN),
+    rule(&["spawn"], SPAWN),
     rule(&["spawn_blocking"], SPAWN),
     rule(&["spawn_local"], SPAWN),
     rule(&["thread", "sleep"], ("blocks all that runs beside it", "`flow.sleep(\"5m\").await`")),
+    rule(&["block_on"], BLOCK_ON),
+];
+
+/// What is called in the root of these crates is chance.
+const CHANCES: &[&str] = &["rand", "fastrand", "getrandom"];
+
+/// The parameters of these are code. A step of the same name is given values.
+const METHODS: &[Rule] = &[
+    rule(&["spawn"], SPAWN),
+    rule(&["spawn_blocking"], SPAWN),
+    rule(&["spawn_local"], SPAWN),
+    rule(&["block_on"], BLOCK_ON),
 ];
 
 const MACROS: &[Rule] = &[
-    rule(&["tokio", "select"], SELECT),
-    rule(&["futures", "select"], SELECT),
+    rule(&["select"], SELECT),
     rule(&["select_biased"], SELECT),
-    rule(&["tokio", "join"], JOIN),
-    rule(&["futures", "join"], JOIN),
+    rule(&["join"], JOIN),
     rule(&["try_join"], TRY_JOIN),
 ];
 
 /// What is wrong with this path of a function, if it is refused.
-pub(super) fn function(path: &[String]) -> Option<String> {
-    said(FUNCTIONS, path, "")
+pub(super) fn function(path: &[String], is_called: bool) -> Option<String> {
+    let is_chance = is_called && matches!(path, [krate, _] if CHANCES.contains(&krate.as_str()));
+    said(FUNCTIONS, path, "").or_else(|| is_chance.then(|| refused(path, "", CHANCE)))
 }
 
-/// What is wrong with this path of a macro, if it is refused.
+/// What is wrong with a method that is given code, if it is refused.
+pub(super) fn method(name: &str) -> Option<String> {
+    said(METHODS, &[name.to_owned()], "")
+}
+
+/// What is wrong with this path of a macro, if it is refused. Bare ones and those of `drystone` are ours.
 pub(super) fn macro_(path: &[String]) -> Option<String> {
-    said(MACROS, path, "!")
+    let is_ours = match path {
+        [name] => name == "select" || name == "join",
+        [krate, ..] => krate == "drystone",
+        [] => true,
+    };
+    if is_ours { None } else { said(MACROS, path, "!") }
 }
 
 fn said(rules: &[Rule], path: &[String], mark: &str) -> Option<String> {
     let (_, why, instead) = rules.iter().find(|(end, ..)| ends_with(path, end))?;
-    Some(format!("`{}{mark}` {why}: write {instead}", path.join("::")))
+    Some(refused(path, mark, (why, instead)))
+}
+
+fn refused(path: &[String], mark: &str, (why, instead): (&str, &str)) -> String {
+    format!("`{}{mark}` {why}: write {instead}", path.join("::"))
 }
 
 fn ends_with(path: &[String], end: &[&str]) -> bool {

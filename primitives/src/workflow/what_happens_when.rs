@@ -98,7 +98,9 @@
 //! - **A schedule was changed**: its times are those of the new one from then on; runs that go are not touched.
 //!   [`workflow_cron::another_schedule_is_followed_from_when_it_is_there`][workflow_cron]
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked), and goes on with other code or by `resume`;
-//!   it is tried every hour, too. A sleep that it comes to then begins then.
+//!   it is tried again by itself, too, after a minute at first and every hour in the end: what was wrong may lie elsewhere. A sleep that
+//!   it comes to then begins then.
+//!   [`workflow_replay::a_run_that_was_stopped_is_tried_again_by_itself_at_first_after_a_minute_and_then_every_hour`][workflow_replay],
 //!   [`workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`][workflow_replay],
 //!   [`workflow_replay::a_sleep_behind_a_stop_begins_when_the_run_gets_there_and_not_when_it_was_stopped`][workflow_replay]
 //! - **and I want to know before**: save the histories of runs that matter, and replay the folder in a test of one line.
@@ -249,7 +251,7 @@
 //!
 //! # There is a lot of it
 //!
-//! - **100,000 runs sleep**: they cost rows, and no memory; a start reads none of them, and each wakes when it is due.
+//! - **Very many runs sleep**: they cost rows, and no memory; a start reads none of them, and each wakes when it is due (`cargo load` has 100,000).
 //!   [`workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`][workflow_crashes]
 //! - **A run does 50,000 things**: it ends in the fault [`Limit`](super::Cause::Limit), and `workflow.long` tells listeners at 40,000.
 //!   [`workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`][workflow_traps]
