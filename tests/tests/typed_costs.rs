@@ -320,7 +320,7 @@ fn an_event_to_many_is_a_commit_for_each_slice_of_them() {
     });
 }
 
-/// W8
+/// W8, L2
 #[test]
 fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
     block_on(async {
@@ -335,6 +335,9 @@ fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
             // Its status needs the record alone.
             let run = world.client().trip("run-b");
             assert_eq!(cost(&world, async { assert!(run.status().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
+            // So does its state, as long as it is not in memory again (L2).
+            world.restart().await;
+            assert_eq!(cost(&world, async { assert!(run.state().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
             assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 1));
             // As does one whose journal is short: it lies in the record.
             travel(&world, "run-c", 1, "wait").await;

@@ -8,6 +8,10 @@ impl W {
         tokio::spawn(async {});
         tokio::task::spawn_blocking(|| ());
         std::thread::spawn(|| ());
+        spawn(std::future::ready(()));
+        tokio::runtime::Handle::current().spawn_blocking(|| ());
+        tokio::runtime::Handle::current().block_on(async {});
     }
 }
 fn main() {}
+use tokio::spawn;
