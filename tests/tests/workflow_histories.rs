@@ -58,8 +58,8 @@ impl Old {
                 Ok(flow.note(format!("{number} {id}")).await)
             }
             "events" => {
-                let first = flow.wait_for::<Paid>().key(&"a").await;
-                let late: Result<Paid, EventTimeout> = flow.wait_for::<Paid>().key(&"b").timeout("1m").await;
+                let first = flow.wait_for::<Paid>().key("a").await;
+                let late: Result<Paid, EventTimeout> = flow.wait_for::<Paid>().key("b").timeout("1m").await;
                 let two = flow.wait_for::<Paid>().times(2).await;
                 flow.update(|old| old.seen.extend(two.into_iter().map(|paid| paid.order)));
                 Ok(format!("{} {}", first.cents, late.is_err()))
