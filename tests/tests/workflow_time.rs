@@ -180,6 +180,8 @@ impl Wide {
         let counted = |arm| assume_durable(Counted { step: flow.echo(arm), polls: polls.clone() });
         let sum: u32 = join_all((0..arms).map(counted)).await.into_iter().sum();
         assert_eq!(sum, (0..arms).sum::<u32>());
+        let (one, two, three, four, five) = join!(counted(1), counted(2), counted(3), counted(4), counted(5));
+        assert_eq!([one, two, three, four, five], [1, 2, 3, 4, 5]);
         polls.load(Ordering::Relaxed)
     }
 
@@ -514,6 +516,6 @@ async fn many_at_once_are_polled_when_they_are_told_and_not_otherwise() {
         let run = world.client().wide(format!("{arms}"));
         run.start(arms).await.unwrap();
         // Once when it is asked for, once when it is told.
-        assert_eq!(run.result().await.unwrap(), 2 * arms as usize);
+        assert_eq!(run.result().await.unwrap(), 2 * (arms as usize + 5));
     }
 }

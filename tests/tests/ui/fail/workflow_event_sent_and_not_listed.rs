@@ -10,5 +10,7 @@ impl W {
 struct Shipped;
 fn send(run: &WHandle) {
     drop(run.send(Shipped));
+    drop(run.start_with(Shipped));
+    drop(run.send_or_start(Shipped));
 }
 fn main() {}
