@@ -386,7 +386,7 @@ async fn a_run_that_is_not_in_memory_is_cancelled_and_terminated() {
 
 /// L3
 #[tokio::test]
-async fn a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it() {
+async fn a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().job("a");

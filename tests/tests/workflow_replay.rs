@@ -424,7 +424,7 @@ struct Dependent;
 #[workflow(events(Go))]
 impl Dependent {
     async fn run(flow: &Flow<Self>, panics: bool) -> u32 {
-        if !panics && elsewhere(flow) {
+        if !panics && BROKEN.load(Ordering::Relaxed) {
             flow.sleep("1s").await;
         }
         let one = flow.one().await;
@@ -437,11 +437,6 @@ impl Dependent {
     async fn one() -> u32 {
         1
     }
-}
-
-/// Behind the first wait it is another: as if somebody had deployed a change of it.
-fn elsewhere(flow: &Flow<Dependent>) -> bool {
-    flow.look(|_| BROKEN.load(Ordering::Relaxed))
 }
 
 #[derive(Primitives)]

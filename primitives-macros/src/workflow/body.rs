@@ -103,8 +103,9 @@ impl Pass<'_> {
     fn group(&mut self, before: &[TokenTree], group: &Group, made: &mut TokenStream) -> usize {
         let method = method(before).filter(|_| group.delimiter() == Delimiter::Parenthesis);
         let name = method.map(Ident::to_string);
-        if let Some((method, name)) = method.zip(name.as_deref()).filter(|_| is_code(group)) {
-            self.refuse(method, forbidden::method(name));
+        // A method that is given code, as a function of that name is. A step of that name is given values.
+        if let Some((method, name)) = method.zip(name.clone()).filter(|_| is_code(group)) {
+            self.refuse(method, forbidden::function(&[name], true));
         }
         let made_anew = match (name.as_deref(), text(group)) {
             (Some("run" | "try_run"), _) => self.within(group, true),
@@ -165,8 +166,7 @@ impl Pass<'_> {
         // A single word may be the author's own variable.
         let is_used = names.len() > 1 || is_macro || is_called;
         self.refuse(&path, wrong.filter(|_| is_used));
-        let is_ours = is_macro && matches!(names.as_slice(), [name] if name == "select" || name == "join");
-        if is_ours {
+        if is_macro && forbidden::is_made_ours(&names) {
             self.has_changed = true;
             let at = types::end_of(&path);
             made.extend(quote_spanned!(at=> ::drystone::));

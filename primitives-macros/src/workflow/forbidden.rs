@@ -48,14 +48,6 @@ const FUNCTIONS: &[Rule] = &[
 /// What is called in the root of these crates is chance.
 const CHANCES: &[&str] = &["rand", "fastrand", "getrandom"];
 
-/// The parameters of these are code. A step of the same name is given values.
-const METHODS: &[Rule] = &[
-    rule(&["spawn"], SPAWN),
-    rule(&["spawn_blocking"], SPAWN),
-    rule(&["spawn_local"], SPAWN),
-    rule(&["block_on"], BLOCK_ON),
-];
-
 const MACROS: &[Rule] = &[
     rule(&["select"], SELECT),
     rule(&["select_biased"], SELECT),
@@ -69,19 +61,15 @@ pub(super) fn function(path: &[String], is_called: bool) -> Option<String> {
     said(FUNCTIONS, path, "").or_else(|| is_chance.then(|| refused(path, "", CHANCE)))
 }
 
-/// What is wrong with a method that is given code, if it is refused.
-pub(super) fn method(name: &str) -> Option<String> {
-    said(METHODS, &[name.to_owned()], "")
+/// What is wrong with this path of a macro, if it is refused.
+pub(super) fn macro_(path: &[String]) -> Option<String> {
+    let is_ours = is_made_ours(path) || path.first().is_some_and(|krate| krate == "drystone");
+    if is_ours { None } else { said(MACROS, path, "!") }
 }
 
-/// What is wrong with this path of a macro, if it is refused. Bare ones and those of `drystone` are ours.
-pub(super) fn macro_(path: &[String]) -> Option<String> {
-    let is_ours = match path {
-        [name] => name == "select" || name == "join",
-        [krate, ..] => krate == "drystone",
-        [] => true,
-    };
-    if is_ours { None } else { said(MACROS, path, "!") }
+/// Whether this path of a macro, as it stands in a body, is that of ours.
+pub(super) fn is_made_ours(path: &[String]) -> bool {
+    matches!(path, [name] if name == "select" || name == "join")
 }
 
 fn said(rules: &[Rule], path: &[String], mark: &str) -> Option<String> {

@@ -141,7 +141,8 @@
 //!   step is unknown. [`workflow_lifecycle::a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them`][workflow_lifecycle],
 //!   [`workflow_undo::a_step_that_is_abandoned_by_a_cancel_is_undone_as_one_that_nobody_knows_of`][workflow_undo]
 //! - **while a step runs, by `terminate`**: the step is dropped, no more of the run's code runs, and a late result changes nothing.
-//!   [`workflow_lifecycle::a_terminated_run_ends_at_once_and_a_late_result_does_not_revive_it`][workflow_lifecycle]
+//!   [`workflow_lifecycle::a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone`][workflow_lifecycle],
+//!   [`workflow_lifecycle::a_step_that_ends_while_its_run_is_ended_by_somebody_is_dropped_and_counted`][workflow_lifecycle]
 //! - **while it sleeps or waits, in memory or not**: at once, in one commit with all that it waited for.
 //!   [`workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`][workflow_lifecycle]
 //! - **and its steps name their undo**: what was done is undone, the last first, before the `#[cancelled]` body runs; by `terminate` nothing is.
