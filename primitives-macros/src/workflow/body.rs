@@ -279,6 +279,13 @@ mod tests {
     }
 
     #[test]
+    fn methods_that_are_given_code_are_refused_as_functions_are_and_steps_of_their_names_are_not() {
+        assert_eq!(made(quote!(handle.spawn_blocking(|| ()))).1, 1);
+        assert_eq!(made(quote!(handle.block_on(async {}))).1, 1);
+        assert_eq!(made(quote!(flow.spawn(7).await)).1, 0);
+    }
+
+    #[test]
     fn blocks_are_durable_and_what_is_run_elsewhere_is_left_alone() {
         let kept = quote!(flow.try_run::<Vec<u8>>("x", async move {
             a.await;
