@@ -46,6 +46,8 @@ pub enum Bug {
     HalfAChainKept,
     /// A commit of unknown outcome is sent again without a look.
     UnknownRetriedBlindly,
+    /// What the store said of a chain is taken for its word on the next, in another epoch.
+    VerdictOfAnother,
     /// Rows are given to work whoever has written its entity since.
     RowsUnchecked,
     /// A script is run although it was run before.

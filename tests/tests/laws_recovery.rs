@@ -175,6 +175,44 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
     other.kill();
 }
 
+/// A commit is made, and before its owner hears of it the partition is lost and won again. Whether the next call, whose own commit
+/// waits, is answered by what the store says of the first; and what it is answered in the end.
+fn answered_by_another_verdict() -> (bool, String) {
+    // Hands enough that the next batch is taken off before the verdict on the last is read.
+    let world = World::with(adder().alone(), |options| (options.settled_here_max, options.hands) = (0, 4));
+    world.call(add("a", 1)).expect("it is the owner");
+    let heard = world.store.hold_answer();
+    let first = world.ask(add("a", 10));
+    world.store.end_leases();
+    world.advance(10 * SECOND);
+    assert!(matches!(first.text(), Err(Error::Unknown { .. })));
+    let second = world.ask(add("a", 100));
+    world.store.stall();
+    heard.open();
+    world.settle();
+    let is_early = !second.waits();
+    assert_eq!(world.state("a"), "11", "the second is not durable");
+    world.store.go_on();
+    world.settle();
+    (is_early, second.text().expect("it is the owner again"))
+}
+
+/// E4, R3
+#[test]
+fn what_the_store_says_of_an_earlier_epoch_is_not_taken_for_its_word_on_the_next_commit() {
+    assert_eq!(answered_by_another_verdict(), (false, "111".to_owned()));
+}
+
+/// E4
+#[cfg(feature = "planted")]
+#[test]
+fn it_is_found_if_a_verdict_is_taken_for_that_on_another_commit() {
+    drystone_runtime::plant(Some(drystone_runtime::Bug::VerdictOfAnother));
+    let (is_early, _) = answered_by_another_verdict();
+    drystone_runtime::plant(None);
+    assert!(is_early);
+}
+
 /// Has two rows until its work has ended, which reads them when the latch is open and says how many there are.
 fn reader(latch: &Latch, log: &Log) -> Toy {
     let (latch, log) = (latch.clone(), log.clone());

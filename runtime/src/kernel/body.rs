@@ -159,7 +159,7 @@ impl Body {
                 // One that was asked for before all was forgotten says nothing any more.
                 Mail::Found(read, reads, found) if read == self.reading => self.found(reads, found, at, out),
                 Mail::Found(..) => {}
-                Mail::Settled(verdict) => self.settle(verdict, at, out),
+                Mail::Settled(version, verdict) => self.settle(version, verdict, at, out),
                 Mail::Explain(asker) => self.askers.push(asker),
             }
         }

@@ -27,7 +27,7 @@ use super::{
     sparse::Sparse,
     working::Running,
 };
-use crate::{Epoch, Error, Key, Limit, Millis, Partition, Reply, store::StoreError};
+use crate::{Epoch, Error, Key, Limit, Millis, Partition, Reply, Version, store::StoreError};
 
 pub(crate) struct Core {
     pub(crate) slots: HashMap<Key, Slot, Seeded>,
@@ -201,22 +201,23 @@ impl Core {
     }
 
     /// Tells an entity what became of its chain.
-    pub(crate) fn settle(&mut self, key: &Key, verdict: Settled, at: &Shared, released: &mut Released) {
+    pub(crate) fn settle(&mut self, chain: &(Key, Version), verdict: Settled, at: &Shared, released: &mut Released) {
+        let (key, version) = chain;
         let Some(mut body) = self.slots.get_mut(key).and_then(|slot| slot.body.take()) else {
-            return self.post_verdict(key, verdict);
+            return self.post_verdict(chain, verdict);
         };
         self.was_written(key);
         let mut out = Effects::default();
-        body.settle(verdict, at, &mut out);
-        // What was cooled down must be read again, even if nobody asks for anything.
-        let more = !body.is_idle() || !body.is_warm;
+        body.settle(*version, verdict, at, &mut out);
+        // What was cooled down must be read again, even if nobody asks for anything. Callers who are held only wait.
+        let more = !body.only_holds() || !body.is_warm;
         self.put_back(key, body, out, more, at, released);
     }
 
     /// The same when it is visited next.
-    pub(crate) fn post_verdict(&mut self, key: &Key, verdict: Settled) {
+    pub(crate) fn post_verdict(&mut self, (key, version): &(Key, Version), verdict: Settled) {
         self.was_written(key);
-        self.post_resident(key, Mail::Settled(verdict));
+        self.post_resident(key, Mail::Settled(*version, verdict));
     }
 
     fn was_written(&mut self, key: &Key) {

@@ -11,7 +11,7 @@ use super::{
     residents::TICKS,
     shared::Shared,
 };
-use crate::{Error, Key, Partition};
+use crate::{Error, Key, Partition, Version};
 
 /// How many keys are looked at by a visit that finds memory full. It has brought one at the most, and who is in use is passed over once,
 /// so this keeps up; more would be spent at every visit, under the lock, while nobody can leave.
@@ -120,8 +120,8 @@ impl Core {
         at: &Shared,
         released: &mut Released,
     ) {
-        if let Some(verdict) = self.take_verdict(key) {
-            body.settle(verdict, at, out);
+        for (version, verdict) in self.take_verdicts(key) {
+            body.settle(version, verdict, at, out);
         }
         body.abandon(error, out);
         // What it knew of its alarm is no longer ours to know.
@@ -130,13 +130,14 @@ impl Core {
         released.trash.push(body);
     }
 
-    fn take_verdict(&mut self, key: &Key) -> Option<Settled> {
-        let mail = &mut self.slots.get_mut(key)?.mail;
-        let place = mail.iter().position(|mail| matches!(mail, Mail::Settled(_)))?;
-        match mail.remove(place) {
-            Mail::Settled(verdict) => Some(verdict),
+    fn take_verdicts(&mut self, key: &Key) -> Vec<(Version, Settled)> {
+        let Some(slot) = self.slots.get_mut(key) else { return Vec::new() };
+        let verdicts = slot.mail.extract_if(.., |mail| matches!(mail, Mail::Settled(..)));
+        let told = |mail| match mail {
+            Mail::Settled(version, verdict) => Some((version, verdict)),
             _ => None,
-        }
+        };
+        verdicts.filter_map(told).collect()
     }
 
     fn post_or_refuse(&mut self, key: &Key, mail: Mail, released: &mut Released) {
@@ -168,7 +169,7 @@ impl Core {
         for mail in std::mem::take(&mut slot.mail) {
             match mail {
                 Mail::Call(pending) => out.answers.push((pending, Err(error.clone()))),
-                Mail::Settled(_) => slot.mail.push(mail),
+                Mail::Settled(..) => slot.mail.push(mail),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::{effects::Ring, pending::Pending, view::Explain};
 use crate::{
-    Entity, Outcome, Ticket, Work,
+    Entity, Outcome, Ticket, Version, Work,
     store::{Found, Letter, Read, StoreError},
 };
 
@@ -32,8 +32,8 @@ pub(crate) enum Mail {
     Unheard(Ticket),
     /// What was read, by the number of the read.
     Found(u64, Vec<Read>, Vec<Found>),
-    /// What became of the turns that were with the writer.
-    Settled(Settled),
+    /// What became of the turns that were with the writer, by the version that they make.
+    Settled(Version, Settled),
     /// Somebody wants to know what the key waits for.
     Explain(Asker),
 }

@@ -14,24 +14,27 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Error, Key, Parked, Reply, To,
-    store::{Letter, Outgoing, StoreError},
+    Borrow, Error, Key, Parked, Reply, To, Version,
+    planted::Bug,
+    store::{Letter, Outgoing, StoreError, Write},
 };
 
 impl Body {
-    /// Takes the chain to the writer, if there is one that writes and none is there yet.
-    pub(crate) fn take_off(&mut self) -> Option<crate::store::Write> {
-        if self.flying.is_some() || !self.chain.writes() {
-            return None;
-        }
+    /// Takes the chain to the writer, if there is one that writes and none is there yet; with the version that it makes.
+    pub(crate) fn take_off(&mut self) -> Option<(Version, Write)> {
+        let version = self.chain.version.filter(|_| self.flying.is_none())?;
         let chain = std::mem::take(&mut self.chain);
         let write = chain.write(&self.key, self.lease.partition, self.tip.as_ref())?;
         self.flying = Some((chain, self.tip.clone()));
-        Some(write)
+        Some((version, write))
     }
 
-    pub(crate) fn settle(&mut self, verdict: Settled, at: &Shared, out: &mut Effects) {
-        let Some((flying, after)) = self.flying.take() else { return };
+    /// The verdict on the chain that makes this version. Another's says nothing: while it was on its way the partition may have been
+    /// lost and won again, with all that was in memory.
+    pub(crate) fn settle(&mut self, version: Version, verdict: Settled, at: &Shared, out: &mut Effects) {
+        let is_meant =
+            |(flying, _): &mut (Chain, _)| flying.version == Some(version) || Bug::VerdictOfAnother.planted();
+        let Some((flying, after)) = self.flying.take_if(is_meant) else { return };
         match verdict {
             Settled::Applied => self.applied(flying, after, at, out),
             Settled::Stale => self.take_again(flying, None, out),

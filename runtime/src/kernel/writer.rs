@@ -21,8 +21,8 @@ const TOLD_AT_ONCE: usize = 32;
 /// A batch on its way, and whose it is.
 pub(crate) struct Flight {
     pub(crate) batch: Batch,
-    /// One per write, in order.
-    pub(crate) keys: Vec<Key>,
+    /// One per write, in order: of which key, and the version that its chain makes, by which the body knows its own.
+    pub(crate) chains: Vec<(Key, Version)>,
     /// What each entity was before, and whether a planted bug has had its say: nobody else looks at them.
     pub(crate) before: Vec<Option<Entity>>,
     #[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "see above"))]
@@ -34,25 +34,25 @@ impl Flight {
     /// One with room for so many.
     pub(crate) fn new(now: Millis, most: usize) -> Self {
         let batch = Batch { now, writes: Vec::with_capacity(most), ..Batch::default() };
-        Self { batch, keys: Vec::with_capacity(most), before: Vec::new(), is_prepared: false, bytes: 0 }
+        Self { batch, chains: Vec::with_capacity(most), before: Vec::new(), is_prepared: false, bytes: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.chains.is_empty()
     }
 
     pub(crate) fn has_room(&self, options: &Options) -> bool {
-        self.keys.len() < options.batch_writes_max && self.bytes < options.batch_bytes_max
+        self.chains.len() < options.batch_writes_max && self.bytes < options.batch_bytes_max
     }
 
-    pub(crate) fn add(&mut self, key: Key, epoch: Epoch, write: Write, before: Option<Entity>) {
+    pub(crate) fn add(&mut self, chain: (Key, Version), epoch: Epoch, write: Write, before: Option<Entity>) {
         let owned = (write.partition, epoch);
         if !self.batch.epochs.contains(&owned) {
             self.batch.epochs.push(owned);
         }
         self.bytes += write.weight();
         self.batch.writes.push(write);
-        self.keys.push(key);
+        self.chains.push(chain);
         if cfg!(feature = "planted") {
             self.before.push(before);
         }
@@ -63,7 +63,7 @@ impl Flight {
         let mut kept = keep.iter();
         self.batch.writes.retain(|_| *kept.next().unwrap_or(&false));
         let mut kept = keep.iter();
-        self.keys.retain(|_| *kept.next().unwrap_or(&false));
+        self.chains.retain(|_| *kept.next().unwrap_or(&false));
         let mut kept = keep.iter();
         self.before.retain(|_| *kept.next().unwrap_or(&false));
     }
@@ -117,7 +117,7 @@ impl Shared {
             return self.look_what_happened(flight).await;
         }
         if !error.is_retryable() {
-            let settled = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
+            let settled = flight.chains.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
             let settled = settled.collect();
             self.let_go(self.settle_all(flight, settled));
             flight.retain(&[]);
@@ -127,7 +127,7 @@ impl Shared {
     /// The outcome of a batch is not known: it is read back before anything else is done (fB13).
     async fn look_what_happened(&self, flight: &mut Flight) {
         if Bug::UnknownRetriedBlindly.planted() {
-            let blind = flight.keys.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
+            let blind = flight.chains.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
             self.let_go(self.settle_all(flight, blind));
             return flight.retain(&[]);
         }
@@ -167,9 +167,9 @@ impl Shared {
         self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
         let mut told = Vec::with_capacity(rulings.len());
-        for ((key, write), ruling) in flight.keys.iter().zip(&flight.batch.writes).zip(rulings) {
+        for ((chain, write), ruling) in flight.chains.iter().zip(&flight.batch.writes).zip(rulings) {
             match ruling {
-                Some(Ruling::Settle(verdict)) => told.push((key, verdict)),
+                Some(Ruling::Settle(verdict)) => told.push((chain, verdict)),
                 Some(Ruling::Lose) => drop(lost.insert(write.partition)),
                 None => {}
             }
@@ -177,7 +177,7 @@ impl Shared {
         let mut released = Released::default();
         if told.len() <= self.options.settled_here_max {
             let mut core = self.lock();
-            told.into_iter().for_each(|(key, verdict)| core.settle(key, verdict, self, &mut released));
+            told.into_iter().for_each(|(chain, verdict)| core.settle(chain, verdict, self, &mut released));
         } else {
             self.tell_later(told);
         }
@@ -188,11 +188,11 @@ impl Shared {
     }
 
     /// Some at a time: other hands begin with the first while the last are still to be told.
-    fn tell_later(&self, told: Vec<(&Key, Settled)>) {
+    fn tell_later(&self, told: Vec<(&(Key, Version), Settled)>) {
         let mut told = told.into_iter().peekable();
         while told.peek().is_some() {
             self.with(|core, _| {
-                told.by_ref().take(TOLD_AT_ONCE).for_each(|(key, verdict)| core.post_verdict(key, verdict));
+                told.by_ref().take(TOLD_AT_ONCE).for_each(|(chain, verdict)| core.post_verdict(chain, verdict));
             });
         }
     }

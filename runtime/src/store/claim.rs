@@ -101,11 +101,14 @@ impl HintSender {
         Hints(receiver)
     }
 
-    /// Hints at every partition that got messages from the writes of `batch` that were applied.
+    /// Hints at every partition that got messages from the writes of `batch` that were applied, but for those that they were made in:
+    /// the worker whose batch it is owns these, and knows.
     pub fn send_after(&self, batch: &Batch, verdicts: &[Verdict]) {
-        let applied = batch.writes.iter().zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Applied);
-        let told: BTreeSet<Partition> = applied.flat_map(|(write, _)| &write.sent).map(|sent| sent.partition).collect();
-        told.into_iter().for_each(|partition| self.send(partition));
+        let is_applied = |(_, verdict): &(_, &Verdict)| **verdict == Verdict::Applied;
+        let applied = || batch.writes.iter().zip(verdicts).filter(is_applied).map(|(write, _)| write);
+        let is_owned = |partition: &Partition| applied().any(|write| write.partition == *partition);
+        let sent: BTreeSet<Partition> = applied().flat_map(|write| &write.sent).map(|sent| sent.partition).collect();
+        sent.into_iter().filter(|partition| !is_owned(partition)).for_each(|partition| self.send(partition));
     }
 
     /// Tells everyone; a receiver that is full misses it.

@@ -100,8 +100,8 @@ pub trait Store: Send + Sync + 'static {
     /// - Redis: `UNLINK` of the keys listed in the partition's `gone` set.
     fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize>;
 
-    /// «Look at partition p»: whoever commits a message to a partition hints at it. A hint may be lost,
-    /// doubled or late; scans are the truth.
+    /// «Look at partition p»: whoever commits a message to a partition hints at it, unless its owner is the one who does. A hint
+    /// may be lost, doubled or late; scans are the truth.
     ///
     /// - Postgres: `LISTEN`. Redis: pub/sub.
     fn hints(&self) -> Hints;

@@ -27,6 +27,7 @@ pub struct TestStore {
 #[derive(Default)]
 struct Switches {
     stalled: Option<Latch>,
+    silent: Option<Latch>,
     fault: Option<Fault>,
     fatal: Option<(u64, Moment)>,
     leases: BTreeMap<Partition, Epoch>,
@@ -60,6 +61,11 @@ impl TestStore {
         if let Some(latch) = self.switches().stalled.take() {
             latch.open();
         }
+    }
+
+    /// The next commit is made; its answer waits for this latch.
+    pub fn hold_answer(&self) -> Latch {
+        self.switches().silent.insert(Latch::default()).clone()
     }
 
     /// From now on, this is wrong with it; nothing, if `None`.
@@ -173,7 +179,12 @@ impl Store for TestStore {
                 }
                 None => {}
             }
-            self.meet(true, self.inner.commit(batch)).await
+            let silent = if batch.writes.is_empty() { None } else { self.switches().silent.take() };
+            let answer = self.meet(true, self.inner.commit(batch)).await;
+            if let Some(latch) = silent {
+                latch.wait().await;
+            }
+            answer
         })
     }
 

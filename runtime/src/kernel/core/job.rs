@@ -107,8 +107,8 @@ impl Core {
                 Some(body) => {
                     slot.is_writable = false;
                     let before = body.committed.as_ref().filter(|_| cfg!(feature = "planted")).cloned();
-                    if let Some(write) = body.take_off() {
-                        flight.add(key, body.lease.epoch, write, before);
+                    if let Some((version, write)) = body.take_off() {
+                        flight.add((key, version), body.lease.epoch, write, before);
                     }
                 }
             }

@@ -13,6 +13,17 @@ pub async fn a_message_hints_at_its_receivers_partition(world: &mut World) {
     assert_eq!(world.inbox(&key_in(2, 0)).await.len(), 1, "the message is there when the hint is");
 }
 
+/// M2: its owner, who writes it, hands it over itself.
+pub async fn a_message_within_a_partition_hints_at_nothing(world: &mut World) {
+    let mut hints = world.store.hints();
+    let sender = world.born(&key_in(1, 0));
+    let to = [key_in(1, 1), key_in(2, 0)];
+    let sent = (0..).zip(&to).map(|(index, to)| message(sender.version, index, to)).collect();
+    world.applied(Write { sent, ..birth(&sender) }).await;
+    assert_eq!(hints.next().await, Some(Partition(2)), "a hint at the sender's own partition would come first");
+    assert_eq!(world.inbox(&to[0]).await.len(), 1);
+}
+
 /// E15, R8
 pub async fn a_listener_that_does_not_listen_stops_nobody(world: &mut World) {
     let _deaf = world.store.hints();

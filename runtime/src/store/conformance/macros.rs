@@ -232,6 +232,7 @@ macro_rules! conformance {
                     a_write_that_says_nothing_changes_nothing;
                 run_owned hints:
                     a_message_hints_at_its_receivers_partition
+                    a_message_within_a_partition_hints_at_nothing
                     a_listener_that_does_not_listen_stops_nobody;
                 run_owned reopening:
                     everything_is_there_after_reopening

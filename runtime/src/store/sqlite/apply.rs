@@ -114,7 +114,9 @@ impl<'a> Applier<'a> {
     fn guard(&mut self, write: &Write) -> Result<(), Fault> {
         let changed = match (&write.after, write.guard) {
             (After::Entity(after), Guard::At { version, .. }) => self.update(write, after, version)?,
-            (After::Entity(after), Guard::Absent) => entity::insert(self.connection, write.partition, after)?,
+            (After::Entity(after), Guard::Absent) => {
+                self.with(entity::INSERT, |insert| entity::insert(insert, write.partition, after))?
+            }
             (After::Destroyed, Guard::At { id, version }) => self.destroy(id, version)?,
             (_, Guard::Absent) => usize::from(self.version_of(&write.key)?.is_none()),
             (After::Unbound, Guard::At { .. }) => 0,

@@ -1,6 +1,6 @@
 //! The record of an entity as columns.
 
-use rusqlite::{Connection, Error, Row, named_params, params, types::Type};
+use rusqlite::{Connection, Error, Row, Statement, named_params, params, types::Type};
 
 use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
 use crate::{Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
@@ -73,13 +73,15 @@ fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<&str>) {
 
 /// The birth of an entity; changes nothing if its key is bound or its id was given out. By number: to find twenty names takes as long as the
 /// rest.
-pub(super) fn insert(connection: &Connection, partition: Partition, entity: &Entity) -> Result<usize, Error> {
+pub(super) const INSERT: &str = "INSERT INTO entity (id, partition, space, key, kind, definition, config, version, \
+     status, phase, alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+     ON CONFLICT DO NOTHING";
+
+/// Executes [`INSERT`].
+pub(super) fn insert(statement: &mut Statement<'_>, partition: Partition, entity: &Entity) -> Result<usize, Error> {
     let (parked, parked_why) = parked_columns(entity.parked.as_ref());
-    let sql = "INSERT INTO entity (id, partition, space, key, kind, definition, config, version, status, phase, \
-         alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
-         ON CONFLICT DO NOTHING";
-    connection.prepare_cached(sql)?.execute(params![
+    statement.execute(params![
         Signed(entity.id),
         partition.0,
         entity.key.space.as_str(),

@@ -1,5 +1,7 @@
 //! Reading by key.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use rusqlite::{Connection, Error, OptionalExtension, Row as SqlRow, params};
 
@@ -39,10 +41,13 @@ fn one(connection: &Connection, partitions: u32, read: &Read) -> Result<Found, E
     })
 }
 
+/// Written once: every key that is brought into memory is read with it.
+static BY_KEY: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {COLUMNS} FROM entity WHERE space = ?1 AND key = ?2"));
+
 /// The entity bound to a key.
 pub(super) fn by_key(connection: &Connection, key: &Key) -> Result<Option<Entity>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM entity WHERE space = ?1 AND key = ?2");
-    connection.prepare_cached(&sql)?.query_row(params![key.space.as_str(), &key.key[..]], entity).optional()
+    connection.prepare_cached(&BY_KEY)?.query_row(params![key.space.as_str(), &key.key[..]], entity).optional()
 }
 
 fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<Row>, Error> {

@@ -44,8 +44,9 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     let round = async || {
         log.empty()?;
         let direct = direct.drive(callers)?;
-        let (bare, step) = (bare.round(callers).await?, alone.step(plan.span).await?);
-        Ok([direct, bare, step, alone.event(plan.span).await?, among.event(plan.span).await?])
+        let (bare, executed) = (bare.round(callers).await?, alone.executed(plan.span).await?);
+        let (started, event) = (alone.started(plan.span).await?, alone.event(plan.span).await?);
+        Ok([direct, bare, executed, started, event, among.event(plan.span).await?])
     };
     tell(&Rounds::measure(plan.rounds, round).await?, report);
     alone.runtime.shutdown(CLOSE_MAX).await?;
@@ -53,14 +54,15 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
 }
 
 /// The limit is a commit made directly, with no thread to cross; the bare writer with one caller is shown beside it.
-fn tell(rounds: &Rounds<5>, report: &mut Report) {
+fn tell(rounds: &Rounds<6>, report: &mut Report) {
     let p50 = |measured: &Measured| measured.p50().as_secs_f64();
     report.line(rounds.line(0, "alone: bare commit, same thread".into()));
     report.line(rounds.compared(1, 0, "alone: bare commit, writer thread".into(), p50));
     let subjects = [
         (2, "alone: a run of one step", "run_alone_p50"),
-        (3, "alone: event to the run's end", "event_alone_p50"),
-        (4, "the same while 1,000 others wait", "event_among_1000_p50"),
+        (3, "the same by start, then result", "run_alone_in_two_calls_p50"),
+        (4, "alone: event to the run's end", "event_alone_p50"),
+        (5, "the same while 1,000 others wait", "event_among_1000_p50"),
     ];
     for (subject, what, name) in subjects {
         report.line(rounds.compared(subject, 0, what.into(), p50));
@@ -88,8 +90,18 @@ impl Alone {
         Ok(Self { runtime, keys: Arc::default(), log: Log::of(&path)? })
     }
 
-    /// A run of one step, from its start to its result.
-    async fn step(&self, span: Duration) -> Result<Measured> {
+    /// A run of one step, from its start to its result, in the one call that is made for it.
+    async fn executed(&self, span: Duration) -> Result<Measured> {
+        self.again(span, |client, key| async move {
+            let (run, start) = (client.nops(key), Instant::now());
+            run.execute(1).await?;
+            Ok(start.elapsed())
+        })
+        .await
+    }
+
+    /// The same in two calls: its caller hears of the start before it asks for the result.
+    async fn started(&self, span: Duration) -> Result<Measured> {
         self.again(span, |client, key| async move {
             let (run, start) = (client.nops(key), Instant::now());
             run.start(1).await?;
