@@ -98,6 +98,40 @@ fn work_that_ran_when_the_process_died_runs_again_under_the_same_id() {
     assert_eq!(log.take(), ["one begins", "one begins", "one ends: ok"]);
 }
 
+/// W3, fB22: no hand was free to hear of it, and what rang before was for a time that the store has moved since.
+#[test]
+fn code_that_ended_in_time_has_not_timed_out_however_late_its_end_is_heard_of() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let (timed, lasts) = (|work| Work { timeout: Some(2 * SECOND), ..work }, latch.clone());
+    let reader = jobs(&latch, &log, timed).runs(move |_, _, cx| {
+        let latch = lasts.clone();
+        Box::pin(async move {
+            cx.rows(Range::first("items", 1)).await.expect("the store is well");
+            latch.wait().await;
+            done()
+        })
+    });
+    let world = World::with(reader.alone(), |options| options.hands = 2);
+    ["a", "warm"].map(|key| world.call(add(key, 1)).unwrap());
+    let first = world.store.hold_reads();
+    world.call(call("adder", "a", "list", "one")).unwrap();
+    world.advance(3 * SECOND);
+    world.store.stall();
+    let written = world.ask(add("warm", 1));
+    first.open();
+    world.settle();
+    let second = world.store.hold_reads();
+    let read = world.ask(add("cold", 1));
+    world.advance(SECOND + SECOND / 2);
+    latch.open();
+    world.advance(2 * SECOND);
+    assert!(log.take().is_empty() && written.waits() && read.waits(), "both hands wait for the store");
+    second.open();
+    world.store.go_on();
+    world.settle();
+    assert_eq!(log.take(), ["one ends: ok"]);
+}
+
 /// W3
 #[test]
 fn an_attempt_that_outlasts_its_timeout_is_over() {

@@ -141,8 +141,9 @@ impl Body {
         }
     }
 
-    /// Takes in what has arrived, in order.
+    /// Takes in what has arrived, in order. What rang comes last: code whose end is here has ended in time, however long ago that was.
     pub(crate) fn receive(&mut self, mail: Vec<Mail>, at: &Shared, out: &mut Effects) {
+        let mut rings = Vec::new();
         for item in mail {
             match item {
                 Mail::Call(pending) if pending.borrow == Borrow::Shared => self.reads.add(pending),
@@ -153,7 +154,7 @@ impl Body {
                 Mail::Woken(entity) => self.warm_up(entity, at),
                 Mail::Relist => self.relist = true,
                 Mail::Ended { run, work, outcome } => self.work_ended(run, work, outcome, at, out),
-                Mail::Rang(ring) => self.rang(ring, at, out),
+                Mail::Rang(ring) => rings.push(ring),
                 Mail::Gone(ticket) => self.caller_left(ticket),
                 Mail::Unheard(ticket) => self.gone.push_back(ticket),
                 // One that was asked for before all was forgotten says nothing any more.
@@ -163,6 +164,7 @@ impl Body {
                 Mail::Explain(asker) => self.askers.push(asker),
             }
         }
+        rings.into_iter().for_each(|ring| self.rang(ring, at, out));
     }
 
     /// Does the next thing, if there is one to do now. The order is the law: what ends and what is due first,

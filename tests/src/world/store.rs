@@ -28,6 +28,7 @@ pub struct TestStore {
 struct Switches {
     stalled: Option<Latch>,
     silent: Option<Latch>,
+    reads: Option<Latch>,
     fault: Option<Fault>,
     fatal: Option<(u64, Moment)>,
     leases: BTreeMap<Partition, Epoch>,
@@ -66,6 +67,11 @@ impl TestStore {
     /// The next commit is made; its answer waits for this latch.
     pub fn hold_answer(&self) -> Latch {
         self.switches().silent.insert(Latch::default()).clone()
+    }
+
+    /// From now on reads wait for this latch.
+    pub fn hold_reads(&self) -> Latch {
+        self.switches().reads.insert(Latch::default()).clone()
     }
 
     /// From now on, this is wrong with it; nothing, if `None`.
@@ -160,7 +166,13 @@ impl Store for TestStore {
     }
 
     fn read<'a>(&'a self, reads: &'a [Read]) -> Answer<'a, Vec<Found>> {
-        Box::pin(self.meet(false, self.inner.read(reads)))
+        Box::pin(async move {
+            let held = self.switches().reads.clone();
+            if let Some(latch) = held {
+                latch.wait().await;
+            }
+            self.meet(false, self.inner.read(reads)).await
+        })
     }
 
     fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {

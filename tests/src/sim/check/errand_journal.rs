@@ -48,13 +48,17 @@ fn entries(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
 
 /// A generation that waited for a turn of its own has begun, if its body has left something in its state, or was stopped.
 fn begin_late(writing: &Writing<'_>, run: &mut Run) {
-    let has_begun = state_of(writing.entity).is_some_and(|state| state.cleanup.is_some());
+    let has_begun = has_left_something(writing);
     let is_stopped = writing.change.record.stopped.is_some();
     if let Some(life) = run.life.as_mut().filter(|life| life.phase == Phase::Deferred)
         && (has_begun || is_stopped)
     {
         life.first_poll();
     }
+}
+
+fn has_left_something(writing: &Writing<'_>) -> bool {
+    state_of(writing.entity).is_some_and(|state| state.cleanup.is_some())
 }
 
 /// Another generation begins, or goes on from what it keeps of the one before. What the others of this write recorded went with
@@ -72,7 +76,12 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
         count(writing, &old, &first);
     }
     let mut life = Life::begin(record.seed, &first, (record.kept > 0).then_some(record.started_at))?;
-    if !record.is_deferred() {
+    // One that waited for a turn of its own may have been cancelled in the same write.
+    let is_cancelled = match journal.get(1) {
+        Some(second) => matches!(read(second)?.what, What::CancelAsked),
+        None => false,
+    };
+    if !record.is_deferred() && (has_left_something(writing) || !is_cancelled) {
         life.first_poll();
     }
     (run.life, run.journal) = (Some(life), Vec::new());
