@@ -8,6 +8,7 @@ use drystone::{
     workflow,
     workflow::RunPhase,
 };
+use drystone_runtime::kernel::Wait;
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,32 @@ impl Shaky {
     }
 }
 
+/// A race that only one can win, and then a wait.
+#[derive(Default, Serialize, Deserialize)]
+struct Racer;
+
+#[workflow(events(Note))]
+impl Racer {
+    async fn run(flow: &Flow<Self>) -> String {
+        let winner = select! {
+            () = flow.quick() => "quick",
+            () = flow.never() => "never",
+        };
+        flow.wait_for::<Note>().await;
+        winner.to_owned()
+    }
+
+    #[step]
+    async fn quick(latch: &Latch) {
+        latch.clone().wait().await;
+    }
+
+    #[step]
+    async fn never() {
+        std::future::pending().await
+    }
+}
+
 /// A step that is tried for ten minutes.
 #[derive(Default, Serialize, Deserialize)]
 struct Patient;
@@ -104,6 +131,7 @@ impl Patient {
 struct App {
     job: Job,
     shaky: Shaky,
+    racer: Racer,
     patient: Patient,
 }
 
@@ -254,6 +282,25 @@ async fn of_steps_that_race_in_a_pause_the_first_wins() {
         run.resume().await.unwrap();
         assert_eq!(run.result().await.unwrap(), 1);
         assert_eq!(run.history().await.unwrap().operations().count(), 1);
+    }
+}
+
+/// H2, L7, R7: what would wake it is who resumes it, and not a step that it has let go.
+#[tokio::test]
+async fn a_step_that_lost_its_race_in_a_pause_is_not_waited_for() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let run = world.client().racer("a");
+        run.start().await.unwrap();
+        run.pause().await.unwrap();
+        fakes.latch.open();
+        world.advance(d!("20s")).await;
+        let waits = world.explain("a").await.unwrap().waits;
+        assert!(!waits.contains(&Wait::Stuck), "{waits:?}");
+        assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Paused);
+        run.resume().await.unwrap();
+        run.send(Note(1)).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "quick");
     }
 }
 

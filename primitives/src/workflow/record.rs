@@ -368,6 +368,13 @@ impl Record {
         steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
+    /// A run that is held waits for the steps that ran then, and not for those that it has let go since: nothing would wake it.
+    pub(super) fn forget_runs_let_go(&mut self) {
+        let Some(mut paused) = self.paused.take() else { return };
+        paused.runs.retain(|op| self.position(op).is_some());
+        self.paused = Some(paused);
+    }
+
     pub(super) fn phase(&self) -> RunPhase {
         if let Some(end) = &self.end {
             return end.phase;

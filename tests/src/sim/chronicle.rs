@@ -118,9 +118,10 @@ impl Chronicle {
         self.lines.as_ref().map(|lines| lock(lines).clone()).unwrap_or_default()
     }
 
-    /// A rare path was taken.
+    /// A rare path was taken. One that is not listed is a mistake of ours; a panic would be taken for one of the code that is watched.
     pub fn sometimes(&self, path: &'static str) {
-        lock(&self.sometimes).hit(path);
+        let is_listed = lock(&self.sometimes).hit(path);
+        self.check(is_listed, Class::Broken, "sim", || format!("`{path}` is not a path that is listed"));
     }
 
     /// The rare paths taken.

@@ -262,9 +262,11 @@ impl Resting<'_> {
         let Some(kind) = self.world.recorder.acted.kind_of(number) else { return };
         let queued = self.run.queues.get(&kind).into_iter().flat_map(BTreeMap::values);
         let queued = queued.filter(|queued| queued.number == number).count();
-        let is_told = self.run.record.generation > 1 && queued == 0 && self.world.recorder.acted.was_heard(number);
-        let taken = usize::from(self.run.taken.contains(&number) || is_told);
         let buried = usize::from(self.run.buried.contains(&number));
+        // A generation that has gone may have taken it. One that is still somewhere was heard in a turn that did not come about.
+        let is_nowhere = self.run.record.generation > 1 && queued + buried == 0;
+        let is_told = is_nowhere && self.world.recorder.acted.was_heard(number);
+        let taken = usize::from(self.run.taken.contains(&number) || is_told);
         let places = queued + taken + buried;
         self.check(places < 2, Class::Doubled, "V1", || format!("has {number:x} in several places: {letters:?}"));
         let is_over = self.life.is_over();

@@ -102,7 +102,9 @@ fn check_item(world: &World, value: u64, enqueued: &Enqueued, letters: usize) {
     let removed = || durable.queues().has_died(value) && world.calls.any("remove");
     // What waits for a parked entity is still there.
     let waits = || durable.queues().has_died(value) && any_parked(world, &durable);
-    let unseen = || fates.is_empty() && destroys(world, enqueued.member);
+    // It came, or came back as a letter that was replayed, in the very write in which its queue was destroyed.
+    let came_unseen = fates.is_empty() || durable.queues().has_died(value);
+    let unseen = || came_unseen && destroys(world, enqueued.member);
     let there = enqueued.until.is_none() || places + dropped > 0 || removed() || waits() || unseen();
     world.chronicle.check(there, Class::Lost, "Q1", || format!("{value:x} of {key} is nowhere: {fates:?}"));
 }
