@@ -209,14 +209,17 @@ impl Turn<'_> {
         }
     }
 
-    /// The steps of this run whose code is under way in this process.
+    /// The steps of this run whose code is under way in this process. Of one that waits to be tried again only code is left that was
+    /// given up, on a thread that hangs.
     fn running(&self) -> impl Iterator<Item = &str> {
         let runs = |op: &str| {
             let work = work_name(self.before.generation, op);
             self.stage.world.ledger.runs(self.stage, &self.entity.key, &work)
         };
         let ops = self.before.pending.iter().map(|pending| pending.op.as_str());
-        ops.filter(move |op| self.before.step(op).is_some() && runs(op))
+        let is_due =
+            |op: &str| self.before.step(op).is_some_and(|step| step.retry_at.is_none_or(|at| at <= self.now.0));
+        ops.filter(move |op| is_due(op) && runs(op))
     }
 
     fn check(&self, holds: bool, class: Class, law: &'static str, message: impl FnOnce() -> String) {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Mutex};
 
 use drystone::Timestamp;
-use drystone_runtime::{Commit, Entity, Input, Millis, Reply, Ticket, To};
+use drystone_runtime::{Commit, Entity, Input, Millis, Reply, RowKey, Ticket, To};
 
 use crate::sim::{
     authors::PERMITS,
@@ -35,12 +35,15 @@ pub fn inspect_gate(chronicle: &Chronicle, entity: &Entity, lanes: &Lanes, now: 
     check(woken, "S2", &|| format!("is never woken: {record:?}"));
 }
 
-/// Tickets whose leaving was dealt with.
+/// Rows of tickets that a turn has taken away: whoever leaves then has nothing left.
 #[derive(Default)]
-pub struct Left(Mutex<BTreeSet<(Number, Ticket)>>);
+pub struct Left(Mutex<BTreeSet<(Number, RowKey)>>);
 
 /// What must hold of every turn of a semaphore.
 pub(super) fn turned_gate(stage: &Stage, member: Number, entity: &Entity, input: &Input, now: Millis, commit: &Commit) {
+    let is_of_a_ticket = |lane: &str| lane == "held" || lane.starts_with("line/");
+    let taken = commit.remove.iter().filter(|(lane, _)| is_of_a_ticket(lane)).map(|(_, row)| (member, row.clone()));
+    lock(&stage.world.left.0).extend(taken);
     match input {
         Input::Call { verb, ticket, .. } if verb == "try_acquire" => tried(stage, entity, *ticket, commit),
         Input::Gone { ticket } => left(stage, member, entity, *ticket, now, commit),
@@ -70,17 +73,13 @@ fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     });
 }
 
-/// Who left keeps neither its place nor a permit. What is durable is looked at: if an earlier turn took it back, that
-/// was because of its leaving, too.
+/// Who left keeps neither its place nor a permit: this turn takes it back, or an earlier one has, or it is not there.
 fn left(stage: &Stage, member: Number, entity: &Entity, ticket: Ticket, now: Millis, commit: &Commit) {
     let key = [&ticket.epoch.0.to_be_bytes()[..], &ticket.number.to_be_bytes()[..]].concat();
-    let is_its = |lane: &str, row: &[u8]| (lane == "held" || lane.starts_with("line/")) && row == key;
-    let mut dealt_with = lock(&stage.world.left.0);
-    if commit.remove.iter().any(|(lane, row)| is_its(lane, row)) {
+    if commit.remove.iter().any(|(_, row)| *row == key) {
         stage.world.chronicle.sometimes("one who left was forgotten by a semaphore");
-        dealt_with.insert((member, ticket));
     }
-    if dealt_with.contains(&(member, ticket)) {
+    if lock(&stage.world.left.0).contains(&(member, key.clone().into())) {
         return;
     }
     let durable = stage.world.witness.durable();

@@ -163,7 +163,9 @@ impl Life {
     fn told(&mut self, entry: &Entry) -> Result<Op, Wrong> {
         let twice = !self.recorded.insert(entry.op.clone());
         let before = self.ground.clone();
-        let op = self.ground.close(&entry.op).filter(|_| self.phase != Phase::Panicked);
+        // Of one that is stopped no step runs; but a child says once how it ended, and that is kept for its body.
+        let may_end = |op: &Op| self.phase != Phase::Panicked || matches!(op.asked, Asked::Child { .. });
+        let op = self.ground.close(&entry.op).filter(may_end);
         let Some(op) = op else {
             let class = if twice { Class::Doubled } else { Class::Broken };
             let open: Vec<_> = self.ground.open.iter().map(|op| &op.id).collect();
@@ -179,7 +181,7 @@ impl Life {
         if self.phase != Phase::Cleanup {
             self.note(&op, entry);
         }
-        if self.phase == Phase::Winding {
+        if matches!(self.phase, Phase::Winding | Phase::Panicked) {
             return Ok(op);
         }
         self.ground.now = entry.at;

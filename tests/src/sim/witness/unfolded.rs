@@ -55,6 +55,10 @@ pub(super) fn unfolded<'a>(write: &'a Write, before: Option<&Entity>, lanes: &La
         for (key, text) in entries.filter(|(key, text)| known.get(key).is_none_or(|known| known != text.as_bytes())) {
             rows.insert((lane.clone(), key), Some(Bytes::copy_from_slice(text.as_bytes())));
         }
+        // A generation that keeps a part of the one before has the rest no more.
+        for key in known.keys().filter(|key| **key >= row_key(journal.entries)) {
+            rows.entry((lane.clone(), key.clone())).or_insert(None);
+        }
     } else if before.as_ref().is_some_and(|before| before.lane() == lane) {
         // What moves is not new; what does not move is lost.
         for (key, text) in known.iter().filter(|(key, _)| **key < row_key(journal.entries)) {
