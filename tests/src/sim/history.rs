@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Call, kernel::Wait};
+use drystone_runtime::{Call, Millis, kernel::Wait};
 
 use super::{
     authors::{heads, queueing::Queueing},
@@ -261,17 +261,17 @@ async fn close_and_open(world: &Arc<World>) {
         let ended = matches!(end, Ok(Ok(())));
         world.chronicle.check(ended, Class::Broken, "R2", || format!("k{number} ended with {end:?}"));
     }
+    let alarm_of = |number| world.witness.durable().story(number).entity.as_ref().and_then(|entity| entity.alarm);
+    let alarms: Vec<Millis> = world.cast.iter().filter_map(|(number, _)| alarm_of(number)).collect();
     let report = match Processes::open_again(world).await {
         Ok(report) => report,
         Err(error) => {
             return world.chronicle.violation(Class::Broken, "R1", format!("it does not open again: {error}"));
         }
     };
-    let durable = world.witness.durable();
-    let parked = world.cast.iter().filter(|(number, _)| durable.story(*number).is_parked()).count();
-    let alarms = world.cast.iter().filter_map(|(number, _)| durable.story(number).entity.as_ref()?.alarm);
+    let parked = world.cast.iter().filter(|(number, _)| world.witness.durable().story(*number).is_parked()).count();
     // Nobody was there to hear those.
-    let rung_meanwhile = alarms.filter(|at| *at > closed_at && *at <= world.executor.latest_wall()).count();
+    let rung_meanwhile = alarms.iter().filter(|at| **at >= closed_at && **at <= world.executor.latest_wall()).count();
     let clean = report.overdue <= rung_meanwhile && report.unfinished == 0 && report.parked <= parked;
     world.chronicle.check(clean, Class::Broken, "R2", || format!("opened again, it found {report:?}"));
 }

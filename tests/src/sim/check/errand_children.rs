@@ -55,7 +55,11 @@ pub fn inspect_orphans(chronicle: &Chronicle, family: &mut Family, run: Option<&
     ending.check(is_told, Class::Lost, || "is destroyed, and its parent is not told".to_owned());
     family.ended(&write.key.key, End::Terminated);
     for (op, childing) in children(&run.record) {
-        ending.is_let_go(op, childing);
+        // Its end may have come in the same write, and what was recorded of it went.
+        let may_have_ended = !write.taken.is_empty() && !family.ends(childing.key.as_bytes()).is_empty();
+        if !may_have_ended {
+            ending.is_let_go(op, childing);
+        }
     }
 }
 
