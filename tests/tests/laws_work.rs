@@ -112,7 +112,9 @@ fn code_that_ended_in_time_has_not_timed_out_however_late_its_end_is_heard_of() 
         })
     });
     let world = World::with(reader.alone(), |options| options.hands = 2);
-    ["a", "warm"].map(|key| world.call(add(key, 1)).unwrap());
+    for key in ["a", "warm"] {
+        world.call(add(key, 1)).unwrap();
+    }
     let first = world.store.hold_reads();
     world.call(call("adder", "a", "list", "one")).unwrap();
     world.advance(3 * SECOND);

@@ -106,7 +106,7 @@ impl Racer {
 
     #[step]
     async fn never() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
