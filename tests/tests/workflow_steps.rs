@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use drystone::{
-    CallError, Context, Event, Failure, Fault, Flow, Primitives, RunError, Services, d,
+    CallError, Context, Event, Failure, Fault, Flow, Primitives, Retry, RunError, Services, d,
     testing::{Latch, Log, Moment, Setup, World},
     workflow,
     workflow::{Cause, RunPhase},
@@ -107,6 +107,32 @@ impl Stumbling {
 
     fn is_temporary(error: &Declined) -> bool {
         error.0 != "for ever"
+    }
+}
+
+/// Pauses that grow by a second each time.
+const SLOWER: Retry = Retry::linear(d!("1s"));
+
+/// Steps that always fail: one that says nothing of retries, one with pauses from a constant.
+#[derive(Default, Serialize, Deserialize)]
+struct Hopeless;
+
+#[workflow]
+impl Hopeless {
+    async fn run(flow: &Flow<Self>, slower: bool) -> Result<(), Declined> {
+        if slower { flow.slower().await } else { flow.plain().await }
+    }
+
+    #[step]
+    async fn plain(log: &Log) -> Result<(), Declined> {
+        log.say("plain");
+        Err(Declined("always".into()))
+    }
+
+    #[step(max_attempts = 4, backoff = SLOWER)]
+    async fn slower(log: &Log) -> Result<(), Declined> {
+        log.say("slower");
+        Err(Declined("always".into()))
     }
 }
 
@@ -299,6 +325,7 @@ struct App {
     stumbling: Stumbling,
     faulty: Faulty,
     adhoc: Adhoc,
+    hopeless: Hopeless,
     brief: Brief,
     charging: Charging,
     echo: Echo,
@@ -370,6 +397,26 @@ async fn the_first_execution_sees_no_more_of_an_input_an_outcome_or_an_event_tha
         assert_eq!(run.result().await.unwrap(), [(1, 0); 5]);
         assert_eq!(fakes.log.take(), ["(1, 0)"; 2]);
         drystone::testing::replay::<Leaky>(&run.history().await.unwrap()).unwrap();
+    }
+}
+
+/// W3
+#[tokio::test]
+async fn a_step_is_tried_after_its_pauses_and_one_that_says_nothing_three_times_in_three_seconds() {
+    for (slower, pauses) in [(false, &[d!("1s"), d!("2s")][..]), (true, &[d!("1s"), d!("2s"), d!("3s")])] {
+        for setup in both() {
+            let (world, fakes) = started(setup).await;
+            let run = world.client().hopeless("a");
+            run.start(slower).await.unwrap();
+            assert_eq!(fakes.log.take().len(), 1, "at once");
+            for pause in pauses {
+                world.advance(*pause - d!("1ms")).await;
+                assert_eq!(fakes.log.take().len(), 0, "not before {pause:?}");
+                world.advance(d!("1ms")).await;
+                assert_eq!(fakes.log.take().len(), 1, "after {pause:?}");
+            }
+            assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Failed, "that was the last");
+        }
     }
 }
 

@@ -160,4 +160,14 @@ mod tests {
         assert_ne!(canonical_hash(br#"[{"a":1}]"#), canonical_hash(br#"[{"a":2}]"#));
         assert_ne!(canonical_hash(b"[1,2]"), canonical_hash(b"[2,1]"));
     }
+
+    /// W4: journals are kept for years, and by other builds.
+    #[test]
+    fn a_hash_is_the_same_in_every_build() {
+        let texts: [&[u8]; 3] = [b"[]", br#"["one",2]"#, br#"[{"b":1,"a":null}]"#];
+        assert_eq!(
+            texts.map(canonical_hash),
+            [4_658_787_180_732_304_652, 5_981_062_242_400_577_503, 5_210_240_141_136_063_934]
+        );
+    }
 }

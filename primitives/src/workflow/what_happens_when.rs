@@ -51,6 +51,11 @@
 //! - **and is away when a sleep or a deadline ends**: it ends when the process is back; it was not moved.
 //!   [`workflow_time::a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again`][workflow_time],
 //!   [`workflow_time::a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then`][workflow_time]
+//! - **or only sleeps so long that another takes its work over**: the other goes on where the run is, with its deadlines and its events; what the
+//!   first still does changes nothing.
+//!   [`workflow_takeover::the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over`][workflow_takeover],
+//!   [`workflow_takeover::a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late`][workflow_takeover],
+//!   [`workflow_takeover::events_that_were_queued_are_there_for_the_new_worker_in_their_order`][workflow_takeover]
 //! - **because it is told to**, in order: steps get the time that is given to end, the others are begun again by the next process, and
 //!   nothing counts as a crash.
 //!   [`workflow_crashes::a_shutdown_lets_steps_end_and_the_next_process_goes_on_without_counting_a_crash`][workflow_crashes]
@@ -294,6 +299,7 @@
 //! [workflow_permits]: ../../../../../tests/tests/workflow_permits.rs
 //! [workflow_replay]: ../../../../../tests/tests/workflow_replay.rs
 //! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
+//! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
 //! [workflow_time]: ../../../../../tests/tests/workflow_time.rs
 //! [workflow_together]: ../../../../../tests/tests/workflow_together.rs
 //! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions.rs

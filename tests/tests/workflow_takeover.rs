@@ -1,0 +1,125 @@
+//! Runs whose worker is replaced while they are under way: another one goes on with them where they are, and the old one's word is
+//! late.
+
+use std::time::Duration;
+
+use drystone::{Event, Flow, Primitives, Services, workflow};
+use drystone_runtime::Registry;
+use drystone_tests::world::{Latch, Log, Running, World, toys::call};
+use serde::{Deserialize, Serialize};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+    latch: Latch,
+}
+
+#[derive(Event, Serialize, Deserialize)]
+struct Paid {
+    cents: u32,
+}
+
+/// Charges, and waits for the payment of it for ten minutes.
+#[derive(Default, Serialize, Deserialize)]
+struct Order;
+
+#[workflow(events(Paid))]
+impl Order {
+    async fn run(flow: &Flow<Self>) -> String {
+        flow.charge().await;
+        match flow.wait_for::<Paid>().timeout("10m").await {
+            Ok(first) => format!("{} then {}", first.cents, flow.wait_for::<Paid>().await.cents),
+            Err(timeout) => format!("nothing after {:?}", timeout.after),
+        }
+    }
+
+    #[step]
+    async fn charge(latch: &Latch, log: &Log) {
+        log.say("charges");
+        latch.clone().wait().await;
+        log.say("charged");
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    order: Order,
+}
+
+impl Fakes {
+    fn registry(&self) -> Registry {
+        drystone::testing::registry::<Self, App>(self.clone()).expect("its names are good ones")
+    }
+}
+
+/// A run that has begun, in a process of its own.
+fn begun(fakes: &Fakes) -> World {
+    let world = World::of(fakes.registry());
+    world.call(call("order", "a", "start", "[]")).expect("it is new");
+    world
+}
+
+/// The first process sleeps; another one has its partitions half a minute later.
+fn taken_over(world: &World, fakes: &Fakes) -> Running {
+    world.freeze(true);
+    let other = world.second(fakes.registry(), |_| {});
+    world.advance(MINUTE / 2);
+    other
+}
+
+/// How many operations the journal of the run has, as this process reads it.
+fn operations(running: &Running) -> usize {
+    let history = running.ask_call(call("order", "a", "history", "[0]")).text().expect("it is the owner");
+    history.matches("\"op\":").count()
+}
+
+/// V5, A5, R3
+#[test]
+fn the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over() {
+    let fakes = Fakes::default();
+    fakes.latch.open();
+    let world = begun(&fakes);
+    world.advance(4 * MINUTE);
+    let other = taken_over(&world, &fakes);
+    let result = other.ask_call(call("order", "a", "result", "[]").deadline(60 * MINUTE));
+    world.advance(5 * MINUTE + MINUTE / 2 - SECOND);
+    assert!(result.waits(), "a second of the ten minutes is left");
+    world.advance(SECOND);
+    assert_eq!(result.text().expect("it has ended"), "\"nothing after 600s\"");
+    other.kill();
+}
+
+/// W1, W2, R3
+#[test]
+fn a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late() {
+    let fakes = Fakes::default();
+    let world = begun(&fakes);
+    let other = taken_over(&world, &fakes);
+    assert_eq!(fakes.log.take(), ["charges", "charges"]);
+    fakes.latch.open();
+    world.settle();
+    assert_eq!((fakes.log.take().len(), operations(&other)), (1, 1), "the old one sleeps");
+    world.freeze(false);
+    world.advance(MINUTE / 2);
+    assert_eq!(operations(&other), 1, "what the old one has to say is refused");
+    other.kill();
+}
+
+/// V1, V2, R3
+#[test]
+fn events_that_were_queued_are_there_for_the_new_worker_in_their_order() {
+    let fakes = Fakes::default();
+    let world = begun(&fakes);
+    for cents in [1, 2] {
+        let paid = format!("[\"Paid\",{{\"cents\":{cents}}}]");
+        world.call(call("order", "a", "send", paid)).expect("it is queued");
+    }
+    let other = taken_over(&world, &fakes);
+    fakes.latch.open();
+    let result = other.ask_call(call("order", "a", "result", "[]"));
+    assert_eq!(result.text().expect("it has ended"), "\"1 then 2\"");
+    other.kill();
+}
