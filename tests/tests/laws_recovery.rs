@@ -152,7 +152,7 @@ fn a_worker_that_slept_over_its_lease_writes_nothing_and_starts_nothing() {
     other.kill();
 }
 
-/// R3
+/// R3, fA9
 #[test]
 fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
     let (world, latch, log) = world();

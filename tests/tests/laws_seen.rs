@@ -86,7 +86,7 @@ fn explain_names_the_reason_of_a_parking_in_words() {
     assert_eq!(said, "app/a: bound; it is parked: its record cannot be read: as asked");
 }
 
-/// R7
+/// R7, fA5
 #[test]
 fn a_live_entity_that_nothing_will_wake_is_counted_and_said_to_be_stuck() {
     let world = World::of(waiting(&Latch::default()).alone());

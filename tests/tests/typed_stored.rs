@@ -131,7 +131,7 @@ async fn with_an_order(setup: Setup<()>, quantities: &[i64]) -> World<first::App
     world
 }
 
-/// E10
+/// E10, fF1
 #[tokio::test]
 async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never_reset() {
     for setup in both() {

@@ -163,7 +163,7 @@ fn children_by_the_thousand_have_inputs_that_are_too_long_for_a_record() {
     });
 }
 
-/// L6: at every commit the process dies; the child's end reaches its parent once, and no child is begun twice.
+/// L6, fA8, fA14: at every commit the process dies; the child's end reaches its parent once, and no child is begun twice.
 #[test]
 fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {

@@ -274,7 +274,7 @@ async fn a_step_that_ends_while_the_store_is_down_is_recorded_when_it_is_back_an
     }
 }
 
-/// R4
+/// R4, fA15
 #[tokio::test]
 async fn what_cannot_be_stored_is_refused_in_time_and_can_be_asked_again() {
     for setup in both() {

@@ -354,7 +354,7 @@ async fn a_crash_at_any_commit_loses_no_generation_and_no_event() {
     }
 }
 
-/// L5, V2, fA10
+/// L5, V2, fA10, fC3
 #[tokio::test]
 async fn events_that_come_fast_are_taken_once_and_in_order_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {

@@ -76,7 +76,7 @@ fn operations(running: &Running) -> usize {
     history.matches("\"op\":").count()
 }
 
-/// V5, A5, R3
+/// V5, A5, R3, fA13
 #[test]
 fn the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over() {
     let fakes = Fakes::default();

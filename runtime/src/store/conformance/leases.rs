@@ -46,7 +46,7 @@ pub async fn a_lease_ends_at_its_time_and_not_before(world: &mut World) {
     assert_eq!(world.take(&worker("two"), 4).await.leases.len(), 4);
 }
 
-/// R3, A5
+/// R3, A5, fD7
 pub async fn leases_go_by_the_clock_of_the_store(world: &mut World) {
     world.now = Millis(5);
     let first = world.take(&worker("one"), 4).await;
