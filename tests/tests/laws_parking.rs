@@ -43,6 +43,22 @@ fn an_entity_without_a_definition_is_parked_seen_and_loses_no_alarm() {
     assert_eq!((world.state("a").as_str(), parked(&world, "a")), ("1", None));
 }
 
+/// E10, R3, fF4: as workers of two builds pass it between them.
+#[test]
+fn a_worker_that_does_not_know_a_definition_loses_nothing_of_it_and_the_next_that_does_goes_on() {
+    let world = World::of(ringing().alone());
+    world.call(call("adder", "a", "set", "")).unwrap();
+    world.freeze(true);
+    let older = world.second(registry([]), |_| {});
+    world.advance(30 * SECOND);
+    assert_eq!((parked(&world, "a"), world.state("a").as_str()), (Some(Parked::Unregistered), "0"));
+    older.kill();
+    let newer = world.second(ringing().alone(), |_| {});
+    world.advance(30 * SECOND);
+    assert_eq!((parked(&world, "a"), world.state("a").as_str()), (None, "1"));
+    newer.kill();
+}
+
 /// E10
 #[test]
 fn a_message_to_an_entity_without_a_definition_waits_until_it_is_back() {
