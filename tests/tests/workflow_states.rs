@@ -32,7 +32,9 @@ impl Moody {
     async fn run(flow: &Flow<Self>, mood: String) -> Result<(), Failure> {
         match mood.as_str() {
             "runs" => flow.hangs().await,
-            "waits" => drop(flow.wait_for::<Other>().await),
+            "waits" => {
+                flow.wait_for::<Other>().await;
+            }
             "panics" => panic!("as it is told"),
             "undoes" => {
                 flow.books().await;
