@@ -368,13 +368,6 @@ impl Record {
         steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }
 
-    /// A run that is held waits for the steps that ran then, and not for those that it has let go since: nothing would wake it.
-    pub(super) fn forget_runs_let_go(&mut self) {
-        let Some(mut paused) = self.paused.take() else { return };
-        paused.runs.retain(|op| self.position(op).is_some());
-        self.paused = Some(paused);
-    }
-
     pub(super) fn phase(&self) -> RunPhase {
         if let Some(end) = &self.end {
             return end.phase;
@@ -403,7 +396,10 @@ impl Record {
         let word = phase.word();
         match phase {
             RunPhase::Running | RunPhase::Undoing => Status::live(word),
-            RunPhase::Paused if self.paused.as_ref().is_some_and(|paused| !paused.runs.is_empty()) => {
+            // The steps that ran then wake it; those that it has let go since do not.
+            RunPhase::Paused
+                if self.paused.iter().flat_map(|paused| &paused.runs).any(|op| self.position(op).is_some()) =>
+            {
                 Status::live(word)
             }
             RunPhase::Suspended | RunPhase::Cancelling if alarm.is_some() => Status::live(word),

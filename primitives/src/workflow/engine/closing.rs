@@ -15,7 +15,6 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn close(mut self, memory: &mut Memory, answer: Option<(Caller, Reply)>) -> Turned {
         self.write_state()?;
         self.keep_versions();
-        self.record.forget_runs_let_go();
         self.watch_topics();
         let before = self.seen.entity.map(|entity| &entity.head);
         let mut head = encode(&*self.record).map_err(Halt::Malformed)?;
