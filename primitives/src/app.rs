@@ -16,8 +16,9 @@ use crate::{
 
 /// A running app. Begin with [`Runtime::sqlite`].
 ///
-/// Dropped without [`shutdown`](Self::shutdown), everything stops as if the process had died, and goes on when the store is
-/// opened again.
+/// When it is dropped without [`shutdown`](Self::shutdown), together with every client, the runtime ends as by a shutdown that
+/// gives work no time: code that runs is dropped, the batch in flight is finished, and nothing counts as a crash (R2). All of it
+/// resumes when the store is opened again.
 pub struct Runtime<A = ()> {
     kernel: Kernel,
     report: Report,

@@ -28,6 +28,12 @@ pub trait Driver: Send + Sync + 'static {
     /// Starts one of the kernel's own loops, on a thread of its own: it may block there.
     fn thread(&self, name: &str, task: Task);
 
+    /// Runs the last task of a kernel whose last handle was dropped. A driver with real threads returns when the task is over,
+    /// or after a few seconds; on a thread of the kernel it does not wait, for the task may need that thread.
+    fn finish(&self, task: Task) {
+        self.thread("end", task);
+    }
+
     /// Ready when [`monotonic`](Self::monotonic) has reached `at`; works on any thread.
     fn sleep_until(&self, at: Duration) -> Task;
 

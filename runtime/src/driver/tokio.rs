@@ -1,9 +1,13 @@
 //! The driver of a real program: tokio runs the author's code, threads of our own run the kernel.
 
 use std::{
+    cell::Cell,
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -12,6 +16,14 @@ use tokio::runtime::Handle as Runtime;
 
 use super::{Driver, Handle, Task, Timer, block_on};
 use crate::Millis;
+
+/// How long [`finish`](Driver::finish) waits, at most.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+thread_local! {
+    /// Whether this thread is one of the kernel's.
+    static IS_KERNEL_THREAD: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Real time, real threads; the author's code runs on the tokio runtime that it was made in.
 #[derive(Debug)]
@@ -48,11 +60,27 @@ impl Driver for TokioDriver {
         let run = move || {
             // Code of the author's is polled here at first if it is pure, or quick, and may use the runtime.
             let _entered = runtime.enter();
+            IS_KERNEL_THREAD.set(true);
             block_on(task);
         };
         let started = thread::Builder::new().name(format!("drystone-{name}")).spawn(run);
         if let Err(error) = started {
             tracing::error!(%error, name, "a thread of the kernel could not be started");
+        }
+    }
+
+    fn finish(&self, task: Task) {
+        let (running, over) = mpsc::channel::<()>();
+        // The sender is dropped when the task is over, and also if the thread cannot be started.
+        self.thread(
+            "end",
+            Box::pin(async move {
+                task.await;
+                drop(running);
+            }),
+        );
+        if !IS_KERNEL_THREAD.get() {
+            let _ = over.recv_timeout(FINISH_MAX);
         }
     }
 

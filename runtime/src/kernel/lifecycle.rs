@@ -16,6 +16,9 @@ use crate::{
 /// What an opening counts, it counts up to here.
 const COUNTED_MAX: usize = 1_000;
 
+/// How long a kernel that is dropped waits for the batch in flight.
+const DROP_GRACE: Duration = Duration::from_secs(2);
+
 /// What an opening found (R1). Counts end at 1,000: an opening does not wait for its whole past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -86,14 +89,31 @@ impl Shared {
     }
 
     pub(crate) async fn shut_down(&self, limit: Duration) -> Result<(), Error> {
+        self.end(limit, limit.min(Duration::from_secs(1))).await
+    }
+
+    /// Ends a kernel that was dropped without a shutdown. A task that is itself dropped closes the kernel at least.
+    pub(crate) fn end_unasked(self: Arc<Self>) -> impl Future<Output = ()> + Send {
+        let closing = Closing(self);
+        async move {
+            if let Err(error) = closing.0.end(Duration::ZERO, DROP_GRACE).await {
+                tracing::warn!(%error, "the partitions could not be released; the next start takes this for a crash");
+            }
+        }
+    }
+
+    /// Gives work `limit` to end. Then gives the batch in flight `grace`, for what ended in time is still on its way to the store;
+    /// a store that is down is not waited for twice.
+    async fn end(&self, limit: Duration, grace: Duration) -> Result<(), Error> {
         self.close_door();
         let until = self.driver.monotonic() + limit;
         let ended = self.rest_until(until).await;
-        // What ended in time is still on its way to the store; a store that is down is not waited for twice.
         self.is_dropping_work.store(true, Ordering::Relaxed);
-        let grace = until.max(self.driver.monotonic() + limit.min(Duration::from_secs(1)));
-        let at_rest = ended || self.rest_until(grace).await;
-        let released = self.release(at_rest).await;
+        if !ended {
+            self.rest_until(until.max(self.driver.monotonic() + grace)).await;
+        }
+        // Also if code still blocks a thread: an end that was asked for is no crash (R2).
+        let released = self.release(true).await;
         self.close();
         Ok(released?)
     }
@@ -112,6 +132,15 @@ impl Shared {
             }
             self.driver.sleep_until((now + Duration::from_millis(5)).min(until)).await;
         }
+    }
+}
+
+/// Closes its kernel when it is dropped.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -84,8 +84,9 @@ use crate::{
     },
 };
 
-/// A kernel over one store. Clones share it; when the last one is dropped without [`shutdown`](Self::shutdown)
-/// everything stops as if the process had died.
+/// A kernel over one store. Clones share it. When the last one is dropped without [`shutdown`](Self::shutdown) the kernel ends
+/// as by a shutdown that gives work no time: code that runs is dropped, the batch in flight is finished, the partitions are
+/// released, and nothing counts as a crash (R2). The drop waits for that, 5 s at most.
 #[derive(Clone)]
 pub struct Kernel {
     shared: Arc<Shared>,
@@ -96,7 +97,9 @@ struct Last(Arc<Shared>);
 
 impl Drop for Last {
     fn drop(&mut self) {
-        self.0.close();
+        if !self.0.is_closed() {
+            self.0.driver.finish(Box::pin(self.0.clone().end_unasked()));
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl Processes {
     /// Drops every kernel.
     pub fn clear(&self) {
         let kernels: Vec<_> = lock(&self.0).iter_mut().map(|process| process.kernel.take()).collect();
-        drop(kernels);
+        kernels.iter().flatten().for_each(Kernel::abandon);
     }
 }
 
@@ -170,7 +170,8 @@ fn restart(world: &Arc<World>, number: usize) {
         process.openings += 1;
         process.kernel.take()
     };
-    drop(dead);
+    // It was killed, or has ended in order.
+    dead.iter().for_each(Kernel::abandon);
     open(world, number);
 }
 

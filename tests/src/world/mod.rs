@@ -239,6 +239,7 @@ impl Running {
     /// All its tasks are gone.
     pub fn kill(self) {
         self.executor.kill(self.process);
+        self.kernel.abandon();
     }
 
     /// Leaves it unpolled until it is thawed: a machine that sleeps.
