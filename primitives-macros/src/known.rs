@@ -156,6 +156,12 @@ impl Known {
         self.options.iter().find(|(option, _)| *option == name).map(|(_, value)| *value)
     }
 
+    /// Those of its options that speak of its hook, and may stand there.
+    pub(crate) fn options_of_hook(&self) -> Vec<&'static str> {
+        const OF_HOOKS: &[&str] = &["max_attempts", "retry", "backoff", "timeout", "heartbeat"];
+        self.options.iter().map(|(option, _)| *option).filter(|option| OF_HOOKS.contains(option)).collect()
+    }
+
     /// Its hook, if it has one.
     pub(crate) fn own_hook(&self) -> Option<&'static str> {
         Some(self.hook).filter(|hook| *hook != NO_HOOK)

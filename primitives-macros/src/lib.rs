@@ -54,6 +54,9 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | `#[reduce]` | folds an item of a buffer into a total: `fn fold(total: &mut Total, item: Item)` |
 /// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |
 ///
+/// The options that speak of the hook (`max_attempts`, `retry` or `backoff`, `timeout`, `heartbeat`) may stand on the hook instead:
+/// `#[process(max_attempts = 1, timeout = "5s")]`.
+///
 /// All other functions stay plain Rust.
 #[proc_macro_attribute]
 pub fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {

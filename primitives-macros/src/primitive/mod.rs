@@ -6,6 +6,7 @@ mod check;
 pub(crate) mod expand;
 mod fallback;
 pub(crate) mod function;
+pub(crate) mod hook_options;
 pub(crate) mod literals;
 mod model;
 pub(crate) mod options;

@@ -7,6 +7,7 @@ use syn::{ImplItem, ItemImpl, Type};
 use super::{
     attribute::{Attribute, Kind, Setting},
     function::{self, Function},
+    hook_options,
     returns::Returns,
     role::{self, Role},
 };
@@ -130,13 +131,16 @@ impl Model {
         let struct_ = &self.struct_;
         match role {
             Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
-            Role::Hook(word) => match function::hook(word, function, struct_, mistakes) {
-                Some(hook) => self.hooks.push(hook),
-                None => {
-                    self.refused = true;
-                    self.item = function::item(function);
+            Role::Hook(word, settings) => {
+                hook_options::join((&self.kind, &mut self.options), &word, settings, mistakes);
+                match function::hook(word, function, struct_, mistakes) {
+                    Some(hook) => self.hooks.push(hook),
+                    None => {
+                        self.refused = true;
+                        self.item = function::item(function);
+                    }
                 }
-            },
+            }
             Role::Destroy(word) => self.destroy.extend(function::destroy(word, function, struct_, mistakes)),
             Role::Create => self.creates.extend(function::create(function, struct_, mistakes)),
             Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),

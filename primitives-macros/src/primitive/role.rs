@@ -3,14 +3,17 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
 
-use super::attribute::Kind;
+use super::{
+    attribute::{Kind, Setting},
+    hook_options,
+};
 use crate::{known::Known, mistakes::Mistakes, suggest, types};
 
 /// What a function is for. The word of its attribute comes with it, for what is to be said of it.
 pub(crate) enum Role {
     Action,
-    /// A hook of the kind's.
-    Hook(Ident),
+    /// A hook of the kind's, with the options that stand on it.
+    Hook(Ident, Vec<Setting>),
     Create,
     Init(Ident),
     Destroy(Ident),
@@ -39,13 +42,16 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
         return Role::Refused;
     }
     match word.to_string().as_str() {
+        "hook" => return named_hook(&attribute, kind, mistakes),
+        "create" | "init" | "destroy" | "reduce" | "apply" => hook_options::refuse(&word, &attribute, mistakes),
+        _ => return sugar(word, &attribute, kind, mistakes),
+    }
+    match word.to_string().as_str() {
         "create" => Role::Create,
         "init" => Role::Init(word),
         "destroy" => Role::Destroy(word),
         "reduce" => Role::Reduce(word),
-        "apply" => Role::Apply(word),
-        "hook" => named_hook(&attribute, kind, mistakes),
-        _ => sugar(word, kind, mistakes),
+        _ => Role::Apply(word),
     }
 }
 
@@ -64,10 +70,7 @@ fn without_attribute(function: &ImplItemFn) -> Role {
 
 /// `#[hook(name)]`.
 fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Role {
-    let Ok(name) = attribute.parse_args::<Ident>() else {
-        mistakes.at(attribute, "the hook's name is missing: write `#[hook(name)]`");
-        return Role::Refused;
-    };
+    let Some((name, settings)) = hook_options::named(attribute, mistakes) else { return Role::Refused };
     match kind {
         Kind::Ours(known, _) if name != known.hook => {
             let meant = known.own_hook().map(|hook| suggest::among(&name.to_string(), &[hook])).unwrap_or_default();
@@ -75,14 +78,17 @@ fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Ro
             Role::Refused
         }
         Kind::Unknown => Role::Refused,
-        _ => Role::Hook(name),
+        _ => Role::Hook(name, settings),
     }
 }
 
 /// `#[tick]`, which stands for `#[hook(tick)]` in our own kinds.
-fn sugar(word: Ident, kind: &Kind, mistakes: &mut Mistakes) -> Role {
+fn sugar(word: Ident, attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Role {
     match kind {
-        Kind::Ours(known, _) if word == known.hook => Role::Hook(word),
+        Kind::Ours(known, _) if word == known.hook => {
+            let settings = hook_options::settings("a hook", attribute, mistakes);
+            Role::Hook(word, settings)
+        }
         Kind::Ours(known, _) => {
             let owner = Known::of_hook(&word.to_string()).map_or("another kind", |owner| owner.name);
             let own = match known.own_hook() {

@@ -1,16 +1,16 @@
 //! `#[step(max_attempts = 5, ..)] async fn charge(card: Card, payments: &Payments) -> Result<Charge, PayError>`.
 
 use proc_macro2::Ident;
-use syn::{Attribute, ExprPath, ImplItemFn, Meta, Token, Type, parse::Parser};
+use syn::{Attribute, ExprPath, ImplItemFn, Type};
 
 use super::{model::Step, signature::refuse_flow, transaction};
 use crate::{
     known::Value,
     mistakes::Mistakes,
     primitive::{
-        attribute::{Given, Setting, setting},
+        attribute::{Given, Setting},
         function::{Function, is_async, is_plain},
-        options, parameter,
+        hook_options, options, parameter,
         returns::Returns,
     },
 };
@@ -66,23 +66,7 @@ pub(super) fn read(
 
 /// The options of a step, checked.
 fn settings(attribute: &Attribute, mistakes: &mut Mistakes) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    if let Meta::List(list) = &attribute.meta {
-        let parse = |input: syn::parse::ParseStream<'_>| {
-            while !input.is_empty() {
-                settings.push(setting(input, &settings, mistakes)?);
-                if !input.is_empty() {
-                    input.parse::<Token![,]>()?;
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = parse.parse2(list.tokens.clone()) {
-            mistakes.add(error);
-        }
-    } else if let Meta::NameValue(pair) = &attribute.meta {
-        mistakes.at(pair, "the options of a step are listed: write `#[step(max_attempts = 5)]`");
-    }
+    let settings = hook_options::settings("a step", attribute, mistakes);
     options::check_all("a step", &settings.iter().collect::<Vec<_>>(), OPTIONS, mistakes);
     settings
 }
