@@ -1,0 +1,243 @@
+//! A file that an earlier build wrote opens, and what was under way in it resumes (K2).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use std::path::{Path, PathBuf};
+
+use drystone::{
+    Batch, Context, Event, Failure, Flow, Item, Primitives, Services, Transaction, d, primitive,
+    testing::{Latch, Log, Setup, World},
+    workflow,
+};
+use serde::{Deserialize, Serialize};
+
+/// Schema version 1, as [`write_a_file`] made it before version 2 existed. It never changes.
+const VERSION_1: &[u8] = include_bytes!("files/version-1.db");
+
+const LEDGER: &str = "CREATE TABLE IF NOT EXISTS ledger (name TEXT NOT NULL, cents INTEGER NOT NULL)";
+
+/// A log that is read from its beginning.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "start", keep_for = "1d")]
+struct Page(u32);
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Approved(String);
+
+/// Books, charges, waits for a person, and sleeps.
+#[derive(Default, Serialize, Deserialize)]
+struct Checkout {
+    charges: Vec<String>,
+}
+
+#[workflow(events(Approved, Page))]
+impl Checkout {
+    async fn run(flow: &Flow<Self>, cents: u64) -> Result<String, Failure> {
+        flow.book(cents).await?;
+        let charge = flow.charge(cents).await;
+        flow.update(|checkout| checkout.charges.push(charge));
+        let Approved(by) = flow.wait_for::<Approved>().await;
+        flow.sleep("1h").await;
+        let Page(page) = flow.wait_for::<Page>().await;
+        flow.charge(1).await;
+        Ok(format!("{by}, page {page}"))
+    }
+
+    #[step(transaction)]
+    fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure> {
+        sql.execute("INSERT INTO ledger VALUES ('sale', ?1)", (cents,))?;
+        Ok(())
+    }
+
+    #[step]
+    async fn charge(cents: u64, log: &Log, latch: &Latch, cx: &Context) -> String {
+        log.say(format!("charge {cents} {}", cx.work_id()));
+        latch.clone().wait().await;
+        cx.work_id().to_owned()
+    }
+}
+
+/// Mails, two at a time; a `bad` one is refused at once and for good.
+#[derive(Default, Serialize, Deserialize)]
+struct Mails;
+
+#[primitive(queue, concurrency = 2, max_attempts = 1)]
+impl Mails {
+    #[process]
+    async fn mail(&self, item: Item<String>, log: &Log, latch: &Latch, cx: &Context) -> Result<(), Failure> {
+        if item.value == "bad" {
+            return Err("no such address".into());
+        }
+        log.say(format!("mail {} {}", item.value, cx.work_id()));
+        latch.clone().wait().await;
+        Ok(())
+    }
+}
+
+/// Numbers, added up two at a time.
+#[derive(Default, Serialize, Deserialize)]
+struct Sums {
+    sum: u64,
+}
+
+#[primitive(buffer, max_items = 2)]
+impl Sums {
+    #[flush]
+    async fn add_up(&mut self, batch: Batch<u64>, log: &Log, latch: &Latch, cx: &Context) -> Result<(), Failure> {
+        log.say(format!("flush {:?} {} {}", batch.items, batch.id, cx.work_id()));
+        latch.clone().wait().await;
+        self.sum += batch.items.iter().sum::<u64>();
+        Ok(())
+    }
+}
+
+#[primitive(semaphore, permits = 2, lease = "1d")]
+struct Gate;
+
+/// Ticks once an hour.
+#[derive(Default, Serialize, Deserialize)]
+struct Poller {
+    ticks: u32,
+}
+
+#[primitive(continuous, every = "1h")]
+impl Poller {
+    #[tick]
+    async fn poll(&mut self, log: &Log, cx: &Context) -> Result<(), Failure> {
+        self.ticks += 1;
+        log.say(format!("tick {}", cx.work_id()));
+        Ok(())
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cart {
+    items: Vec<String>,
+}
+
+#[primitive(object)]
+impl Cart {
+    async fn put(&mut self, item: String, cx: &Context) -> usize {
+        cx.alarm_in(d!("1d"));
+        self.items.push(item);
+        self.items.len()
+    }
+
+    async fn items(&self) -> Vec<String> {
+        self.items.clone()
+    }
+
+    #[alarm]
+    async fn abandoned(&mut self, log: &Log, cx: &Context) -> Result<(), Failure> {
+        log.say(format!("abandoned {} {}", self.items.join(","), cx.work_id()));
+        Ok(())
+    }
+}
+
+/// Is part of the app that writes the file, and not of the one that ran last: so its entity is parked.
+#[derive(Default, Serialize, Deserialize)]
+struct Ghost {
+    rings: u32,
+}
+
+#[primitive(object)]
+impl Ghost {
+    async fn wind(&mut self, cx: &Context) {
+        cx.alarm_in(d!("2h"));
+    }
+
+    async fn rings(&self) -> u32 {
+        self.rings
+    }
+
+    #[alarm]
+    async fn ring(&mut self) -> Result<(), Failure> {
+        self.rings += 1;
+        Ok(())
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    checkout: Checkout,
+    mails: Mails,
+    sums: Sums,
+    gate: Gate,
+    poller: Poller,
+    cart: Cart,
+    ghost: Ghost,
+}
+
+#[derive(Primitives)]
+struct WithoutGhost {
+    checkout: Checkout,
+    mails: Mails,
+    sums: Sums,
+    gate: Gate,
+    poller: Poller,
+    cart: Cart,
+}
+
+#[derive(Clone, Default, Services)]
+struct Fakes {
+    log: Log,
+    latch: Latch,
+}
+
+fn setup(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
+    World::sqlite_at(path).schema(LEDGER).services(fakes.clone())
+}
+
+/// Not a test by itself: writes a file to be kept, for the build that is about to get a new schema version.
+/// `DRYSTONE_WRITE_FILE=path cargo test -p drystone-tests --test old_files write_a_file`
+#[tokio::test]
+async fn write_a_file() {
+    let Ok(path) = std::env::var("DRYSTONE_WRITE_FILE") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (live, fakes) = (folder.path().join("live.db"), Fakes::default());
+    let world = setup(&live, &fakes).start::<App>().await;
+    begin(&world, &fakes).await;
+    world.crash().await;
+    let world = world.restart_as::<WithoutGhost, _>(fakes.clone()).await.unwrap();
+    world.advance(d!("2h")).await;
+    world.client().checkout("asleep").send(Approved("bob".into())).await.unwrap();
+    world.crash().await;
+    println!("{:#?}", fakes.log.take());
+    let connection = rusqlite::Connection::open(&live).unwrap();
+    connection.execute("VACUUM INTO ?1", [path]).unwrap();
+}
+
+/// One of everything: at rest, asleep, waiting, and in the middle of its code.
+async fn begin(world: &World<App>, fakes: &Fakes) {
+    let client = world.client();
+    for _ in 0..3 {
+        fakes.latch.let_one_through();
+    }
+    client.checkout("paying").start(100).await.unwrap();
+    client.checkout("asleep").start(150).await.unwrap();
+    client.checkout("waiting").start(200).await.unwrap();
+    client.checkout("paying").send(Approved("ann".into())).await.unwrap();
+    client.publish(Page(7)).await.unwrap();
+    client.mails("out").enqueue("bad".into()).await.unwrap();
+    assert_eq!(client.cart("kim").put("tea".into()).idempotency_key("order-1").await.unwrap(), 1);
+    client.poller("feed").start(Poller::default()).await.unwrap();
+    client.ghost("attic").wind().await.unwrap();
+    let permit = client.gate("door").acquire().await.unwrap();
+    client.checkout("charging").start(300).await.unwrap();
+    for mail in ["one", "two", "three"] {
+        client.mails("out").enqueue(mail.into()).await.unwrap();
+    }
+    for number in 1..=3 {
+        client.sums("all").add(number).await.unwrap();
+    }
+    // A permit whose process has died is kept until its lease ends.
+    world.crash().await;
+    drop(permit);
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    std::fs::write(&path, VERSION_1).unwrap();
+    (folder, path)
+}
