@@ -73,6 +73,10 @@ impl Store for Held {
         self.inner.sweep(now, limit)
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        self.inner.choose(name, value)
+    }
+
     fn hints(&self) -> Hints {
         self.inner.hints()
     }

@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use drystone::{
-    Batch, Context, Event, Failure, Flow, Item, Primitives, Services, Transaction, d, primitive,
+    Batch, Context, Event, Failure, Flow, Item, Primitives, Services, Transaction, d,
+    dead_letters::Filter,
+    primitive,
     testing::{Latch, Log, Setup, World},
     workflow,
 };
@@ -240,4 +242,82 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     let path = folder.path().join("app.db");
     std::fs::write(&path, VERSION_1).unwrap();
     (folder, path)
+}
+
+fn sorted(mut lines: Vec<String>) -> Vec<String> {
+    lines.sort();
+    lines
+}
+
+/// K2, E14
+#[tokio::test]
+async fn what_was_under_way_in_an_old_file_resumes_with_the_work_ids_it_had() {
+    let ((_folder, path), fakes) = (place(), Fakes::default());
+    let world = setup(&path, &fakes).start::<App>().await;
+    world.settle().await;
+    let resumed = [
+        "charge 1 checkout-100000001-charge#2",
+        "charge 300 checkout-100000013-charge#1",
+        "flush [1, 2] sums-100000018-flush/1 sums-100000018-flush/1",
+        "mail one mails-10000000c-process/2",
+        "mail two mails-10000000c-process/3",
+    ];
+    assert_eq!(sorted(fakes.log.take()), resumed);
+    fakes.latch.open();
+    let client = world.client();
+    for waiting in ["waiting", "charging"] {
+        client.checkout(waiting).send(Approved("cat".into())).await.unwrap();
+    }
+    world.advance(d!("2d")).await;
+    for (run, result) in [("paying", "ann"), ("asleep", "bob"), ("waiting", "cat"), ("charging", "cat")] {
+        assert_eq!(client.checkout(run).result().await.unwrap(), format!("{result}, page 7"));
+    }
+    let sums: Sums = client.sums("all").state().await.unwrap().unwrap();
+    assert_eq!(sums.sum, 6);
+    assert_eq!(client.poller("feed").state().await.unwrap().unwrap().ticks, 50);
+    let stats = client.mails("out").stats().await.unwrap();
+    assert_eq!((stats.waiting, stats.running, stats.done, stats.dead), (0, 0, 3, 1));
+    assert!(fakes.log.take().contains(&"mail three mails-10000000c-process/4".to_owned()));
+}
+
+/// K2
+#[tokio::test]
+async fn what_is_at_rest_in_an_old_file_is_there() {
+    let ((_folder, path), fakes) = (place(), Fakes::default());
+    let world = setup(&path, &fakes).start::<App>().await;
+    let client = world.client();
+    assert_eq!(client.cart("kim").put("tea".into()).idempotency_key("order-1").await.unwrap(), 1);
+    assert_eq!(client.cart("kim").items().await.unwrap(), ["tea"]);
+    let gate = client.gate("door").stats().await.unwrap();
+    assert_eq!((gate.used, gate.holders.len()), (1, 1));
+    let letters = world.dead_letters().list(Filter::default()).await.unwrap();
+    assert_eq!(letters.letters.len(), 1);
+    let booked = world.transaction(|sql| sql.query("SELECT cents FROM ledger ORDER BY 1", (), |row| row.get::<i64>(0)));
+    assert_eq!(booked.await.unwrap(), [100, 150, 200, 300]);
+    world.advance(d!("1s")).await;
+    assert_eq!(client.ghost("attic").rings().await.unwrap(), 1, "its primitive is back: it is parked no more");
+}
+
+/// K2
+#[tokio::test]
+async fn an_entity_that_is_parked_in_an_old_file_stays_parked() {
+    let ((_folder, path), fakes) = (place(), Fakes::default());
+    let world = setup(&path, &fakes).start::<WithoutGhost>().await;
+    assert_eq!(world.report().parked, 1);
+    world.shutdown(d!("1s")).await.unwrap();
+}
+
+/// W6
+#[tokio::test]
+async fn names_that_were_taken_in_an_old_file_are_free_for_authors() {
+    let ((_folder, path), fakes) = (place(), Fakes::default());
+    let names = ["meta", "partition", "entity", "row", "gone", "inbox", "remembered", "config"];
+    let tables = names.map(|name| format!("CREATE TABLE {name} (x);")).join("\n");
+    let world = setup(&path, &fakes).schema(tables).start::<App>().await;
+    let written = world.transaction(|sql| {
+        sql.execute("INSERT INTO entity VALUES (1)", ())?;
+        sql.query_one("SELECT x FROM entity", (), |row| row.get::<i64>(0))
+    });
+    assert_eq!(written.await.unwrap(), 1);
+    world.client().cart("lee").put("salt".into()).await.unwrap();
 }

@@ -178,8 +178,8 @@ async fn silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is
 /// The rows of heartbeats in a store that can be seen.
 fn beats_in(path: &std::path::Path) -> i64 {
     let connection = rusqlite::Connection::open(path).unwrap();
-    let sql = "SELECT count(*) FROM row WHERE lane LIKE 'beat/%' \
-         AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.entity = row.entity AND (whole = 1 OR gone.lane = row.lane))";
+    let sql = "SELECT count(*) FROM drystone_row row WHERE lane LIKE 'beat/%' \
+         AND NOT EXISTS (SELECT 1 FROM drystone_gone gone WHERE gone.entity = row.entity AND (whole = 1 OR gone.lane = row.lane))";
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 

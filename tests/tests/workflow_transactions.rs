@@ -290,11 +290,12 @@ async fn a_transactional_step_costs_one_transaction_more_and_leaves_nothing_else
     assert_eq!((cost.commits, cost.transactions, cost.scripts), (4, 2, 2));
     assert_eq!(ledger(&world).await, [row("ada", 1), row("ada", 2)]);
     assert_eq!(taken(), ["ada 1", "ada 2"]);
-    let kept = world.transaction(|sql| sql.query("SELECT 1 FROM row WHERE lane LIKE 'transactions%'", (), |_| Ok(())));
+    let kept = world
+        .transaction(|sql| sql.query("SELECT 1 FROM drystone_row WHERE lane LIKE 'transactions%'", (), |_| Ok(())));
     let refused = kept.await.unwrap_err().failed().unwrap();
     assert_eq!(refused.kind(), SqlErrorKind::Refused, "{refused}");
     let connection = rusqlite::Connection::open(&path).unwrap();
-    let left = "SELECT count(*) FROM row WHERE lane LIKE 'transactions/%'";
+    let left = "SELECT count(*) FROM drystone_row WHERE lane LIKE 'transactions/%'";
     assert_eq!(connection.query_row(left, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
 }
 
@@ -436,18 +437,18 @@ struct Plain {
 #[tokio::test]
 async fn what_is_not_the_authors_is_out_of_reach() {
     let refused = [
-        "UPDATE entity SET state = '{}'",
-        "DELETE FROM ROW",
-        "SELECT count(*) FROM inbox",
-        "SELECT value FROM main.\"Meta\"",
-        "INSERT INTO ledger SELECT key, 1 FROM remembered",
-        "DROP TABLE partition",
-        "ALTER TABLE config RENAME TO mine",
-        "CREATE INDEX mine ON entity (head)",
-        "CREATE TRIGGER mine AFTER UPDATE ON entity BEGIN DELETE FROM ledger; END",
+        "UPDATE drystone_entity SET state = '{}'",
+        "DELETE FROM DRYSTONE_ROW",
+        "SELECT count(*) FROM drystone_inbox",
+        "SELECT value FROM main.\"Drystone_Store\"",
+        "INSERT INTO ledger SELECT key, 1 FROM drystone_remembered",
+        "DROP TABLE drystone_partition",
+        "ALTER TABLE drystone_config RENAME TO mine",
+        "CREATE INDEX mine ON drystone_entity (head)",
+        "CREATE TRIGGER mine AFTER UPDATE ON drystone_entity BEGIN DELETE FROM ledger; END",
         "CREATE TABLE drystone_mine (x)",
-        "CREATE TEMP TABLE entity (id)",
-        "CREATE TEMP VIEW row AS SELECT 1",
+        "CREATE TEMP TABLE drystone_entity (id)",
+        "CREATE TEMP VIEW drystone_row AS SELECT 1",
         "ATTACH ':memory:' AS other",
         "PRAGMA synchronous = OFF",
         "PRAGMA user_version = 7",
@@ -480,15 +481,15 @@ async fn what_is_not_the_authors_is_out_of_reach() {
     assert_eq!(ledger(&world).await.len(), 2 * refused.len());
     // A trigger or a view of the author's is the author.
     let hidden = world.transaction(|sql| {
-        sql.batch("CREATE TRIGGER mine AFTER INSERT ON account BEGIN DELETE FROM entity; END")?;
-        sql.batch("CREATE VIEW theirs AS SELECT * FROM entity")?;
+        sql.batch("CREATE TRIGGER mine AFTER INSERT ON account BEGIN DELETE FROM drystone_entity; END")?;
+        sql.batch("CREATE VIEW theirs AS SELECT * FROM drystone_entity")?;
         let deleted = sql.execute("INSERT INTO account VALUES ('ada')", ()).unwrap_err();
         let read = sql.query("SELECT * FROM theirs", (), |_| Ok(())).unwrap_err();
         Ok::<_, SqlError>((deleted.kind(), read.kind()))
     });
     assert_eq!(hidden.await.unwrap(), (SqlErrorKind::Refused, SqlErrorKind::Refused));
     // The same text as one of ours, which is kept prepared.
-    let ours = "DELETE FROM entity WHERE id = ?1 AND version = ?2";
+    let ours = "DELETE FROM drystone_entity WHERE id = ?1 AND version = ?2";
     let run = world.client().sale("a");
     run.start("ada".into()).await.unwrap();
     let destroyed = world.client().sale("b");
@@ -572,7 +573,7 @@ async fn a_transaction_of_the_programs_fails_as_a_whole() {
     let panicked = panicked.await.unwrap_err();
     assert!(panicked.to_string().contains("its code panicked: out of ink"), "{panicked}");
     assert_eq!(ledger(&world).await, []);
-    let wrong = World::sqlite().schema("CREATE TABLE entity (x)").try_start::<App>().await.err().unwrap();
+    let wrong = World::sqlite().schema("CREATE TABLE drystone_entity (x)").try_start::<App>().await.err().unwrap();
     assert!(wrong.to_string().starts_with("`schema` is refused:"), "{wrong}");
 }
 

@@ -46,8 +46,8 @@
 //!   when the time is over is not stopped, and what it wrote is undone.
 //! - A run that was terminated, or that went on without the step (it lost a `select!`), while the step was on its way: its rows are all there or
 //!   none is, and none appears after that was acknowledged. A run that is cancelled waits for the step.
-//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction; ours (`entity`, `row`, `config` and others) and all names
-//!   that begin with `drystone_` are out of reach, as are pragmas, temporary tables, other files, and what begins or ends a transaction.
+//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction. Names that begin with `drystone_` are ours and
+//!   out of reach; every other name is free. Out of reach are also pragmas, temporary tables, other files, and what begins or ends a transaction.
 //! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a workflow. Any other program may open the file to read.
 //! - It needs a store with SQL: over another, `start` is refused with the name of the step.
 //!

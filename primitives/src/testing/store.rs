@@ -217,6 +217,10 @@ impl Store for Gate {
         Box::pin(async move { self.store(false).await?.sweep(now, limit).await })
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        Box::pin(async move { self.store(false).await?.choose(name, value).await })
+    }
+
     fn hints(&self) -> Hints {
         if let Some(hints) = self.trial.as_ref().and_then(|trial| trial.hints()) {
             return hints;

@@ -181,6 +181,10 @@ impl<S: Store> Store for Counting<S> {
         self.inner.sweep(now, limit)
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        self.inner.choose(name, value)
+    }
+
     fn hints(&self) -> Hints {
         self.inner.hints()
     }

@@ -83,6 +83,12 @@ impl Store for Memory {
         Box::pin(async move { Ok(self.tables().sweep(now, limit)) })
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        Box::pin(
+            async move { Ok(self.tables().choices.entry(name.to_owned()).or_insert_with(|| value.to_owned()).clone()) },
+        )
+    }
+
     fn hints(&self) -> Hints {
         self.hints.subscribe()
     }

@@ -1,4 +1,4 @@
-//! The store contract: bytes in, bytes out, seven methods.
+//! The store contract: bytes in, bytes out, eight methods.
 //!
 //! A store applies batches of writes and answers questions; it runs no code of anyone's (but [`sql`]) and knows no kind
 //! (K2). Time is passed in, except for leases, where the store's own clock counts, so that workers with
@@ -99,6 +99,16 @@ pub trait Store: Send + Sync + 'static {
     /// - Postgres: `DELETE … WHERE ctid IN (SELECT … LIMIT $n)`.
     /// - Redis: `UNLINK` of the keys listed in the partition's `gone` set.
     fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize>;
+
+    /// Records a choice that is made once and holds for as long as the store, and answers the recorded one.
+    ///
+    /// If nothing is recorded under `name`, `value` is recorded, durably. Otherwise nothing changes: the earlier
+    /// value is answered, and the caller decides whether it can work with it. An example is whether all primitives
+    /// of an app share one space of keys. Names and values are short texts.
+    ///
+    /// - Postgres: `INSERT INTO choice … ON CONFLICT DO NOTHING`, then `SELECT`.
+    /// - Redis: `SET choice:<name> … NX`, then `GET`.
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String>;
 
     /// «Look at partition p»: whoever commits a message to a partition hints at it, unless its owner is the one who does. A hint
     /// may be lost, doubled or late; scans are the truth.

@@ -93,7 +93,7 @@ fn read_beside(path: &str) {
     let connection = rusqlite::Connection::open_with_flags(path, flags).unwrap();
     let mut last = 0;
     while last < 200 {
-        let count: i64 = connection.query_row("SELECT count(*) FROM entity", [], |row| row.get(0)).unwrap();
+        let count: i64 = connection.query_row("SELECT count(*) FROM drystone_entity", [], |row| row.get(0)).unwrap();
         assert!(count >= last, "what was seen does not go away");
         last = count;
         println!("reading");

@@ -105,18 +105,23 @@ fn an_empty_file_becomes_a_store() {
 #[test]
 fn a_file_of_a_newer_version_is_refused_and_left_alone() {
     let (_folder, path) = place();
-    made_and_changed(&path, "PRAGMA user_version = 2");
+    made_and_changed(&path, "PRAGMA user_version = 99");
     let before = fs::read(&path).unwrap();
     let error = Sqlite::open(&path, SqliteOptions::default()).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unsupported);
-    assert!(error.to_string().contains("schema version 2"), "{error}");
+    assert!(error.to_string().contains("schema version 99"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 /// K2
 #[test]
 fn a_store_that_lost_its_version_or_a_table_is_refused() {
-    for sql in ["PRAGMA user_version = 0", "PRAGMA user_version = -1", "DROP TABLE meta", "DELETE FROM meta"] {
+    for sql in [
+        "PRAGMA user_version = 0",
+        "PRAGMA user_version = -1",
+        "DROP TABLE drystone_store",
+        "DELETE FROM drystone_store",
+    ] {
         let (_folder, path) = place();
         made_and_changed(&path, sql);
         assert_eq!(refused(&path), StoreErrorKind::Corrupt, "{sql}");
@@ -163,7 +168,7 @@ fn without_a_clock_the_wall_clock_counts() {
 #[test]
 fn epochs_that_are_used_up_are_a_typed_error() {
     let (_folder, path) = place();
-    made_and_changed(&path, "UPDATE meta SET value = 2147483646 WHERE name = 'epoch'");
+    made_and_changed(&path, "UPDATE drystone_store SET value = 2147483646 WHERE name = 'epoch'");
     let last = Engine::open(&path, SqliteOptions::default());
     assert!(last.is_ok());
     drop(last);

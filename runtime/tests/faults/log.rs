@@ -52,8 +52,9 @@ fn a_reader_that_stays_stops_no_writer_and_the_log_is_cut_when_it_leaves() {
     engine.put_many(50, b"before");
     let reader = rusqlite::Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN").unwrap();
-    let count =
-        || reader.query_row("SELECT count(*) FROM entity WHERE head = 'before'", [], |row| row.get::<_, i64>(0));
+    let count = || {
+        reader.query_row("SELECT count(*) FROM drystone_entity WHERE head = 'before'", [], |row| row.get::<_, i64>(0))
+    };
     assert_eq!(count().unwrap(), 50);
     write_steadily(&mut engine, &path);
     assert!(log_bytes(&path) > MAX, "the reader holds the log back");

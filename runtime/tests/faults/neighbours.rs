@@ -133,7 +133,7 @@ fn what_is_text_is_shown_as_text_and_what_is_not_is_kept() {
     }
     let reader = rusqlite::Connection::open(&path).unwrap();
     for (number, (_, expected)) in heads.iter().enumerate() {
-        let sql = "SELECT typeof(head) FROM entity ORDER BY id LIMIT 1 OFFSET ?1";
+        let sql = "SELECT typeof(head) FROM drystone_entity ORDER BY id LIMIT 1 OFFSET ?1";
         let found: String = reader.query_row(sql, [number as i64], |row| row.get(0)).unwrap();
         assert_eq!(found, *expected);
     }

@@ -15,10 +15,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Those that this owner has taken up and holds crashes against, and those of an earlier one that it has yet to take up. Whoever was left
 /// at rest with a crash counted is taken up by nobody, and waited for by nobody.
 const DOUBTED: &str = "SELECT EXISTS (
-    SELECT 1 FROM entity JOIN partition ON partition.id = entity.partition
+    SELECT 1 FROM drystone_entity entity JOIN drystone_partition owner ON owner.id = entity.partition
     WHERE parked IS NULL AND CASE WHEN version >> 32 < epoch THEN active = 1 OR alarm_at <= highest ELSE crashes > 0 END
 ) OR EXISTS (
-    SELECT 1 FROM inbox JOIN partition ON partition.id = inbox.partition WHERE version >> 32 < epoch
+    SELECT 1 FROM drystone_inbox inbox JOIN drystone_partition owner ON owner.id = inbox.partition WHERE version >> 32 < epoch
 )";
 
 /// Waits until nobody is.

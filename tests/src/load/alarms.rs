@@ -57,7 +57,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
 /// statement, and far enough ahead that it is done by then: its own time must not count as lateness.
 fn spread(path: &Path, plan: &Plan) -> Result<Duration> {
     let first = SystemTime::now().duration_since(UNIX_EPOCH)? + LEAD + SETTING_OF_ONE * plan.alarms;
-    let sql = "UPDATE entity SET alarm_at = ?1 + (id & 0xffffffff) * ?2 / ?3";
+    let sql = "UPDATE drystone_entity SET alarm_at = ?1 + (id & 0xffffffff) * ?2 / ?3";
     let (due, over) = (first.as_millis() as i64, plan.alarms_over.as_millis() as i64);
     Connection::open(path)?.execute(sql, params![due, over, plan.alarms])?;
     Ok(first)

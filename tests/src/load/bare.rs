@@ -1,6 +1,6 @@
 //! The limit that the kernel is measured against: one thread, one prepared statement, group commit.
 //!
-//! It does exactly `UPDATE entity SET version=?, state=? WHERE id=? AND version=?`, on a file that the real
+//! It does exactly `UPDATE drystone_entity SET version=?, state=? WHERE id=? AND version=?`, on a file that the real
 //! store made, with that store's options and its manner of checkpoints. It checks no epoch, keeps no other
 //! table, merges nothing and runs nobody's code: whoever stores a row durably cannot do less.
 
@@ -90,7 +90,7 @@ impl Table {
     fn open(path: &Path) -> Result<Self> {
         let connection = super::wal::connect(path)?;
         let rows = connection
-            .prepare("SELECT id, version FROM entity ORDER BY id")?
+            .prepare("SELECT id, version FROM drystone_entity ORDER BY id")?
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<Result<Vec<_>, _>>()?;
         ensure!(!rows.is_empty(), "the file has no entities");
@@ -121,7 +121,7 @@ impl Table {
 
     /// How many rows it wrote.
     fn update<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<usize> {
-        let sql = "UPDATE entity SET version=?, state=? WHERE id=? AND version=?";
+        let sql = "UPDATE drystone_entity SET version=?, state=? WHERE id=? AND version=?";
         let (mut update, mut rows) = (self.connection.prepare_cached(sql)?, 0);
         for (row, state) in writes {
             let (id, version) = &mut self.rows[row];

@@ -266,6 +266,10 @@ impl Store for FaultyStore {
         Box::pin(self.reading(self.world.witness.sweep(now, limit)))
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        Box::pin(self.reading(self.world.witness.choose(name, value)))
+    }
+
     fn sql(&self) -> Option<&dyn Sql> {
         Some(self)
     }

@@ -212,6 +212,10 @@ impl Store for TestStore {
         Box::pin(self.meet(false, self.inner.sweep(now, limit)))
     }
 
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        Box::pin(self.meet(false, self.inner.choose(name, value)))
+    }
+
     fn hints(&self) -> Hints {
         self.inner.hints()
     }

@@ -242,6 +242,9 @@ macro_rules! conformance {
                     a_clean_end_is_known_after_reopening
                     the_highest_time_outlives_reopening
                     what_was_dropped_or_held_stays_so_after_reopening;
+                run choices:
+                    the_first_choice_is_answered_from_then_on
+                    a_choice_outlives_reopening;
             }
         }
     };

@@ -6,6 +6,7 @@
 
 pub mod batches;
 pub mod births;
+pub mod choices;
 pub mod epochs;
 mod fixture;
 pub mod guards;
@@ -33,6 +34,7 @@ mod tests {
         let sources = [
             include_str!("batches.rs"),
             include_str!("births.rs"),
+            include_str!("choices.rs"),
             include_str!("epochs.rs"),
             include_str!("guards.rs"),
             include_str!("hints.rs"),

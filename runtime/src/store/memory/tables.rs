@@ -31,6 +31,7 @@ pub(super) struct Tables {
     pub(super) inbox: BTreeMap<Slot, Letter>,
     pub(super) remembered: BTreeMap<(Key, Once), Remembered>,
     pub(super) configs: BTreeMap<(Name, Fingerprint), Bytes>,
+    pub(super) choices: BTreeMap<String, String>,
 }
 
 impl Tables {

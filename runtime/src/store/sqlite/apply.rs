@@ -17,11 +17,11 @@ use crate::{
 
 // An update rewrites the index entries of every indexed column that it names, changed or not, and takes time for every
 // column: hence a statement that names no index, for the most frequent write, and those that name few columns more.
-const LIGHT: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4 \
+const LIGHT: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4 \
      WHERE id = ?5 AND version = ?6";
-const WAKE: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, active = ?8 \
+const WAKE: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, active = ?8 \
      WHERE id = ?5 AND version = ?6";
-const STATUS: &str = "UPDATE entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, \
+const STATUS: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, \
      active = ?8, status = ?9, phase = ?10 WHERE id = ?5 AND version = ?6";
 
 /// One batch on its way into an open transaction.
@@ -50,7 +50,7 @@ impl<'a> Applier<'a> {
     /// What became of each write, in order.
     pub(super) fn apply(mut self) -> Result<Vec<Verdict>, Error> {
         for config in &self.batch.configs {
-            let sql = "INSERT INTO config VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+            let sql = "INSERT INTO drystone_config VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
             let (definition, fingerprint) = (config.definition.as_str(), bits(config.fingerprint.0));
             self.execute(sql, params![definition, fingerprint, Payload(&config.body)])?;
         }
@@ -149,16 +149,16 @@ impl<'a> Applier<'a> {
     }
 
     fn destroy(&self, id: Version, version: Version) -> Result<usize, Error> {
-        let sql = "DELETE FROM entity WHERE id = ?1 AND version = ?2";
+        let sql = "DELETE FROM drystone_entity WHERE id = ?1 AND version = ?2";
         let changed = self.execute(sql, params![Signed(id), Signed(version)])?;
         if changed == 1 {
-            self.execute("INSERT INTO gone VALUES (?1, 1, '', 0)", [Signed(id)])?;
+            self.execute("INSERT INTO drystone_gone VALUES (?1, 1, '', 0)", [Signed(id)])?;
         }
         Ok(changed)
     }
 
     fn version_of(&self, key: &Key) -> Result<Option<Version>, Error> {
-        let sql = "SELECT version FROM entity WHERE space = ?1 AND key = ?2";
+        let sql = "SELECT version FROM drystone_entity WHERE space = ?1 AND key = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let version = |row: &rusqlite::Row<'_>| row.get(0).map(|found| Version(number(found)));
         statement.query_row(params![key.space.as_str(), &key.key[..]], version).optional()
@@ -176,13 +176,13 @@ impl<'a> Applier<'a> {
     }
 
     fn lanes(&self, write: &Write) -> Result<(), Fault> {
-        let drop = "INSERT INTO gone VALUES (?1, 0, ?2, ?3) ON CONFLICT DO UPDATE SET held = excluded.held";
+        let drop = "INSERT INTO drystone_gone VALUES (?1, 0, ?2, ?3) ON CONFLICT DO UPDATE SET held = excluded.held";
         if let Some(id) = write.entity() {
             for dropped in &write.drop {
                 self.execute(drop, params![Signed(id), dropped.lane.as_str(), dropped.held])?;
             }
         }
-        let release = "UPDATE gone SET held = 0 WHERE entity = ?1 AND whole = 0 AND lane = ?2 AND held = 1";
+        let release = "UPDATE drystone_gone SET held = 0 WHERE entity = ?1 AND whole = 0 AND lane = ?2 AND held = 1";
         for (id, lane) in &write.release {
             self.execute(release, params![Signed(*id), lane.as_str()])?;
         }
@@ -203,8 +203,8 @@ impl<'a> Applier<'a> {
     }
 
     fn rows(&self, id: Version, write: &Write) -> Result<(), Fault> {
-        let put = "INSERT INTO row VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET body = excluded.body";
-        let remove = "DELETE FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3";
+        let put = "INSERT INTO drystone_row VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET body = excluded.body";
+        let remove = "DELETE FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key = ?3";
         for ((lane, key), body) in write.rows.iter() {
             match body {
                 Some(body) => self.execute(put, params![Signed(id), lane.as_str(), &key[..], Payload(body)])?,
@@ -215,7 +215,7 @@ impl<'a> Applier<'a> {
     }
 
     fn refuse_dropped(&self, id: Version, lane: &Lane) -> Result<(), Fault> {
-        let sql = "SELECT 1 FROM gone WHERE entity = ?1 AND whole = 0 AND lane = ?2";
+        let sql = "SELECT 1 FROM drystone_gone WHERE entity = ?1 AND whole = 0 AND lane = ?2";
         if self.with(sql, |statement| statement.exists(params![Signed(id), lane.as_str()]))? {
             return Err(Fault::Verdict(Verdict::Refused(format!("the lane {lane} of {id} was dropped"))));
         }
@@ -224,14 +224,15 @@ impl<'a> Applier<'a> {
 
     fn inbox(&self, write: &Write) -> Result<(), Fault> {
         let (partition, space, key) = (write.partition.0, write.key.space.as_str(), &write.key.key[..]);
-        let take = "DELETE FROM inbox WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
+        let take =
+            "DELETE FROM drystone_inbox WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
         for id in &write.taken {
             let taken = self.execute(take, params![partition, space, key, Signed(id.version), id.index])?;
             if taken == 0 {
                 return Err(stale(write));
             }
         }
-        let retry = "UPDATE inbox SET attempts = ?6, at = ?7 \
+        let retry = "UPDATE drystone_inbox SET attempts = ?6, at = ?7 \
              WHERE partition = ?1 AND space = ?2 AND key = ?3 AND version = ?4 AND idx = ?5";
         for again in &write.retry {
             let (version, index) = (Signed(again.id.version), again.id.index);
@@ -241,7 +242,7 @@ impl<'a> Applier<'a> {
     }
 
     fn send(&self, write: &Write, sent: &Outgoing) -> Result<(), Fault> {
-        let sql = "INSERT INTO inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
         self.execute(
             sql,
             params![
@@ -262,10 +263,10 @@ impl<'a> Applier<'a> {
     }
 
     fn remember(&self, write: &Write, reply: &Remembered) -> Result<(), Fault> {
-        let sql = "INSERT INTO remembered (space, key, once, hash, expires_at, reply) \
+        let sql = "INSERT INTO drystone_remembered (space, key, once, hash, expires_at, reply) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE \
              SET hash = excluded.hash, expires_at = excluded.expires_at, reply = excluded.reply \
-             WHERE remembered.expires_at <= ?7";
+             WHERE drystone_remembered.expires_at <= ?7";
         let (space, key, once) = (write.key.space.as_str(), &write.key.key[..], &reply.once[..]);
         let (hash, until, body) = (bits(reply.hash), reply.expires_at.0, Payload(&reply.reply));
         if self.execute(sql, params![space, key, once, hash, until, body, self.batch.now.0])? == 0 {

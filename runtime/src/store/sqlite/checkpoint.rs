@@ -146,7 +146,8 @@ mod tests {
         let connection = opening.first().unwrap();
         let writer = Writer::new(opening.clone(), connection, 1 << 20).unwrap();
         let beside = opening.writing().unwrap();
-        let write = || writer.transaction(|connection| connection.execute("UPDATE meta SET value = value + 1", []));
+        let write =
+            || writer.transaction(|connection| connection.execute("UPDATE drystone_store SET value = value + 1", []));
         write().unwrap();
         let length = opening.log_bytes();
         copy(&writer, &beside);
@@ -163,7 +164,7 @@ mod tests {
         let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
         let connection = opening.first().unwrap();
         let writer = Writer::new(opening.clone(), connection, 8 << 20).unwrap();
-        let write = |connection: &Connection| connection.execute("UPDATE meta SET value = value + 1", []);
+        let write = |connection: &Connection| connection.execute("UPDATE drystone_store SET value = value + 1", []);
         let write_about = |bytes| assert_ne!(writer.transaction_of(bytes, write).unwrap(), 0);
         write_about(1);
         let seen = writer.log.lock().bytes;

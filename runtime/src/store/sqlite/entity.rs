@@ -73,7 +73,7 @@ fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<&str>) {
 
 /// The birth of an entity; changes nothing if its key is bound or its id was given out. By number: to find twenty names takes as long as the
 /// rest.
-pub(super) const INSERT: &str = "INSERT INTO entity (id, partition, space, key, kind, definition, config, version, \
+pub(super) const INSERT: &str = "INSERT INTO drystone_entity (id, partition, space, key, kind, definition, config, version, \
      status, phase, alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
      ON CONFLICT DO NOTHING";
@@ -108,7 +108,7 @@ pub(super) fn insert(statement: &mut Statement<'_>, partition: Partition, entity
 /// Every column of an entity that can change, guarded by the version it had.
 pub(super) fn update_all(connection: &Connection, entity: &Entity, before: Version) -> Result<usize, Error> {
     let (parked, parked_why) = parked_columns(entity.parked.as_ref());
-    let sql = "UPDATE entity SET kind = :kind, definition = :definition, config = :config, version = :version, \
+    let sql = "UPDATE drystone_entity SET kind = :kind, definition = :definition, config = :config, version = :version, \
          status = :status, phase = :phase, alarm_at = :alarm_at, active = :active, crashes = :crashes, \
          suspect = :suspect, parked = :parked, parked_why = :parked_why, updated_at = :updated_at, head = :head, \
          state = :state WHERE id = :id AND version = :before";

@@ -17,7 +17,7 @@ pub(super) fn claim(connection: &Connection, now: Millis, worker: &Worker, want:
             Vec::new()
         }
     };
-    let sql = "SELECT max(highest), count(*) FROM partition";
+    let sql = "SELECT max(highest), count(*) FROM drystone_partition";
     let (highest, partitions) = connection.query_row(sql, [], |row| Ok((millis(row, 0)?, row.get(1)?)))?;
     Ok(Claimed { now, highest, partitions, leases, others: others(connection, now, worker)? })
 }
@@ -32,7 +32,7 @@ fn take(
     let mut leases = open(connection, now, at_most)?;
     for lease in &mut leases {
         lease.epoch = next_epoch(connection)?;
-        let sql = "UPDATE partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0, \
+        let sql = "UPDATE drystone_partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0, \
              highest = max(highest, ?5) WHERE id = ?6";
         let values = params![lease.epoch.0, worker.id.as_str(), worker.address, until.0, now.0, lease.partition.0];
         connection.prepare_cached(sql)?.execute(values)?;
@@ -42,7 +42,7 @@ fn take(
 
 /// Partitions that can be taken, as they are before.
 fn open(connection: &Connection, now: Millis, at_most: u32) -> Result<Vec<Lease>, Error> {
-    let sql = "SELECT id, epoch, clean, highest FROM partition \
+    let sql = "SELECT id, epoch, clean, highest FROM drystone_partition \
          WHERE owner IS NULL OR lease_until <= ?1 ORDER BY id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     statement.query_map(params![now.0, at_most], lease)?.collect()
@@ -51,7 +51,7 @@ fn open(connection: &Connection, now: Millis, at_most: u32) -> Result<Vec<Lease>
 /// Ends every lease. Whoever holds the lock beside the file is the only engine: what a dead one held need not be
 /// waited for. How it ended stays as it is.
 pub(super) fn end_all(connection: &Connection) -> Result<(), Error> {
-    connection.execute("UPDATE partition SET owner = NULL, address = NULL, lease_until = 0", []).map(drop)
+    connection.execute("UPDATE drystone_partition SET owner = NULL, address = NULL, lease_until = 0", []).map(drop)
 }
 
 fn renew(
@@ -60,7 +60,7 @@ fn renew(
     until: Millis,
     told: Millis,
 ) -> Result<Vec<Lease>, Error> {
-    let sql = "UPDATE partition SET lease_until = ?1, highest = max(highest, ?2) WHERE id = ?3 AND epoch = ?4 \
+    let sql = "UPDATE drystone_partition SET lease_until = ?1, highest = max(highest, ?2) WHERE id = ?3 AND epoch = ?4 \
          RETURNING id, epoch, clean, highest";
     let mut statement = connection.prepare_cached(sql)?;
     let mut leases = Vec::new();
@@ -71,7 +71,7 @@ fn renew(
 }
 
 fn release(connection: &Connection, held: &[(Partition, Epoch)], clean: bool, told: Millis) -> Result<(), Error> {
-    let sql = "UPDATE partition SET owner = NULL, address = NULL, lease_until = 0, clean = ?1, epoch = ?2, \
+    let sql = "UPDATE drystone_partition SET owner = NULL, address = NULL, lease_until = 0, clean = ?1, epoch = ?2, \
          highest = max(highest, ?3) WHERE id = ?4 AND epoch = ?5";
     for (partition, epoch) in held {
         let next = next_epoch(connection)?;
@@ -81,7 +81,7 @@ fn release(connection: &Connection, held: &[(Partition, Epoch)], clean: bool, to
 }
 
 fn others(connection: &Connection, now: Millis, worker: &Worker) -> Result<Vec<(Partition, String)>, Error> {
-    let sql = "SELECT id, address FROM partition \
+    let sql = "SELECT id, address FROM drystone_partition \
          WHERE owner IS NOT NULL AND owner <> ?1 AND lease_until > ?2 ORDER BY id";
     let mut statement = connection.prepare_cached(sql)?;
     let other = |row: &rusqlite::Row<'_>| Ok((Partition(row.get(0)?), row.get(1)?));
@@ -90,7 +90,7 @@ fn others(connection: &Connection, now: Millis, worker: &Worker) -> Result<Vec<(
 
 /// The check that epochs stay within 31 bits is the table's: see `schema.rs`.
 fn next_epoch(connection: &Connection) -> Result<Epoch, Error> {
-    let sql = "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value";
+    let sql = "UPDATE drystone_store SET value = value + 1 WHERE name = 'epoch' RETURNING value";
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(Epoch)
 }
 

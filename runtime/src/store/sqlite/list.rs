@@ -13,12 +13,12 @@ use crate::{
 
 /// Entities without a wake source; the messages are looked for last, for those that are left.
 const STUCK: &str = "phase = 0 AND alarm_at IS NULL AND active = 0 AND parked IS NULL AND NOT EXISTS \
-     (SELECT 1 FROM inbox WHERE inbox.partition = entity.partition AND inbox.space = entity.space \
-     AND inbox.key = entity.key)";
+     (SELECT 1 FROM drystone_inbox inbox WHERE inbox.partition = drystone_entity.partition \
+     AND inbox.space = drystone_entity.space AND inbox.key = drystone_entity.key)";
 
 pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Error> {
     let (wanted, values) = filters(query);
-    let sql = format!("SELECT {COLUMNS} FROM entity WHERE {} ORDER BY id LIMIT ?", wanted.join(" AND "));
+    let sql = format!("SELECT {COLUMNS} FROM drystone_entity WHERE {} ORDER BY id LIMIT ?", wanted.join(" AND "));
     // One more than asked for says whether there is a next page.
     let limit = Value::Integer(at_most(Version(query.limit as u64)).saturating_add(1));
     let mut statement = connection.prepare_cached(&sql)?;

@@ -110,6 +110,16 @@ impl Sqlite {
         })
     }
 
+    fn choose_once(&self, name: &str, value: &str) -> Result<String, StoreError> {
+        if let Some(found) = self.pool.snapshot(|connection| schema::choice(connection, name))? {
+            return Ok(found);
+        }
+        self.writer.transaction(|connection| {
+            schema::choose(connection, name, value)?;
+            Ok(schema::choice(connection, name)?.unwrap_or_else(|| value.to_owned()))
+        })
+    }
+
     /// Runs code in a transaction on an empty database in memory, and forgets it: for tests of such code.
     pub fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, StoreError> {
         scripts::rehearse(code).map_err(failure)
@@ -150,6 +160,10 @@ impl Store for Sqlite {
 
     fn sweep(&self, now: Millis, limit: usize) -> Answer<'_, usize> {
         Box::pin(async move { self.writer.transaction(|connection| sweep::sweep(connection, now, limit)) })
+    }
+
+    fn choose<'a>(&'a self, name: &'a str, value: &'a str) -> Answer<'a, String> {
+        Box::pin(async move { self.choose_once(name, value) })
     }
 
     fn hints(&self) -> Hints {

@@ -251,8 +251,8 @@ mod tests {
             assert_eq!(found("busy_timeout"), Value::Integer(5000));
         }
         let reader = opening.reading().unwrap();
-        assert!(reader.execute("DELETE FROM entity", []).is_err());
-        let mut limited = reader.prepare("SELECT body FROM row LIMIT ?1").unwrap();
+        assert!(reader.execute("DELETE FROM drystone_entity", []).is_err());
+        let mut limited = reader.prepare("SELECT body FROM drystone_row LIMIT ?1").unwrap();
         for limit in [1, 7, 100] {
             assert!(!limited.exists([limit]).unwrap());
         }

@@ -92,7 +92,7 @@ impl Owners {
     }
 
     fn read(&mut self, connection: &Connection) -> Result<(), Error> {
-        let mut statement = connection.prepare_cached("SELECT id, epoch, highest FROM partition")?;
+        let mut statement = connection.prepare_cached("SELECT id, epoch, highest FROM drystone_partition")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (epoch, written) = (Epoch(row.get(1)?), millis(row, 2)?);
@@ -112,7 +112,7 @@ impl Owner {
 }
 
 fn write(connection: &Connection, partition: Partition, highest: Millis) -> Result<(), Error> {
-    let sql = "UPDATE partition SET highest = max(highest, ?1) WHERE id = ?2";
+    let sql = "UPDATE drystone_partition SET highest = max(highest, ?1) WHERE id = ?2";
     connection.prepare_cached(sql)?.execute(params![highest.0, partition.0]).map(drop)
 }
 
@@ -144,8 +144,9 @@ mod tests {
         let lease = std::time::Duration::from_secs(60);
         let epoch = claim(&store, Want::Take { at_most: 1, lease }).leases[0].epoch;
         let reader = rusqlite::Connection::open(&path).unwrap();
-        let in_file =
-            || -> i64 { reader.query_row("SELECT highest FROM partition WHERE id = 0", [], |row| row.get(0)).unwrap() };
+        let in_file = || -> i64 {
+            reader.query_row("SELECT highest FROM drystone_partition WHERE id = 0", [], |row| row.get(0)).unwrap()
+        };
         let mut seen = Vec::new();
         for (number, now) in [(1, 1_050), (2, 1_099), (3, 1_100), (4, 1_150)] {
             tell(&store, epoch, number, now);

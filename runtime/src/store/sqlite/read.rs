@@ -43,7 +43,7 @@ fn one(connection: &Connection, partitions: u32, read: &Read) -> Result<Found, E
 
 /// Written once: every key that is brought into memory is read with it.
 static BY_KEY: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {COLUMNS} FROM entity WHERE space = ?1 AND key = ?2"));
+    LazyLock::new(|| format!("SELECT {COLUMNS} FROM drystone_entity WHERE space = ?1 AND key = ?2"));
 
 /// The entity bound to a key.
 pub(super) fn by_key(connection: &Connection, key: &Key) -> Result<Option<Entity>, Error> {
@@ -55,13 +55,15 @@ fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<R
         return Ok(Vec::new());
     }
     let sql = match (range.backwards, &range.from) {
-        (false, _) => "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key LIMIT ?4",
+        (false, _) => {
+            "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key LIMIT ?4"
+        }
         (true, Some(_)) => {
-            "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key <= ?3 ORDER BY key DESC LIMIT ?4"
+            "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key <= ?3 ORDER BY key DESC LIMIT ?4"
         }
         // The least key, from which all others are up.
         (true, None) => {
-            "SELECT key, body FROM row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key DESC LIMIT ?4"
+            "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key DESC LIMIT ?4"
         }
     };
     let from: &[u8] = range.from.as_deref().unwrap_or_default();
@@ -74,7 +76,7 @@ fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<R
 
 /// A dropped lane is seen as long as it is held, also when its entity is gone.
 fn is_seen(connection: &Connection, entity: Version, lane: &Lane) -> Result<bool, Error> {
-    let sql = "SELECT held FROM gone WHERE entity = ?1 AND (whole = 1 OR lane = ?2) ORDER BY whole LIMIT 1";
+    let sql = "SELECT held FROM drystone_gone WHERE entity = ?1 AND (whole = 1 OR lane = ?2) ORDER BY whole LIMIT 1";
     let mut statement = connection.prepare_cached(sql)?;
     let held = statement.query_row(params![at_most(entity), lane.as_str()], |row| row.get(0)).optional()?;
     Ok(held.unwrap_or(true))
@@ -87,7 +89,7 @@ fn letters(
     after: Option<MessageId>,
     limit: u32,
 ) -> Result<Vec<Letter>, Error> {
-    let sql = "SELECT version, idx, sender_space, sender_key, definition, verb, body, attempts, at FROM inbox \
+    let sql = "SELECT version, idx, sender_space, sender_key, definition, verb, body, attempts, at FROM drystone_inbox \
          WHERE partition = ?1 AND space = ?2 AND key = ?3 AND (version, idx) > (?4, ?5) \
          ORDER BY version, idx LIMIT ?6";
     let (version, index) = after.map_or((-1, 0), |after| (at_most(after.version), after.index));
@@ -109,7 +111,7 @@ fn letter(row: &SqlRow<'_>) -> Result<Letter, Error> {
 }
 
 fn remembered(connection: &Connection, key: &Key, once: &Bytes) -> Result<Option<Remembered>, Error> {
-    let sql = "SELECT hash, reply, expires_at FROM remembered WHERE space = ?1 AND key = ?2 AND once = ?3";
+    let sql = "SELECT hash, reply, expires_at FROM drystone_remembered WHERE space = ?1 AND key = ?2 AND once = ?3";
     let reply = |row: &SqlRow<'_>| {
         Ok(Remembered {
             once: once.clone(),
@@ -123,7 +125,7 @@ fn remembered(connection: &Connection, key: &Key, once: &Bytes) -> Result<Option
 }
 
 fn config(connection: &Connection, definition: &Name, fingerprint: Fingerprint) -> Result<Option<Bytes>, Error> {
-    let sql = "SELECT body FROM config WHERE definition = ?1 AND fingerprint = ?2";
+    let sql = "SELECT body FROM drystone_config WHERE definition = ?1 AND fingerprint = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     statement.query_row(params![definition.as_str(), bits(fingerprint.0)], |row| bytes(row, 0)).optional()
 }

@@ -34,7 +34,7 @@ fn due(
     limit: usize,
 ) -> Result<Vec<Woken>, Error> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM entity WHERE partition = ?1 AND alarm_at IS NOT NULL AND parked IS NULL \
+        "SELECT {COLUMNS} FROM drystone_entity WHERE partition = ?1 AND alarm_at IS NOT NULL AND parked IS NULL \
          AND (alarm_at, id) > (?2, ?3) AND alarm_at <= ?4 ORDER BY alarm_at, id LIMIT ?5"
     );
     let (at, id) = match after {
@@ -57,8 +57,9 @@ fn by_id(
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Vec<Woken>, Error> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM entity WHERE partition = ?1 AND {wanted} AND id > ?2 ORDER BY id LIMIT ?3");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM drystone_entity WHERE partition = ?1 AND {wanted} AND id > ?2 ORDER BY id LIMIT ?3"
+    );
     let id = match after {
         Some(Cursor::Id(id)) => at_most(*id),
         _ => -1,
@@ -100,7 +101,7 @@ fn receivers(
 
 /// From one key straight to the next, however many messages lie between.
 fn next_receiver(connection: &Connection, partition: Partition, after: Option<&Key>) -> Result<Option<Key>, Error> {
-    let sql = "SELECT space, key FROM inbox WHERE partition = ?1 AND (space, key) > (?2, ?3) \
+    let sql = "SELECT space, key FROM drystone_inbox WHERE partition = ?1 AND (space, key) > (?2, ?3) \
          ORDER BY space, key LIMIT 1";
     // The least text and the least blob: every key is above them.
     let (space, key) = after.map_or(("", &[][..]), |key| (key.space.as_str(), &key.key[..]));

@@ -1,6 +1,9 @@
 //! The tables, and how an older file is brought up to date.
 
-use rusqlite::{Connection, Error, Transaction, TransactionBehavior};
+use rusqlite::{
+    Batch, Connection, Error, OptionalExtension, Transaction, TransactionBehavior, config::DbConfig,
+    fallible_iterator::FallibleIterator,
+};
 
 use super::failure::failure;
 use crate::store::{StoreError, StoreErrorKind};
@@ -12,71 +15,10 @@ const APPLICATION: i32 = 0x4452_5953;
 const LIBRARY_MIN: i32 = 3_051_003;
 
 /// One script per schema version, in order. A released one never changes.
-const MIGRATIONS: [&str; 1] = [VERSION_1];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/version_1.sql"), include_str!("schema/version_2.sql")];
 
-/// Our tables: an author's code has no business with them.
-pub(super) const TABLES: [&str; 8] = ["meta", "partition", "entity", "row", "gone", "inbox", "remembered", "config"];
-
-/// The tables of versions to come will be called so, for an author may have any other name by then.
+/// The names of our tables and indexes begin with it. An author may use every other name.
 pub(super) const PREFIX: &str = "drystone_";
-
-// Keys and row keys are always blobs, for their order is bytewise; what people look at (head, state, bodies)
-// is text where it can be. What is updated most, and is longest, comes last.
-const VERSION_1: &str = "
-CREATE TABLE meta (
-    name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL, CHECK (name <> 'epoch' OR value < 2147483648)
-) STRICT, WITHOUT ROWID;
-INSERT INTO meta VALUES ('epoch', 0), ('reopened', 0);
-
-CREATE TABLE partition (
-    id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL DEFAULT 0, owner TEXT, address TEXT,
-    lease_until INTEGER NOT NULL DEFAULT 0, clean INTEGER NOT NULL DEFAULT 1, highest INTEGER NOT NULL DEFAULT 0
-) STRICT;
-
-CREATE TABLE entity (
-    id INTEGER PRIMARY KEY, partition INTEGER NOT NULL, space TEXT NOT NULL, key BLOB NOT NULL,
-    kind TEXT NOT NULL, definition TEXT NOT NULL, config INTEGER NOT NULL, version INTEGER NOT NULL,
-    status TEXT NOT NULL, phase INTEGER NOT NULL, alarm_at INTEGER, active INTEGER NOT NULL,
-    crashes INTEGER NOT NULL, suspect TEXT, parked INTEGER, parked_why TEXT,
-    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, head ANY NOT NULL, state ANY NOT NULL,
-    UNIQUE (space, key)
-) STRICT;
-CREATE INDEX entity_due ON entity (partition, alarm_at, id) WHERE alarm_at IS NOT NULL AND parked IS NULL;
-CREATE INDEX entity_active ON entity (partition, id) WHERE active = 1 AND parked IS NULL;
-CREATE INDEX entity_parked ON entity (partition, id) WHERE parked IS NOT NULL;
-CREATE INDEX entity_stuck ON entity (id)
-    WHERE phase = 0 AND alarm_at IS NULL AND active = 0 AND parked IS NULL;
-
-CREATE TABLE row (
-    entity INTEGER NOT NULL, lane TEXT NOT NULL, key BLOB NOT NULL, body ANY NOT NULL,
-    PRIMARY KEY (entity, lane, key)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE gone (
-    entity INTEGER NOT NULL, whole INTEGER NOT NULL, lane TEXT NOT NULL, held INTEGER NOT NULL,
-    PRIMARY KEY (entity, whole, lane)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX gone_free ON gone (whole, entity, lane) WHERE held = 0;
-
-CREATE TABLE inbox (
-    partition INTEGER NOT NULL, space TEXT NOT NULL, key BLOB NOT NULL, version INTEGER NOT NULL, idx INTEGER NOT NULL,
-    sender_space TEXT NOT NULL, sender_key BLOB NOT NULL, definition TEXT NOT NULL, verb TEXT NOT NULL,
-    attempts INTEGER NOT NULL, at INTEGER NOT NULL, body ANY NOT NULL,
-    PRIMARY KEY (partition, space, key, version, idx)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE remembered (
-    space TEXT NOT NULL, key BLOB NOT NULL, once BLOB NOT NULL, hash INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL, reply ANY NOT NULL,
-    PRIMARY KEY (space, key, once)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX remembered_expiry ON remembered (expires_at);
-
-CREATE TABLE config (
-    definition TEXT NOT NULL, fingerprint INTEGER NOT NULL, body ANY NOT NULL,
-    PRIMARY KEY (definition, fingerprint)
-) STRICT, WITHOUT ROWID;
-";
 
 /// Refuses a library that is too old to be trusted with a log (K4).
 pub(super) fn check_library(found: i32) -> Result<(), StoreError> {
@@ -112,33 +54,62 @@ pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
 
 /// Brings the file up to date, in one transaction that nobody else can be in (K2).
 pub(super) fn migrate(connection: &mut Connection, partitions: u32) -> Result<(), Error> {
+    migrate_in_steps(connection, partitions, &mut || ())
+}
+
+/// Calls `pause` after every statement, also after the last one, which commits.
+fn migrate_in_steps(connection: &mut Connection, partitions: u32, pause: &mut dyn FnMut()) -> Result<(), Error> {
+    // With it, renaming a table does not parse the author's views and triggers, and so cannot fail for one that
+    // names a table which is gone.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read again: another process may have done it while this one waited.
+    // Read again: another process may have migrated the file while this one waited.
     let version = pragma::<u32>(&transaction, "user_version")? as usize;
     for script in MIGRATIONS.iter().skip(version) {
-        transaction.execute_batch(script)?;
+        let mut statements = Batch::new(&transaction, script);
+        while let Some(mut statement) = statements.next()? {
+            statement.execute([])?;
+            pause();
+        }
     }
     if version < MIGRATIONS.len() {
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+        pause();
         transaction.pragma_update(None, "application_id", APPLICATION)?;
+        pause();
     }
     if version == 0 {
         make_partitions(&transaction, partitions.max(1))?;
+        pause();
     }
-    transaction.commit()
+    transaction.commit()?;
+    pause();
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, false).map(drop)
 }
 
 fn make_partitions(transaction: &Transaction<'_>, partitions: u32) -> Result<(), Error> {
-    transaction.execute("INSERT INTO meta VALUES ('partitions', ?1)", [partitions])?;
+    transaction.execute("INSERT INTO drystone_store VALUES ('partitions', ?1)", [partitions])?;
     for id in 0..partitions {
-        transaction.execute("INSERT INTO partition (id) VALUES (?1)", [id])?;
+        transaction.execute("INSERT INTO drystone_partition (id) VALUES (?1)", [id])?;
     }
     Ok(())
 }
 
 /// How many partitions the file was made with.
 pub(super) fn partitions(connection: &Connection) -> Result<u32, Error> {
-    connection.query_row("SELECT value FROM meta WHERE name = 'partitions'", [], |row| row.get(0))
+    connection.query_row("SELECT value FROM drystone_store WHERE name = 'partitions'", [], |row| row.get(0))
+}
+
+/// The choice recorded under `name`.
+pub(super) fn choice(connection: &Connection, name: &str) -> Result<Option<String>, Error> {
+    let sql = "SELECT value FROM drystone_store WHERE name = 'choice/' || ?1";
+    connection.query_row(sql, [name], |row| row.get(0)).optional()
+}
+
+/// Records a choice, unless one was recorded before.
+pub(super) fn choose(connection: &Connection, name: &str, value: &str) -> Result<(), Error> {
+    let sql = "INSERT INTO drystone_store VALUES ('choice/' || ?1, ?2) ON CONFLICT DO NOTHING";
+    connection.execute(sql, [name, value]).map(drop)
 }
 
 fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T, Error> {
@@ -147,16 +118,119 @@ fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> R
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
+    use crate::store::{Sqlite, SqliteOptions};
+
+    /// A file of schema version 1, with one of everything in it.
+    const FILE_1: &[u8] = include_bytes!("../../../../tests/tests/files/version-1.db");
+
+    /// The schema of a file and everything that it holds, except for the owners, which change when it is opened.
+    fn contents(path: &Path) -> Vec<String> {
+        let connection = Connection::open(path).unwrap();
+        let names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'drystone_partition' ORDER BY 1";
+        let schema = "SELECT type || ' ' || name || ': ' || ifnull(sql, '') FROM sqlite_schema ORDER BY 1";
+        let mut lines = texts(&connection, schema);
+        for table in texts(&connection, names) {
+            let mut rows = connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+            let columns = rows.column_count();
+            let line = |row: &rusqlite::Row<'_>| {
+                let values: Vec<_> = (0..columns).map(|column| row.get_ref(column).unwrap()).collect();
+                Ok(format!("{table}: {values:?}"))
+            };
+            lines.extend(rows.query_map([], line).unwrap().map(Result::unwrap));
+        }
+        lines
+    }
+
+    fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+        connection.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Migrates the file and copies it, with its log, after every statement: as a kill at that moment leaves it.
+    fn killed_everywhere(folder: &Path, file: &[u8]) -> Vec<PathBuf> {
+        let live = folder.join("live.db");
+        std::fs::write(&live, file).unwrap();
+        let mut connection = Connection::open(&live).unwrap();
+        // With a small cache, pages go to the log before the commit.
+        let settings = "PRAGMA journal_mode = wal; PRAGMA cache_size = 1; PRAGMA wal_autocheckpoint = 0";
+        connection.execute_batch(settings).unwrap();
+        let mut copies = Vec::new();
+        migrate_in_steps(&mut connection, 2, &mut || {
+            let copy = folder.join(format!("{}.db", copies.len()));
+            std::fs::copy(&live, &copy).unwrap();
+            std::fs::copy(live.with_extension("db-wal"), copy.with_extension("db-wal")).unwrap();
+            copies.push(copy);
+        })
+        .unwrap();
+        copies
+    }
+
+    /// K2, fF10
+    #[test]
+    fn a_migration_that_is_killed_at_any_statement_can_be_repeated() {
+        for (file, statements) in [(&[][..], 40), (FILE_1, 24)] {
+            let folder = tempfile::tempdir().unwrap();
+            let copies = killed_everywhere(folder.path(), file);
+            assert!(copies.len() >= statements, "{} statements", copies.len());
+            let log_bytes = |copy: &Path| std::fs::metadata(copy.with_extension("db-wal")).unwrap().len();
+            assert!(log_bytes(&copies[copies.len() - 2]) > 0, "pages are in the log before the commit");
+            let complete = contents(copies.last().unwrap());
+            for copy in &copies {
+                drop(Sqlite::open(copy, SqliteOptions { partitions: 2, ..SqliteOptions::default() }).unwrap());
+                assert_eq!(contents(copy), complete, "{}", copy.display());
+            }
+        }
+    }
+
+    /// K2
+    #[test]
+    fn an_authors_own_tables_and_all_that_hangs_on_them_outlive_a_migration() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        std::fs::write(&path, FILE_1).unwrap();
+        let authors = "
+            CREATE INDEX ledger_cents ON ledger (cents);
+            CREATE TABLE pet (name TEXT PRIMARY KEY, owner TEXT REFERENCES person);
+            CREATE VIEW rich AS SELECT name FROM ledger WHERE cents > 150;
+            CREATE VIEW broken AS SELECT * FROM a_table_that_is_gone;
+            CREATE VIEW ours AS SELECT * FROM entity;
+            CREATE TRIGGER booked AFTER INSERT ON ledger BEGIN INSERT INTO a_table_that_is_gone VALUES (1); END;
+        ";
+        Connection::open(&path).unwrap().execute_batch(authors).unwrap();
+        let names = ["ledger", "pet", "rich", "broken", "ours", "booked"];
+        let of_the_author = |line: &String| names.iter().any(|name| line.contains(name));
+        let before: Vec<String> = contents(&path).into_iter().filter(of_the_author).collect();
+        drop(Sqlite::open(&path, SqliteOptions::default()).unwrap());
+        let after: Vec<String> = contents(&path).into_iter().filter(of_the_author).collect();
+        assert_eq!(after, before);
+        assert!(before.len() >= 10, "{before:?}");
+    }
+
+    /// K2
+    #[test]
+    fn a_migration_records_whether_keys_were_shared() {
+        for (space, recorded) in [("app", Some("shared")), ("cart", Some("separate")), ("drystone:topics", None)] {
+            let mut connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(MIGRATIONS[0]).unwrap();
+            connection.pragma_update(None, "user_version", 1).unwrap();
+            let entity = "INSERT INTO entity VALUES \
+                 (1, 0, ?1, x'01', '', '', 0, 1, '', 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, '', '')";
+            connection.execute(entity, [space]).unwrap();
+            migrate(&mut connection, 1).unwrap();
+            assert_eq!(choice(&connection, "keys").unwrap().as_deref(), recorded);
+        }
+    }
 
     /// W6
     #[test]
-    fn the_list_of_our_tables_is_complete() {
+    fn every_table_and_index_of_ours_has_the_prefix() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, 1).unwrap();
-        let mut named = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
-        let found: Vec<String> = named.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
-        assert_eq!(found, TABLES);
+        let found = texts(&connection, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
+        assert_eq!(found.len(), 14, "{found:?}");
+        assert!(found.iter().all(|name| name.starts_with(PREFIX)), "{found:?}");
     }
 
     /// K4

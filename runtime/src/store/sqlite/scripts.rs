@@ -117,15 +117,15 @@ fn answered(connection: &Connection, owners: &mut Owners, claim: &Claim) -> Resu
 
 /// The row, unless its entity or its lane is gone: rows are swept later.
 fn found(connection: &Connection, claim: &Claim) -> Result<Option<Bytes>, Error> {
-    let sql = "SELECT body FROM row WHERE entity = ?1 AND lane = ?2 AND key = ?3 \
-         AND EXISTS (SELECT 1 FROM entity WHERE id = ?1) \
-         AND NOT EXISTS (SELECT 1 FROM gone WHERE entity = ?1 AND whole = 0 AND lane = ?2)";
+    let sql = "SELECT body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key = ?3 \
+         AND EXISTS (SELECT 1 FROM drystone_entity WHERE id = ?1) \
+         AND NOT EXISTS (SELECT 1 FROM drystone_gone WHERE entity = ?1 AND whole = 0 AND lane = ?2)";
     let values = params![Signed(claim.entity), claim.lane.as_str(), &claim.key[..]];
     connection.prepare_cached(sql)?.query_row(values, |row| bytes(row, 0)).optional()
 }
 
 fn record(connection: &Connection, claim: &Claim, value: &Bytes) -> Result<(), Error> {
-    let sql = "UPDATE row SET body = ?4 WHERE entity = ?1 AND lane = ?2 AND key = ?3";
+    let sql = "UPDATE drystone_row SET body = ?4 WHERE entity = ?1 AND lane = ?2 AND key = ?3";
     let values = params![Signed(claim.entity), claim.lane.as_str(), &claim.key[..], Payload(value)];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }

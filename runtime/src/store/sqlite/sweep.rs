@@ -18,7 +18,7 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: usize) -> Resul
         swept += rows(connection, &note, limit - swept)?;
         // Only what fits into this slice may be missing: the note goes when its last row has gone.
         if swept < limit {
-            let sql = "DELETE FROM gone WHERE entity = ?1 AND whole = ?2 AND lane = ?3";
+            let sql = "DELETE FROM drystone_gone WHERE entity = ?1 AND whole = ?2 AND lane = ?3";
             swept += delete(connection, sql, params![note.entity, note.whole, note.lane])?;
         }
     }
@@ -26,22 +26,22 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: usize) -> Resul
 }
 
 fn past_replies(connection: &Connection, now: Millis, left: usize) -> Result<usize, Error> {
-    let sql = "DELETE FROM remembered WHERE (space, key, once) IN \
-         (SELECT space, key, once FROM remembered WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+    let sql = "DELETE FROM drystone_remembered WHERE (space, key, once) IN \
+         (SELECT space, key, once FROM drystone_remembered WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
     delete(connection, sql, params![now.0, signed(left)])
 }
 
 fn first_note(connection: &Connection) -> Result<Option<Note>, Error> {
-    let sql = "SELECT entity, whole, lane FROM gone WHERE held = 0 ORDER BY whole, entity, lane LIMIT 1";
+    let sql = "SELECT entity, whole, lane FROM drystone_gone WHERE held = 0 ORDER BY whole, entity, lane LIMIT 1";
     let note = |row: &rusqlite::Row<'_>| Ok(Note { entity: row.get(0)?, whole: row.get(1)?, lane: row.get(2)? });
     connection.prepare_cached(sql)?.query_row([], note).optional()
 }
 
 fn rows(connection: &Connection, note: &Note, left: usize) -> Result<usize, Error> {
-    let lane = "DELETE FROM row WHERE entity = ?1 AND lane = ?2 AND key IN \
-         (SELECT key FROM row WHERE entity = ?1 AND lane = ?2 ORDER BY key LIMIT ?3)";
-    let whole = "DELETE FROM row WHERE entity = ?1 AND (lane, key) IN (SELECT lane, key FROM row WHERE entity = ?1 \
-         AND lane NOT IN (SELECT lane FROM gone WHERE entity = ?1 AND whole = 0) LIMIT ?2)";
+    let lane = "DELETE FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key IN \
+         (SELECT key FROM drystone_row WHERE entity = ?1 AND lane = ?2 ORDER BY key LIMIT ?3)";
+    let whole = "DELETE FROM drystone_row WHERE entity = ?1 AND (lane, key) IN (SELECT lane, key FROM drystone_row WHERE entity = ?1 \
+         AND lane NOT IN (SELECT lane FROM drystone_gone WHERE entity = ?1 AND whole = 0) LIMIT ?2)";
     if note.whole {
         return delete(connection, whole, params![note.entity, signed(left)]);
     }

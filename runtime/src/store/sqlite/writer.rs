@@ -174,7 +174,9 @@ impl Writer {
         tracing::debug!("a connection to the store failed; it is opened again");
         let mut connection = self.opening.writing()?;
         self.leash.put_on(&mut connection).map_err(failure)?;
-        connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'reopened'", []).map_err(failure)?;
+        connection
+            .execute("UPDATE drystone_store SET value = value + 1 WHERE name = 'reopened'", [])
+            .map_err(failure)?;
         Ok(connection)
     }
 
