@@ -1,11 +1,11 @@
-//! Moving the write-ahead log into the file, beside the writer.
+//! The thread that moves the write-ahead log into the file, beside the writer.
 //!
-//! SQLite would do it in whichever commit comes next, which then takes long. Here a thread does nearly all of
-//! it while others write, from a quarter of the limit on, and cuts the log to nothing when nobody writes. Only
-//! beyond the limit, when readers were in the way, does the writer itself stop for it (fB10).
+//! SQLite would do it in the next commit, which then takes long. This thread does nearly all of it while others write,
+//! from a quarter of the bound on, and cuts the log to nothing when nobody writes. If the thread falls behind, the
+//! writer keeps the log within its bound: see `writer.rs` (fB10).
 
 use std::{
-    sync::{Arc, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -14,7 +14,8 @@ use rusqlite::Connection;
 
 use super::{
     failure::failure,
-    writer::{Log, Writer},
+    log::{Log, Task},
+    writer::Writer,
 };
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -27,17 +28,10 @@ pub(super) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Todo {
-    Copy,
-    Empty,
-    End,
-}
-
 impl Checkpointer {
     pub(super) fn start(writer: Arc<Writer>) -> Result<Self, StoreError> {
         let connection = writer.opening().writing()?;
-        let log = writer.log.clone();
+        let log = writer.log().clone();
         let thread = thread::Builder::new().name("drystone-checkpoint".into()).spawn(move || run(&writer, &connection));
         let thread = thread.map_err(|error| {
             StoreError::new(StoreErrorKind::Unavailable, "the checkpoint thread could not be started").because(error)
@@ -48,8 +42,7 @@ impl Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.log.lock().closed = true;
-        self.log.changed.notify_one();
+        self.log.close();
         // Its connection must be closed before the writer's, which empties the log at the end.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -60,58 +53,35 @@ impl Drop for Checkpointer {
 fn run(writer: &Writer, connection: &Connection) {
     let mut emptied_at = 0;
     loop {
-        match wait(&writer.log, &mut emptied_at, IDLE) {
-            Todo::Copy => copy(writer, connection),
-            Todo::Empty => {
-                // Nobody writes; whoever begins now waits for the lock, and not for a busy file.
+        match writer.log().next_task(emptied_at, IDLE) {
+            Task::Copy => copy(writer, connection),
+            Task::Empty => {
+                // Nobody writes. A writer that begins now waits for the lock, and does not find the file busy.
                 let _pause = writer.pause();
-                writer.opening().empty_log(connection);
+                if writer.opening().empty_log(connection) {
+                    writer.log().emptied();
+                    emptied_at = writer.log().commits();
+                }
             }
-            Todo::End => return,
-        }
-    }
-}
-
-/// Waits for the next thing to do. `emptied_at` counts the commits that were there when the log was emptied.
-fn wait(log: &Log, emptied_at: &mut u64, idle: Duration) -> Todo {
-    let mut state = log.lock();
-    loop {
-        if state.closed {
-            return Todo::End;
-        }
-        if state.bytes > state.checkpoint_above {
-            return Todo::Copy;
-        }
-        let before = state.commits;
-        state.asleep = before == *emptied_at;
-        if state.asleep {
-            state = log.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.asleep = false;
-            continue;
-        }
-        let (after, waited) = log.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
-        state = after;
-        if waited.timed_out() && state.commits == before {
-            *emptied_at = before;
-            return Todo::Empty;
+            Task::End => return,
         }
     }
 }
 
 /// Copies the log into the file: nearly all of it while others write, then the rest while they wait a moment.
 ///
-/// A log that is copied whole is written over from its beginning by whoever comes next, in place; one that is
-/// not grows, and to sync a file that grows costs more.
+/// After a whole copy the next commit writes the log over from its beginning, in place; else the log grows, and to sync
+/// a file that grows costs more.
 fn copy(writer: &Writer, connection: &Connection) {
-    passive(connection);
+    passive(writer.log(), connection);
     let _pause = writer.pause();
-    passive(connection);
-    let mut state = writer.log.lock();
-    // If a reader is in the way it grows all the same; then not again at every commit.
-    state.checkpoint_above = state.bytes + writer.checkpoint_above() / 4;
+    passive(writer.log(), connection);
+    writer.log().copied();
 }
 
-fn passive(connection: &Connection) {
+fn passive(log: &Log, connection: &Connection) {
+    // The writer waits for it if the log is beyond its bound, and this thread never waits for the writer while it holds it.
+    let _checkpoint = log.begin_checkpoint();
     let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     if let Err(error) = copied.map_err(failure) {
         tracing::warn!(%error, "the write-ahead log could not be copied into the file");
@@ -120,62 +90,131 @@ fn passive(connection: &Connection) {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::open::Opening, *};
+    use std::{
+        io::Write,
+        sync::{
+            atomic::{AtomicUsize, Ordering},
+            mpsc,
+        },
+    };
+
+    use super::{
+        super::{open::Opening, pool::Pool},
+        *,
+    };
     use crate::store::SqliteOptions;
 
-    /// fB10
+    const MAX: u64 = 1 << 20;
+    /// What one transaction of these tests adds to the log at most.
+    const TRANSACTION: u64 = 64 << 10;
+    const TRANSACTIONS: usize = 300;
+
+    /// A file without a checkpoint thread: one that never gets the processor.
+    struct Place {
+        opening: Opening,
+        writer: Writer,
+        log: Arc<Log>,
+        written: AtomicUsize,
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("app.db");
+            let (_lock, opening) = Opening::lock(&path, &SqliteOptions::default()).unwrap();
+            let connection = opening.first().unwrap();
+            connection.execute_batch("CREATE TABLE notes (note BLOB)").unwrap();
+            let log = Arc::new(Log::new(MAX));
+            let writer = Writer::new(opening.clone(), connection, log.clone()).unwrap();
+            Self { opening, writer, log, written: AtomicUsize::new(0), folder }
+        }
+
+        fn write(&self) {
+            let insert = |connection: &Connection| connection.execute("INSERT INTO notes VALUES (zeroblob(16000))", []);
+            self.writer.transaction_of(16_000, insert).unwrap();
+            self.written.fetch_add(1, Ordering::SeqCst);
+        }
+
+        /// Writes about 6 MiB of log; the longest it was.
+        fn write_steadily(&self) -> u64 {
+            let write = |_| {
+                self.write();
+                self.opening.log_bytes()
+            };
+            (0..TRANSACTIONS).map(write).max().unwrap()
+        }
+
+        /// Waits until the log is beyond its bound, then takes as long as many transactions. The writer ends none meanwhile.
+        fn stall_beyond_the_bound(&self) {
+            while self.opening.log_bytes() <= MAX {
+                thread::yield_now();
+            }
+            let written = self.written.load(Ordering::SeqCst);
+            let mut elsewhere = tempfile::tempfile_in(self.folder.path()).unwrap();
+            for _ in 0..50 {
+                elsewhere.write_all(&[0; 16_000]).and_then(|()| elsewhere.sync_all()).unwrap();
+            }
+            assert_eq!(self.written.load(Ordering::SeqCst), written, "the writer did not wait");
+        }
+    }
+
+    /// K4, fB10
     #[test]
-    fn the_log_is_copied_when_it_is_long_emptied_when_nobody_writes_and_left_at_the_end() {
-        let (log, mut emptied_at) = (Log::default(), 0);
-        log.lock().commits = 5;
-        log.lock().bytes = 9;
-        log.lock().checkpoint_above = 8;
-        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::Copy);
-        log.lock().checkpoint_above = 9;
-        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::Empty);
-        assert_eq!(emptied_at, 5, "once emptied it sleeps until something is written");
-        log.lock().closed = true;
-        assert_eq!(wait(&log, &mut emptied_at, Duration::ZERO), Todo::End);
+    fn the_log_is_bounded_if_the_checkpoint_thread_never_runs() {
+        let longest = Place::new().write_steadily();
+        assert!(longest > MAX / 2, "the log was hardly used: {longest}");
+        assert!(longest <= MAX + TRANSACTION, "the log grew to {longest}");
+    }
+
+    /// K4, fB10
+    #[test]
+    fn the_log_is_bounded_if_the_checkpoint_thread_stalls_in_a_checkpoint() {
+        let place = Place::new();
+        thread::scope(|scope| {
+            let checkpoint = place.log.begin_checkpoint();
+            let writing = scope.spawn(|| place.write_steadily());
+            place.stall_beyond_the_bound();
+            drop(checkpoint);
+            let longest = writing.join().unwrap();
+            assert!(longest <= MAX + TRANSACTION, "the log grew to {longest}");
+        });
+    }
+
+    /// K4, fB10
+    #[test]
+    fn the_log_is_bounded_if_a_read_of_ours_takes_long() {
+        let place = Place::new();
+        let pool = Pool::open(place.opening.clone(), place.log.clone(), 1).unwrap();
+        let (begun, has_begun) = mpsc::channel();
+        thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                pool.snapshot(|connection| {
+                    connection.query_row("SELECT count(*) FROM notes", [], |_| Ok(()))?;
+                    begun.send(()).unwrap();
+                    place.stall_beyond_the_bound();
+                    Ok(())
+                })
+            });
+            has_begun.recv().unwrap();
+            let longest = place.write_steadily();
+            assert!(longest <= MAX + TRANSACTION, "the log grew to {longest}");
+            reading.join().unwrap().unwrap();
+        });
     }
 
     /// fB10
     #[test]
     fn a_copied_log_is_written_over_and_an_emptied_one_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
-        let connection = opening.first().unwrap();
-        let writer = Writer::new(opening.clone(), connection, 1 << 20).unwrap();
+        let Place { opening, writer, folder: _folder, .. } = Place::new();
         let beside = opening.writing().unwrap();
-        let write =
-            || writer.transaction(|connection| connection.execute("UPDATE drystone_store SET value = value + 1", []));
+        let write = || writer.transaction(|connection| connection.execute("INSERT INTO notes VALUES (NULL)", []));
         write().unwrap();
         let length = opening.log_bytes();
         copy(&writer, &beside);
         write().unwrap();
         assert_eq!(opening.log_bytes(), length, "the second began where the first had");
-        opening.empty_log(&beside);
+        assert!(opening.empty_log(&beside));
         assert_eq!(opening.log_bytes(), 0);
-    }
-
-    /// fB10
-    #[test]
-    fn the_length_of_the_log_is_asked_for_once_in_a_megabyte_and_not_at_every_commit() {
-        let folder = tempfile::tempdir().unwrap();
-        let (_lock, opening) = Opening::lock(&folder.path().join("app.db"), &SqliteOptions::default()).unwrap();
-        let connection = opening.first().unwrap();
-        let writer = Writer::new(opening.clone(), connection, 8 << 20).unwrap();
-        let write = |connection: &Connection| connection.execute("UPDATE drystone_store SET value = value + 1", []);
-        let write_about = |bytes| assert_ne!(writer.transaction_of(bytes, write).unwrap(), 0);
-        write_about(1);
-        let seen = writer.log.lock().bytes;
-        assert_eq!(seen, opening.log_bytes(), "the first is looked at: nobody knows what was there before");
-        write_about((1 << 20) - 1);
-        assert_eq!(writer.log.lock().bytes, seen);
-        write_about(1);
-        assert_eq!(writer.log.lock().bytes, opening.log_bytes(), "as much as that together");
-        assert!(opening.log_bytes() > seen);
-        write_about(1);
-        writer.transaction(write).unwrap();
-        assert_eq!(writer.log.lock().bytes, opening.log_bytes(), "nobody knows how much this one wrote");
     }
 }

@@ -17,6 +17,7 @@ mod failure;
 mod lease;
 mod leash;
 mod list;
+mod log;
 mod open;
 mod options;
 mod owners;
@@ -39,7 +40,7 @@ use std::{
 pub use options::SqliteOptions;
 
 use self::{
-    apply::Applier, checkpoint::Checkpointer, failure::failure, open::Opening, owners::Owners, pool::Pool,
+    apply::Applier, checkpoint::Checkpointer, failure::failure, log::Log, open::Opening, owners::Owners, pool::Pool,
     writer::Writer,
 };
 use super::{
@@ -76,8 +77,9 @@ impl Sqlite {
         let (lock, opening) = Opening::lock(path.as_ref(), &options)?;
         let connection = opening.first()?;
         let partitions = schema::partitions(&connection).map_err(failure)?;
-        let pool = Pool::open(opening.clone(), options.readers)?;
-        let writer = Arc::new(Writer::new(opening, connection, options.wal_bytes_max)?);
+        let log = Arc::new(Log::new(options.wal_bytes_max));
+        let pool = Pool::open(opening.clone(), log.clone(), options.readers)?;
+        let writer = Arc::new(Writer::new(opening, connection, log)?);
         let checkpointer = Checkpointer::start(writer.clone())?;
         let (clock, hints) = (options.clock, HintSender::default());
         let owners = Mutex::new(Owners::unread());

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 use super::{failure::failure, options::SqliteOptions, schema};
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How long the writer waits for readers when the log must be emptied; ours are done by then.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long the writer waits for readers in other processes when the log must be emptied.
+const PATIENCE: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(50) };
 
 /// Statements kept prepared per connection: more than there are.
 const STATEMENTS: usize = 64;
@@ -97,12 +97,17 @@ impl Opening {
         Ok(connection)
     }
 
-    /// Copies the log into the file and cuts it to nothing, if no reader is in the way.
-    pub(super) fn empty_log(&self, connection: &Connection) {
-        let empty = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        let emptied = connection.busy_timeout(PATIENCE).and_then(|()| empty());
-        if let Err(error) = emptied.and_then(|()| connection.busy_timeout(self.0.busy_wait)) {
-            tracing::warn!(%error, "the write-ahead log could not be emptied");
+    /// Copies the log into the file and cuts it to nothing. Returns whether it is empty: a reader may have been in the way.
+    pub(super) fn empty_log(&self, connection: &Connection) -> bool {
+        let empty = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        let is_busy = connection.busy_timeout(PATIENCE).and_then(|()| empty());
+        let is_busy = is_busy.and_then(|is_busy| connection.busy_timeout(self.0.busy_wait).map(|()| is_busy));
+        match is_busy {
+            Ok(is_busy) => !is_busy,
+            Err(error) => {
+                tracing::warn!(%error, "the write-ahead log could not be emptied");
+                false
+            }
         }
     }
 

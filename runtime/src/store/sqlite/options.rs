@@ -21,9 +21,10 @@ pub struct SqliteOptions {
     /// The largest the file may grow, in pages of 4 KiB; beyond it writes are refused with
     /// [`Full`](crate::store::StoreErrorKind::Full). Default no limit.
     pub max_pages: Option<u32>,
-    /// How long the write-ahead log may grow before the writer itself stops to empty it. From a quarter of it
-    /// on a thread empties it beside the writer. A reader in another process that stays in one transaction
-    /// can make it longer. Default 64 MiB.
+    /// The bound of the write-ahead log, which one transaction may exceed. A thread copies the log into the file from a
+    /// quarter of the bound on; beyond the bound the writer empties the log before it answers. A reader in another
+    /// process that keeps a transaction open makes the log longer: then writers wait 50 ms for the reader at every
+    /// quarter of the bound, and the length is logged as a warning. Default 64 MiB.
     pub wal_bytes_max: u64,
     /// How long a call waits for another process that writes to the file, before it is refused with
     /// [`Busy`](crate::store::StoreErrorKind::Busy). Default 5 seconds.

@@ -1,31 +1,34 @@
 //! The connections that read: a few, each lent to one call at a time.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rusqlite::{Connection, Error};
 
 use super::{
     failure::{failure, poisons},
+    log::Log,
     open::Opening,
 };
 use crate::store::StoreError;
 
 pub(super) struct Pool {
     opening: Opening,
+    log: Arc<Log>,
     /// A place without a connection is opened by whoever takes it: the last one failed.
     free: Mutex<Vec<Option<Connection>>>,
     returned: Condvar,
 }
 
 impl Pool {
-    pub(super) fn open(opening: Opening, readers: usize) -> Result<Self, StoreError> {
+    pub(super) fn open(opening: Opening, log: Arc<Log>, readers: usize) -> Result<Self, StoreError> {
         let free: Result<Vec<_>, _> = (0..readers.max(1)).map(|_| opening.reading().map(Some)).collect();
-        Ok(Self { opening, free: Mutex::new(free?), returned: Condvar::new() })
+        Ok(Self { opening, log, free: Mutex::new(free?), returned: Condvar::new() })
     }
 
     /// Runs `body` on one snapshot.
     pub(super) fn snapshot<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         let mut place = self.borrow();
+        let _snapshot = self.log.begin_snapshot();
         let answer = self.usable(&mut place).and_then(|connection| snapshot(connection, body).map_err(failure));
         if answer.as_ref().is_err_and(poisons) {
             place = None;

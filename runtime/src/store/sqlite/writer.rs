@@ -1,25 +1,22 @@
 //! The one connection that writes, and what happens to it when something fails.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Error, ErrorCode};
 
 use super::{
     failure::{failure, poisons},
     leash::Leash,
+    log::Log,
     open::Opening,
     pool::snapshot,
 };
 use crate::store::{StoreError, StoreErrorKind};
 
-/// So much may be written before somebody asks how long the log is: to ask takes time, and a lone caller waits for it.
-const LOOK_BYTES: u64 = 1 << 20;
-
 pub(super) struct Writer {
     opening: Opening,
     connection: Mutex<Held>,
-    log_bytes_max: u64,
-    pub(super) log: Arc<Log>,
+    log: Arc<Log>,
     leash: Leash,
 }
 
@@ -32,66 +29,29 @@ pub(super) enum Attempt<T> {
 }
 
 /// The connection, unless it met an error that it cannot be trusted after.
-struct Held {
-    connection: Option<Connection>,
-    /// From this length of the log on the writer stops to empty it.
-    empty_above: u64,
-    /// About how much was written since its length was last asked for.
-    unseen: u64,
-}
-
-/// What the checkpoint thread is told.
-#[derive(Debug, Default)]
-pub(super) struct Log {
-    pub(super) state: Mutex<LogState>,
-    pub(super) changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct LogState {
-    pub(super) bytes: u64,
-    /// Counts commits; the thread sees by it whether anything happened.
-    pub(super) commits: u64,
-    /// From this length on the thread checkpoints.
-    pub(super) checkpoint_above: u64,
-    /// Whether the thread sleeps until something is written.
-    pub(super) asleep: bool,
-    pub(super) closed: bool,
-}
+type Held = Option<Connection>;
 
 impl Writer {
-    pub(super) fn new(opening: Opening, mut connection: Connection, log_bytes_max: u64) -> Result<Self, StoreError> {
+    pub(super) fn new(opening: Opening, mut connection: Connection, log: Arc<Log>) -> Result<Self, StoreError> {
         let leash = Leash::default();
         leash.put_on(&mut connection).map_err(failure)?;
-        let state = LogState { checkpoint_above: log_bytes_max / 4, ..LogState::default() };
-        Ok(Self {
-            opening,
-            connection: Mutex::new(Held {
-                connection: Some(connection),
-                empty_above: log_bytes_max,
-                unseen: LOOK_BYTES,
-            }),
-            log_bytes_max,
-            log: Arc::new(Log { state: Mutex::new(state), changed: Condvar::new() }),
-            leash,
-        })
+        Ok(Self { opening, connection: Mutex::new(Some(connection)), log, leash })
     }
 
     pub(super) fn opening(&self) -> &Opening {
         &self.opening
     }
 
-    /// From this length of the log on the checkpoint thread works.
-    pub(super) fn checkpoint_above(&self) -> u64 {
-        self.log_bytes_max / 4
+    pub(super) fn log(&self) -> &Arc<Log> {
+        &self.log
     }
 
-    /// Runs `body` in one transaction; when this answers, the transaction is synced. It may have written much: the log is looked at.
+    /// Runs `body` in one transaction; when this answers, the transaction is synced. Nobody knows how much it writes.
     pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
-        self.transaction_of(LOOK_BYTES, body)
+        self.transaction_of(u64::MAX, body)
     }
 
-    /// The same for one that writes about so many bytes: after a few such the log need not be looked at.
+    /// The same for a transaction that writes about so many bytes.
     pub(super) fn transaction_of<T>(
         &self,
         bytes: u64,
@@ -124,7 +84,7 @@ impl Writer {
         };
         match execute(connection, "COMMIT") {
             Ok(()) => {
-                self.watch_log(&mut held, LOOK_BYTES);
+                self.bound_log(&held, u64::MAX);
                 Ok(Attempt::Kept(answer))
             }
             // A deferred foreign key; the transaction goes on, and nothing of it was written.
@@ -140,7 +100,7 @@ impl Writer {
     /// Runs `body` on one snapshot, if nobody writes now. Whatever goes wrong here, others can try.
     pub(super) fn snapshot_if_idle<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Option<T> {
         let mut held = self.connection.try_lock().ok()?;
-        let connection = held.connection.as_ref().filter(|connection| connection.is_autocommit())?;
+        let connection = held.as_ref().filter(|connection| connection.is_autocommit())?;
         match snapshot(connection, body) {
             Ok(answer) => Some(answer),
             Err(error) => {
@@ -160,11 +120,11 @@ impl Writer {
     }
 
     fn usable<'a>(&self, held: &'a mut Held) -> Result<&'a Connection, StoreError> {
-        if held.connection.as_ref().is_none_or(|connection| !connection.is_autocommit()) {
-            held.connection = None;
-            held.connection = Some(self.reopen()?);
+        if held.as_ref().is_none_or(|connection| !connection.is_autocommit()) {
+            *held = None;
+            *held = Some(self.reopen()?);
         }
-        held.connection.as_ref().ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "the file is closed"))
+        held.as_ref().ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "the file is closed"))
     }
 
     /// A new connection. It first writes over what a commit of unknown outcome may have left at the end of the
@@ -181,72 +141,53 @@ impl Writer {
     }
 
     fn commit(&self, held: &mut Held, bytes: u64) -> Result<(), StoreError> {
-        let Some(connection) = &held.connection else { return Ok(()) };
+        let Some(connection) = held else { return Ok(()) };
         if let Err(error) = execute(connection, "COMMIT") {
             return Err(self.failed_commit(held, error));
         }
-        self.watch_log(held, bytes);
+        self.bound_log(held, bytes);
         Ok(())
     }
 
     fn failed_commit(&self, held: &mut Held, error: Error) -> StoreError {
-        held.connection = None;
+        *held = None;
         // Tried at once, so that reading back is settled; if it fails, the next call tries again.
-        held.connection = self.reopen().ok();
+        *held = self.reopen().ok();
         failure(error).outcome_unknown()
     }
 
-    /// About so much was written: a log that has grown is copied, or emptied. Its length is asked for when that can have changed much.
-    fn watch_log(&self, held: &mut Held, written: u64) {
-        held.unseen = held.unseen.saturating_add(written);
-        if held.unseen < LOOK_BYTES {
-            return self.log.wrote();
+    /// Keeps the log within its bound: beyond it the writer waits for our readers and for the checkpoint thread, and empties
+    /// the log before it answers. Only a reader in another process can prevent that, and it holds up nobody for long (K4).
+    fn bound_log(&self, held: &Held, written: u64) {
+        if !self.log.wrote(written) {
+            return;
         }
-        held.unseen = 0;
         let bytes = self.opening.log_bytes();
-        if bytes <= self.log_bytes_max {
-            held.empty_above = self.log_bytes_max;
+        if !self.log.measured(bytes) {
+            return;
         }
-        self.log.has_grown(bytes, self.checkpoint_above());
-        self.log.wrote();
-        if bytes > held.empty_above {
-            // If a reader is in the way, not again at every commit.
-            held.empty_above = bytes + self.checkpoint_above();
-            if let Some(connection) = &held.connection {
-                self.opening.empty_log(connection);
-            }
+        let Some(connection) = held else { return };
+        let _snapshots = self.log.end_snapshots();
+        let _checkpoint = self.log.begin_checkpoint();
+        if self.opening.empty_log(connection) {
+            return self.log.emptied();
         }
-    }
-}
-
-impl Log {
-    pub(super) fn lock(&self) -> MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn has_grown(&self, bytes: u64, checkpoint_above: u64) {
-        let mut state = self.lock();
-        state.bytes = bytes;
-        if bytes <= checkpoint_above {
-            state.checkpoint_above = checkpoint_above;
-        }
-    }
-
-    fn wrote(&self) {
-        let mut state = self.lock();
-        state.commits += 1;
-        if state.asleep || state.bytes > state.checkpoint_above {
-            self.changed.notify_one();
-        }
+        self.log.held_back();
+        let bytes_max = self.log.bytes_max();
+        tracing::warn!(
+            bytes,
+            bytes_max,
+            "the write-ahead log is beyond its bound: another program reads the file in a long transaction"
+        );
     }
 }
 
 fn roll_back(held: &mut Held, error: StoreError) -> StoreError {
-    let Some(connection) = &held.connection else { return error };
+    let Some(connection) = held else { return error };
     // A full disk ends the transaction by itself; then there is nothing to roll back.
     let is_over = connection.is_autocommit() || execute(connection, "ROLLBACK").is_ok();
     if poisons(&error) || !is_over {
-        held.connection = None;
+        *held = None;
     }
     error
 }
