@@ -18,7 +18,7 @@ pub struct SqlError {
 pub enum SqlErrorKind {
     /// It breaks a constraint: unique, not null, check, a foreign key.
     Constraint,
-    /// It is not for a transaction: it names tables of ours, or begins, ends or configures something.
+    /// It is not for a transaction: it names a table of Drystone's, or begins, ends or configures something.
     Refused,
     /// The time for the transaction is over.
     TimedOut,

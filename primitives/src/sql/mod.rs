@@ -46,8 +46,10 @@
 //!   when the time is over is not stopped, and what it wrote is undone.
 //! - A run that was terminated, or that went on without the step (it lost a `select!`), while the step was on its way: its rows are all there or
 //!   none is, and none appears after that was acknowledged. A run that is cancelled waits for the step.
-//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction. Names that begin with `drystone_` are ours and
-//!   out of reach; every other name is free. Out of reach are also pragmas, temporary tables, other files, and what begins or ends a transaction.
+//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction. Indexes, views, triggers,
+//!   `REINDEX` and `ANALYZE` of those tables work as well. Names that begin with `drystone_` are Drystone's own, and a statement
+//!   that names one is refused; every other name is free. Pragmas, temporary tables, other files, and the beginning and the end of
+//!   a transaction are refused, too. A refusal names the statement and the object.
 //! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a workflow. Any other program may open the file to read.
 //! - It needs a store with SQL: over another, `start` is refused with the name of the step.
 //!

@@ -16,7 +16,7 @@ impl<'a> Transaction<'a> {
         Self(statements)
     }
 
-    /// Runs one statement; how many rows it changed.
+    /// Runs one statement, and answers how many rows it changed: 0 for a definition, such as `CREATE TABLE`.
     pub fn execute(&mut self, sql: &str, params: impl SqlParams) -> Result<usize, SqlError> {
         Ok(self.0.execute(sql, &params.values()?)?)
     }

@@ -69,7 +69,7 @@ pub enum Scripted {
 
 /// What code in a transaction can ask for.
 pub trait Statements {
-    /// Runs one statement; how many rows it changed.
+    /// Runs one statement, and answers how many rows it changed: 0 for a definition.
     fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault>;
 
     /// Runs one statement, and hands over each of its rows: the names of the columns, and their values.

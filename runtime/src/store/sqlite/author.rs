@@ -1,7 +1,9 @@
 //! The statements of an author's code, on a connection that is on a [leash](super::leash).
 
 use rusqlite::{
-    Connection, Error, ErrorCode, ToSql, params_from_iter,
+    Batch, CachedStatement, Connection, Error, ErrorCode, Statement, ToSql,
+    fallible_iterator::FallibleIterator,
+    params_from_iter,
     types::{ToSqlOutput, ValueRef},
 };
 
@@ -37,6 +39,9 @@ impl<'a> Author<'a> {
     }
 
     fn fault(&mut self, error: Error) -> SqlFault {
+        if let Some(refusal) = self.leash.take_refusal() {
+            return SqlFault::new(SqlFaultKind::Refused, refusal);
+        }
         let code = error.sqlite_error_code();
         let message = message(&error);
         if code.is_some_and(is_trouble) {
@@ -47,57 +52,78 @@ impl<'a> Author<'a> {
             Some(ErrorCode::OperationInterrupted) => {
                 SqlFault::new(SqlFaultKind::TimedOut, "the time for this transaction is over")
             }
-            // A function that is refused has the code of a statement that is wrong.
-            _ if code == Some(ErrorCode::AuthorizationForStatementDenied) || message.starts_with("not authorized") => {
-                SqlFault::new(
-                    SqlFaultKind::Refused,
-                    format!(
-                        "{message}: a transaction has tables of its own; those of the store, pragmas, temporary tables, other files, and \
-                     beginning or ending a transaction are not for it"
-                    ),
-                )
-            }
             Some(ErrorCode::ConstraintViolation) => SqlFault::new(SqlFaultKind::Constraint, message),
             _ => SqlFault::new(SqlFaultKind::Statement, message),
         }
     }
 
-    fn executed(&self, sql: &str, values: &[SqlValue]) -> Result<usize, Error> {
-        self.connection.prepare_cached(&format!("{MARK}{sql}"))?.execute(params_from_iter(values))
+    fn prepare(&mut self, sql: &str) -> Result<CachedStatement<'a>, SqlFault> {
+        self.may_go_on()?;
+        self.leash.begin_statement();
+        let prepared = self.connection.prepare_cached(&format!("{MARK}{sql}"));
+        let statement = prepared.map_err(|error| self.fault(error))?;
+        if let Some(refusal) = self.leash.refusal_of(sql) {
+            statement.discard();
+            return Err(SqlFault::new(SqlFaultKind::Refused, refusal));
+        }
+        Ok(statement)
     }
 
-    fn queried(&self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<Result<(), SqlFault>, Error> {
-        let mut statement = self.connection.prepare_cached(&format!("{MARK}{sql}"))?;
-        #[allow(clippy::useless_conversion, reason = "in older versions of the library it is no iterator yet")]
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut rows = statement.query(params_from_iter(values))?;
-        while let Some(row) = rows.next()? {
-            let read = |index| row.get_ref(index).and_then(value);
-            let values = (0..names.len()).map(read).collect::<Result<Vec<_>, _>>()?;
-            if let Err(fault) = each(&names, values) {
-                return Ok(Err(fault));
-            }
+    /// Executes a statement of a batch, of which nobody wants rows.
+    fn step_through(&self, mut statement: Statement<'_>) -> Result<Option<String>, Error> {
+        let refusal = statement.expanded_sql().and_then(|sql| self.leash.refusal_of(&sql));
+        if refusal.is_none() {
+            let mut rows = statement.query([])?;
+            while rows.next()?.is_some() {}
         }
-        Ok(Ok(()))
+        Ok(refusal)
     }
 }
 
 impl Statements for Author<'_> {
     fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
-        self.may_go_on()?;
-        self.executed(sql, values).map_err(|error| self.fault(error))
+        let mut statement = self.prepare(sql)?;
+        let before = self.connection.total_changes();
+        let changed = statement.execute(params_from_iter(values)).map_err(|error| self.fault(error))?;
+        // After a definition, SQLite still answers what the statement before it changed.
+        Ok(if self.connection.total_changes() == before { 0 } else { changed })
     }
 
     fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault> {
-        self.may_go_on()?;
-        self.queried(sql, values, each).map_err(|error| self.fault(error))?
+        let statement = self.prepare(sql)?;
+        queried(statement, values, each).map_err(|error| self.fault(error))?
     }
 
     fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
-        self.may_go_on()?;
-        self.connection.execute_batch(sql).map_err(|error| self.fault(error))
+        let mut statements = Batch::new(self.connection, sql);
+        loop {
+            self.may_go_on()?;
+            self.leash.begin_statement();
+            let Some(statement) = statements.next().map_err(|error| self.fault(error))? else { return Ok(()) };
+            if let Some(refusal) = self.step_through(statement).map_err(|error| self.fault(error))? {
+                return Err(SqlFault::new(SqlFaultKind::Refused, refusal));
+            }
+        }
     }
+}
+
+fn queried(
+    mut statement: CachedStatement<'_>,
+    values: &[SqlValue],
+    each: &mut EachRow<'_>,
+) -> Result<Result<(), SqlFault>, Error> {
+    #[allow(clippy::useless_conversion, reason = "in older versions of the library it is no iterator yet")]
+    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut rows = statement.query(params_from_iter(values))?;
+    while let Some(row) = rows.next()? {
+        let read = |index| row.get_ref(index).and_then(value);
+        let values = (0..names.len()).map(read).collect::<Result<Vec<_>, _>>()?;
+        if let Err(fault) = each(&names, values) {
+            return Ok(Err(fault));
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// What is not the statement's fault.

@@ -1,8 +1,7 @@
 //! What code of an author's may do on the connection that writes, and for how long (W6).
 //!
-//! SQLite asks us about every action of a statement when it prepares it. While the author's code runs, all that is not about
-//! tables of its own is refused: our tables, beginning and ending transactions, settings, other files. Temporary tables are refused because
-//! one that is called as ours would stand before it. The hook stays on the connection for good and only a switch is turned, for SQLite
+//! SQLite reports every action of a statement while it prepares it. While the author's code runs, `refusal.rs` decides
+//! which actions are refused. The hook stays on the connection for good and only a switch is turned, because SQLite
 //! prepares all statements anew when a hook is set.
 
 use std::{
@@ -15,10 +14,10 @@ use std::{
 
 use rusqlite::{
     Connection, Error,
-    hooks::{AuthAction, AuthContext, Authorization},
+    hooks::{AuthContext, Authorization},
 };
 
-use super::schema::PREFIX;
+use super::refusal::Asked;
 
 /// After so many steps of SQLite's machine the time is looked at: some microseconds.
 const LOOK_EVERY: i32 = 1_000;
@@ -31,6 +30,8 @@ pub(super) struct Leash(Arc<Inner>);
 struct Inner {
     is_on: AtomicBool,
     until: Mutex<Option<Instant>>,
+    /// What the statement that is being prepared asks for.
+    asked: Mutex<Asked>,
 }
 
 /// As long as this is there, the author's code is what runs.
@@ -65,8 +66,27 @@ impl Leash {
         self.0.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Another statement is about to be prepared.
+    pub(super) fn begin_statement(&self) {
+        *self.asked() = Asked::default();
+    }
+
+    /// Why the statement with this text, which is prepared, must not be executed.
+    pub(super) fn refusal_of(&self, sql: &str) -> Option<String> {
+        self.asked().refusal_of(sql)
+    }
+
+    /// Why SQLite would not prepare the statement, if that was our word.
+    pub(super) fn take_refusal(&self) -> Option<String> {
+        self.asked().take_refusal()
+    }
+
+    fn asked(&self) -> std::sync::MutexGuard<'_, Asked> {
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn judge(&self, asked: &AuthContext<'_>) -> Authorization {
-        if !self.is_on() || is_allowed(&asked.action) { Authorization::Allow } else { Authorization::Deny }
+        if !self.is_on() || self.asked().allows(asked) { Authorization::Allow } else { Authorization::Deny }
     }
 }
 
@@ -74,36 +94,6 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.0.0.is_on.store(false, Ordering::Relaxed);
     }
-}
-
-fn is_allowed(action: &AuthAction<'_>) -> bool {
-    match action {
-        AuthAction::Select | AuthAction::Recursive => true,
-        AuthAction::Read { table_name, .. }
-        | AuthAction::Insert { table_name }
-        | AuthAction::Update { table_name, .. }
-        | AuthAction::Delete { table_name }
-        | AuthAction::CreateTable { table_name }
-        | AuthAction::DropTable { table_name }
-        | AuthAction::AlterTable { table_name, .. }
-        | AuthAction::CreateIndex { table_name, .. }
-        | AuthAction::DropIndex { table_name, .. }
-        | AuthAction::CreateTrigger { table_name, .. }
-        | AuthAction::DropTrigger { table_name, .. }
-        | AuthAction::CreateVtable { table_name, .. }
-        | AuthAction::DropVtable { table_name, .. } => !is_ours(table_name),
-        AuthAction::CreateView { view_name } | AuthAction::DropView { view_name } => !is_ours(view_name),
-        AuthAction::Function { function_name } => !function_name.eq_ignore_ascii_case("load_extension"),
-        // Full text tables ask for it.
-        AuthAction::Pragma { pragma_name, pragma_value: None } => pragma_name.eq_ignore_ascii_case("data_version"),
-        _ => false,
-    }
-}
-
-/// Whether a table is ours, or holds what SQLite knows of ours.
-fn is_ours(table: &str) -> bool {
-    let begins = |prefix: &str| table.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
-    begins(PREFIX) || begins("sqlite_stat")
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a statement takes is real time, whatever clock the kernel has")]

@@ -23,6 +23,7 @@ mod options;
 mod owners;
 mod pool;
 mod read;
+mod refusal;
 mod scan;
 mod schema;
 mod scripts;
