@@ -43,7 +43,7 @@ async fn main() -> anyhow::Result<()> {
         let setup = World::memory().starts_at(Timestamp::from_millis(night));
         let world = setup.services(Deps { printer: printer.clone() }).start::<App>().await;
         let reports = world.client().reports("sales");
-        reports.start(Reports::default()).await?;
+        reports.start().await?;
         if let Some(status) = reports.status().await? {
             println!("the next five, from {}:", world.now());
             status.next_runs.iter().for_each(|time| println!("  {time}"));

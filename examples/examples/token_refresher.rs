@@ -67,7 +67,7 @@ async fn main() -> anyhow::Result<()> {
     let runtime = Runtime::sqlite(folder.path().join("app.db")).services(services).start::<App>().await?;
     let user = runtime.client().token_refresher("user-123");
     let begin = TokenRefresher { access: "access-0".into(), refresh: "refresh-0".into() };
-    println!("{:?}", user.start(begin).await?);
+    println!("{:?}", user.start_with(begin).await?);
     while user.status().await?.is_some_and(|status| status.run_count < 4) {
         tokio::time::sleep(d!("20ms")).await;
     }

@@ -5,7 +5,7 @@
 
 use drystone::{Runtime, d};
 use drystone_examples::{
-    app::{App, Clock, Paid},
+    app::{App, Paid},
     is_first_life, two_lives,
 };
 
@@ -16,7 +16,7 @@ fn main() -> anyhow::Result<()> {
         let client = runtime.client();
         let (clock, post, cart, page) = (client.clock("c"), client.post("p"), client.cart("anna"), client.page("home"));
         if is_first_life() {
-            clock.start(Clock(0)).await?;
+            clock.start().await?;
             cart.put("an apple".into()).await?;
             page.touch().await?;
             client.order("o").start("an apple".into()).await?;

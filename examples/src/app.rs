@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::is_first_life;
 
 /// Something done again and again.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Clock(pub u32);
 
 #[primitive(continuous, every = "100ms")]

@@ -68,7 +68,7 @@ const KINDS: &[Known] = &[
         one_of: &["every", "after", "cron"],
         hook: "tick",
         needs_hook: Some("#[tick] async fn tick(&mut self) -> Result<(), E>"),
-        verbs: &["stop", "trigger"],
+        verbs: &["stop", "resume", "trigger"],
     },
     Known {
         name: "buffer",
@@ -129,8 +129,19 @@ const KINDS: &[Known] = &[
 const NO_HOOK: &str = "";
 
 /// The methods of every handle.
-const COMMON_VERBS: &[&str] =
-    &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
+const COMMON_VERBS: &[&str] = &[
+    "start",
+    "start_with",
+    "replace",
+    "state",
+    "status",
+    "destroy",
+    "force_destroy",
+    "key",
+    "explain",
+    "view",
+    "address",
+];
 
 impl Known {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {

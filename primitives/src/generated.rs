@@ -169,6 +169,29 @@ pub trait Fallback<T> {
 
 impl<T> Fallback<T> for Probe<T> {}
 
+/// What `start()` needs of a primitive `T`: that its state can be made (E1).
+#[diagnostic::on_unimplemented(
+    message = "`start()` cannot make the state of `{T}`: it is not `Default`, and has no `#[init]`",
+    label = "no state to start with",
+    note = "write `start_with(state)`; or derive `Default` for `{T}`; or write `#[init] async fn new() -> Self` in its block",
+    note = "an entity that has stopped resumes with the state that it has: write `resume()`"
+)]
+pub trait Begins<T> {}
+
+/// A primitive whose state can always be made: it has an `#[init]`, or no fields.
+#[derive(Debug)]
+pub enum WithInit {}
+
+/// A primitive whose state can be made if it is `Default`.
+#[derive(Debug)]
+pub enum IfDefault {}
+
+#[diagnostic::do_not_recommend]
+impl<T> Begins<T> for WithInit {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Begins<T> for IfDefault {}
+
 /// Refuses an action that has the name of a verb of its kind: it would hide the verb.
 #[track_caller]
 pub const fn not_a_verb(verbs: &[&str], name: &str) {

@@ -3,7 +3,9 @@
 use std::{fmt, marker::PhantomData};
 
 use crate::{
-    Address, Args, Call, CallError, Error, Never, OfKind, Primitive, Stored, decode,
+    Address, Args, Call, CallError, Error, Never, OfKind, Primitive, Stored,
+    author::Begins,
+    decode,
     kind::{Kind, Started},
     runtime::{Kernel, kernel::Explain},
     view::View,
@@ -17,9 +19,20 @@ pub struct Handle<T> {
 }
 
 impl<T: OfKind> Handle<T> {
-    /// Binds the key, with this state (E1). On a key that is bound nothing is overwritten: see [`Started`].
+    /// Starts the entity. An unbound key is bound with a state from `#[init]`, or else from `Default`; a primitive with
+    /// neither is a compile error, and takes [`start_with`](Self::start_with). An entity that has stopped or failed resumes with
+    /// the state that it has. See [`Started`].
+    pub fn start(&self) -> Call<Started>
+    where
+        T::Begins: Begins<T>,
+    {
+        self.address.call("start", Args::new())
+    }
+
+    /// Binds the key with this state. A running entity stays as it is. One that has stopped or failed keeps its state, so this
+    /// call is refused with [`Error::KeepsState`]; [`replace`](Self::replace) sets the state in any status.
     #[expect(clippy::needless_pass_by_value, reason = "the state is handed over")]
-    pub fn start(&self, state: T) -> Call<Started> {
+    pub fn start_with(&self, state: T) -> Call<Started> {
         self.address.call("start", Args::new().with(T::codec(), &state))
     }
 

@@ -51,7 +51,7 @@
 //! | you want | kind | you write | callers use |
 //! |---|---|---|---|
 //! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
-//! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `trigger` |
+//! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
 //! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
 //! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
@@ -60,8 +60,9 @@
 //!
 //! Patterns such as debounce, throttle, singleton and concurrency per key are [`recipes`].
 //!
-//! Every entity has [`start`](Handle::start), [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
-//! [`destroy`](Handle::destroy), [`explain`](Handle::explain) and [`view`](Handle::view).
+//! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with), [`replace`](Handle::replace),
+//! [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy), [`explain`](Handle::explain) and
+//! [`view`](Handle::view).
 //!
 //! # What a function in the `impl` is
 //!
@@ -71,10 +72,10 @@
 //!   `&dyn Trait` (with async methods: see [`BoxFuture`]). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
 //! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
 //!   be anything.
-//! - A key is **bound** by its first write, by `#[create]`, or by `start(state)`; a read never binds it.
+//! - A key is **bound** by its first write, by `#[create]`, by `start()` or by `start_with(state)`; a read never binds it.
 //!   `#[create] async fn subscribe(plan: Plan, billing: &dyn Billing, cx: &Context) -> Result<Self, E>` is a constructor, and a method of the
 //!   handle: on an unbound key it makes the state from its input, with the alarm and the events it says; on a bound key it does not run, and
-//!   answers as `start` does: see [`Started`]. `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key
+//!   answers as `start_with` does: see [`Started`]. `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key
 //!   for a call that brings none, from services; without it `Default` does, if there is one. `#[destroy]` is the last thing an entity does.
 //! - All primitives of an app share one space of keys: `cart("7")` and `user("7")` are the same key, and the second is refused, unless the app is
 //!   built with [`separate_keys`](Builder::separate_keys).
@@ -192,8 +193,9 @@ pub mod author {
         call::{Address, Desk},
         env::Env,
         generated::{
-            AppliedAs, Fallback, FoldedFrom, HookError, Outcome, Probe, Taken, action_ended, applied, created, fold,
-            folded, hook_ended, made, not_a_verb, nothing, returned, sendable, taken,
+            AppliedAs, Begins, Fallback, FoldedFrom, HookError, IfDefault, Outcome, Probe, Taken, WithInit,
+            action_ended, applied, created, fold, folded, hook_ended, made, not_a_verb, nothing, returned, sendable,
+            taken,
         },
         handler::{COMMON_VERBS, define},
         primitive::{

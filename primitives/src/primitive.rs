@@ -26,6 +26,9 @@ pub trait OfKind: Primitive {
     /// How it behaves: the options of its kind.
     type Kind: Kind;
 
+    /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or [`IfDefault`](crate::author::IfDefault).
+    type Begins;
+
     /// What there is in the `impl` block.
     const CODE: Code;
 

@@ -170,7 +170,7 @@ async fn a_last_state_can_be_read_and_not_replayed() {
     everywhere(async |builder| {
         let runtime = start(builder, &World::default()).await;
         let (letters, mut events) = (runtime.dead_letters(), runtime.events());
-        runtime.client().clock("c").start(Clock { hour: 7 }).await.unwrap();
+        runtime.client().clock("c").start_with(Clock { hour: 7 }).await.unwrap();
         heard(&mut events, "dead_letter.added").await;
         let letter = letters.list(Filter::default()).await.unwrap().letters.remove(0);
         assert_eq!((letter.what, &*letter.definition, &*letter.key), (What::State, "clock", "c"));

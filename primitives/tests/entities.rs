@@ -90,9 +90,9 @@ async fn what_is_parked_and_what_was_given_up_is_failing() {
     let path = folder.path().join("app.db");
     let runtime = with_takers(Runtime::sqlite(&path), 2).await;
     let mut events = runtime.events();
-    runtime.client().watch("w").start(Watch { hour: 7 }).await.unwrap();
+    runtime.client().watch("w").start_with(Watch { hour: 7 }).await.unwrap();
     heard(&mut events, "continuous.failed").await;
-    runtime.client().clock("c").start(Clock { hour: 7 }).await.unwrap();
+    runtime.client().clock("c").start_with(Clock { hour: 7 }).await.unwrap();
     heard(&mut events, "dead_letter.added").await;
     let keys = |page: Page| page.entities.into_iter().map(|view| view.key).collect::<Vec<_>>();
     assert_eq!(keys(runtime.entities().await.unwrap()), ["t0", "t1", "w"], "the dead letters are none of the app's");

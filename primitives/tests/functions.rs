@@ -186,7 +186,7 @@ async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
     let client = world.client();
     client.counter("a").up().await.unwrap();
     assert!(client.caller("b").state().await.unwrap().is_none());
-    client.caller("b").start(Caller).await.unwrap();
+    client.caller("b").start_with(Caller).await.unwrap();
     assert!(client.caller("b").state().await.unwrap().is_some());
     assert_eq!(client.caller("b").ask("a".to_owned()).await.unwrap(), 12);
     client.caller("b").send("a".to_owned()).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
 async fn what_a_tick_returns_that_only_borrows_the_state_is_applied() {
     let (world, _) = started(10).await;
     let clockwork = world.client().clockwork("a");
-    clockwork.start(Clockwork { turns: 1 }).await.unwrap();
+    clockwork.start_with(Clockwork { turns: 1 }).await.unwrap();
     assert_eq!(clockwork.state().await.unwrap().unwrap().turns, 11);
 }
 
@@ -206,7 +206,7 @@ async fn what_a_tick_returns_that_only_borrows_the_state_is_applied() {
 #[tokio::test]
 async fn what_a_kind_destroys_still_runs_its_destroy() {
     let (world, notes) = started(10).await;
-    world.client().doomed("a").start(Doomed).await.unwrap();
+    world.client().doomed("a").start_with(Doomed).await.unwrap();
     world.advance(d!("1s")).await;
     assert_eq!(*notes.0.lock().unwrap(), ["tick", "destroy"]);
     assert!(world.client().doomed("a").view().await.unwrap().is_none());

@@ -141,6 +141,18 @@ pub enum Error {
         /// How it stands, in its kind's own word.
         status: String,
     },
+    /// The entity has stopped or failed, and a start was given a state or arguments, which it would not use (C2).
+    #[error(
+        "`{key}` is {status} and keeps its state, so `{verb}` is refused: `resume()` goes on with that state, and `replace(state)` sets another"
+    )]
+    KeepsState {
+        /// The key.
+        key: Key,
+        /// What was asked.
+        verb: String,
+        /// How it stands, in its kind's own word.
+        status: String,
+    },
     /// A definition writes rows of its own, and the store has no SQL (W6).
     #[error("`{definition}` has the transactional step `{work}`, and this store has no SQL: open it over SQLite")]
     NoSql {
@@ -183,6 +195,7 @@ impl Error {
             Self::Refused { .. } => "DS0019",
             Self::NoSql { .. } => "DS0020",
             Self::Declined(_) => "DS0021",
+            Self::KeepsState { .. } => "DS0022",
         }
     }
 

@@ -222,7 +222,7 @@ async fn begin(world: &World<App>, fakes: &Fakes) {
     client.publish(Page(7)).await.unwrap();
     client.mails("out").enqueue("bad".into()).await.unwrap();
     assert_eq!(client.cart("kim").put("tea".into()).idempotency_key("order-1").await.unwrap(), 1);
-    client.poller("feed").start(Poller::default()).await.unwrap();
+    client.poller("feed").start().await.unwrap();
     client.ghost("attic").wind().await.unwrap();
     let permit = client.gate("door").acquire().await.unwrap();
     client.checkout("charging").start(300).await.unwrap();

@@ -197,7 +197,7 @@ async fn after_downtime_what_is_overdue_happens_once_oldest_first() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let client = world.client();
-        client.clockwork("late").start(Clockwork::default()).await.unwrap();
+        client.clockwork("late").start().await.unwrap();
         client.bell("later").set(40, 0).await.unwrap();
         client.bell("first").set(5, 0).await.unwrap();
         client.basket("b").add(7).await.unwrap();
@@ -223,7 +223,7 @@ async fn deadlines_are_not_extended_by_restarts() {
         let (world, log) = started(setup).await;
         world.client().bell("a").set(10, 0).await.unwrap();
         world.client().basket("b").add(1).await.unwrap();
-        world.client().clockwork("c").start(Clockwork::default()).await.unwrap();
+        world.client().clockwork("c").start().await.unwrap();
         for _ in 0..3 {
             world.advance(d!("3s")).await;
             world.restart().await;
@@ -242,7 +242,7 @@ async fn clock_jumps_neither_lose_nor_double_anything_and_time_never_goes_back()
     for setup in both() {
         let (world, log) = started(setup).await;
         world.client().bell("a").set(60, 0).await.unwrap();
-        world.client().clockwork("c").start(Clockwork::default()).await.unwrap();
+        world.client().clockwork("c").start().await.unwrap();
         let before = world.now();
         world.jump_clock(-10 * 24 * 3_600_000).await;
         assert!(world.now() >= before);
@@ -273,7 +273,7 @@ async fn an_alarm_that_was_cleared_moved_or_lost_its_entity_does_nothing() {
         client.bell("moved").set(100, 0).await.unwrap();
         client.bell("destroyed").destroy().await.unwrap();
         client.bell("failed").set_and_fail().await.unwrap_err();
-        client.clockwork("stopped").start(Clockwork::default()).await.unwrap();
+        client.clockwork("stopped").start().await.unwrap();
         client.clockwork("stopped").stop().await.unwrap();
         client.basket("emptied").add(1).await.unwrap();
         client.basket("emptied").clear().await.unwrap();

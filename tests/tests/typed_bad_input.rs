@@ -234,7 +234,10 @@ async fn a_number_that_json_does_not_have_is_refused_wherever_it_comes_from() {
             assert!(matches!(fault(drawer.set(number).await), Error::Malformed { .. }));
             assert!(matches!(fault(scale.add(number).await), Error::Malformed { .. }));
             let state = Drawer { number, ..Drawer::default() };
-            assert!(matches!(fault(world.client().drawer("b").start(state.clone()).await), Error::Malformed { .. }));
+            assert!(matches!(
+                fault(world.client().drawer("b").start_with(state.clone()).await),
+                Error::Malformed { .. }
+            ));
             assert!(matches!(fault(drawer.replace(state).await), Error::Malformed { .. }));
         }
         let refused = fault(drawer.set_to_nothing().await).to_string();

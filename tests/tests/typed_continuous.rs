@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    Context, Failure, Primitives, Retry, Services, Started, d,
+    Context, Error, Failure, Primitives, Retry, Services, Started, d,
     kinds::continuous::{Standing, Status, Triggered},
     primitive,
     testing::{Clock, Latch, Log, Setup, World},
 };
-use drystone_tests::typed::both;
+use drystone_tests::typed::{both, fault};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// What the fakes of a test say.
 #[derive(Clone, Services)]
@@ -77,8 +78,43 @@ hearts! {
     Hasty(every = "10s", retry = "2s", max_attempts = 1, timeout = "3s")
 }
 
+/// Cannot make a state: the token comes from outside.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Token {
+    access: String,
+}
+
+#[primitive(continuous, every = "10s", max_attempts = 1)]
+impl Token {
+    #[tick]
+    async fn refresh(&mut self) -> Result<(), Failure> {
+        if self.access.is_empty() { Err("no token".into()) } else { Ok(()) }
+    }
+}
+
+/// Makes its state by `#[init]`.
+#[derive(Serialize, Deserialize)]
+struct Counter(u32);
+
+#[primitive(continuous, every = "1h")]
+impl Counter {
+    #[init]
+    async fn seven(log: &Log) -> Self {
+        log.say("init");
+        Self(7)
+    }
+
+    #[tick]
+    async fn count(&mut self) -> Result<(), Failure> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
 #[derive(Primitives)]
 struct App {
+    token: Token,
+    counter: Counter,
     heart: Heart,
     eager: Eager,
     patient: Patient,
@@ -123,7 +159,7 @@ async fn heart(world: &World<App>) -> Status {
 async fn a_fixed_rate_keeps_its_grid_and_counts_the_points_it_skips() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        assert_eq!(world.client().heart("a").start(Heart(slow(25))).await.unwrap(), Started::Started);
+        assert_eq!(world.client().heart("a").start_with(Heart(slow(25))).await.unwrap(), Started::Started);
         world.advance(d!("99s")).await;
         assert_eq!(runs(&fakes), [(1, 10), (1, 40), (1, 70)]);
         let status = heart(&world).await;
@@ -136,7 +172,7 @@ async fn a_fixed_rate_keeps_its_grid_and_counts_the_points_it_skips() {
 async fn a_fixed_delay_is_counted_from_the_end_of_a_tick() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        world.client().patient("a").start(Patient(slow(25))).await.unwrap();
+        world.client().patient("a").start_with(Patient(slow(25))).await.unwrap();
         world.advance(d!("100s")).await;
         assert_eq!(runs(&fakes), [(1, 10), (1, 45), (1, 80)]);
         let status = world.client().patient("a").status().await.unwrap().unwrap();
@@ -149,9 +185,9 @@ async fn a_fixed_delay_is_counted_from_the_end_of_a_tick() {
 async fn the_first_tick_is_after_one_interval_or_at_once() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        world.client().eager("a").start(Eager::default()).await.unwrap();
+        world.client().eager("a").start().await.unwrap();
         assert_eq!(runs(&fakes), [(1, 0)]);
-        world.client().heart("b").start(Heart::default()).await.unwrap();
+        world.client().heart("b").start().await.unwrap();
         world.advance(d!("9999ms")).await;
         assert_eq!(runs(&fakes), []);
         world.advance(d!("1ms")).await;
@@ -165,22 +201,120 @@ async fn start_never_overwrites_it_resumes_what_was_stopped_and_replace_sets_the
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let heart = world.client().heart("a");
-        heart.start(Heart::default()).await.unwrap();
+        heart.start().await.unwrap();
         world.advance(d!("10s")).await;
         let before = world.view("a").await.unwrap();
-        assert_eq!(heart.start(Heart(failing(9))).await.unwrap(), Started::AlreadyRunning);
+        assert_eq!(heart.start_with(Heart(failing(9))).await.unwrap(), Started::AlreadyRunning);
+        assert_eq!(heart.start().await.unwrap(), Started::AlreadyRunning);
+        assert!(!heart.resume().await.unwrap());
         assert_eq!(world.view("a").await.unwrap(), before);
         assert!(heart.stop().await.unwrap());
         assert!(!heart.stop().await.unwrap());
-        assert_eq!(heart.start(Heart(failing(9))).await.unwrap(), Started::Resumed);
+        let stopped = world.view("a").await.unwrap();
+        let kept = fault(heart.start_with(Heart(failing(9))).await).to_string();
+        assert!(kept.contains("`start` is refused") && kept.contains("`replace(state)`"), "{kept}");
+        assert_eq!(world.view("a").await.unwrap(), stopped, "a refused start changes nothing");
+        assert_eq!(heart.start().await.unwrap(), Started::Resumed);
         assert_eq!(heart.state().await.unwrap().unwrap().0.beats, 1);
         heart.stop().await.unwrap();
         heart.replace(Heart(Beat { beats: 50, ..Beat::default() })).await.unwrap();
         assert_eq!(heart.status().await.unwrap().unwrap().status, Standing::Stopped);
-        heart.start(Heart::default()).await.unwrap();
+        heart.start().await.unwrap();
         runs(&fakes);
         world.advance(d!("10s")).await;
         assert_eq!((heart.state().await.unwrap().unwrap().0.beats, runs(&fakes)), (51, vec![(1, 20)]));
+    }
+}
+
+/// C2
+#[tokio::test]
+async fn a_failed_entity_refuses_a_state_and_resumes_with_its_own() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let token = world.client().token("t");
+        token.start_with(Token { access: String::new() }).await.unwrap();
+        world.advance(d!("1h")).await;
+        assert_eq!(token.status().await.unwrap().unwrap().status, Standing::Error);
+        let another = Token { access: "another".into() };
+        let kept = fault(token.start_with(another.clone()).await);
+        assert!(matches!(&kept, Error::KeepsState { status, .. } if status == "error"), "{kept}");
+        token.replace(another).await.unwrap();
+        assert!(token.resume().await.unwrap());
+        assert!(!token.resume().await.unwrap());
+        world.advance(d!("10s")).await;
+        let status = token.status().await.unwrap().unwrap();
+        assert_eq!((status.status, status.run_count), (Standing::Running, 1));
+    }
+}
+
+/// E1, C2
+#[tokio::test]
+async fn start_makes_the_state_by_default_or_by_init() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let (heart, counter) = (world.client().heart("a"), world.client().counter("c"));
+        assert_eq!(heart.start().await.unwrap(), Started::Started);
+        assert_eq!(heart.state().await.unwrap().unwrap(), Heart::default());
+        let counts = world.counts();
+        assert_eq!(counter.start().await.unwrap(), Started::Started);
+        assert_eq!((counter.state().await.unwrap().unwrap().0, world.counts().since(counts).applied), (7, 1));
+        assert_eq!(fakes.log.take(), ["init"]);
+        assert_eq!(counter.start().await.unwrap(), Started::AlreadyRunning);
+        counter.stop().await.unwrap();
+        assert_eq!(counter.start().await.unwrap(), Started::Resumed);
+        assert_eq!(fakes.log.take(), Vec::<String>::new(), "a bound key needs no other state");
+    }
+}
+
+/// E1, C2
+#[tokio::test]
+async fn of_two_starts_at_once_one_binds() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let counter = world.client().counter("c");
+        let (one, other) =
+            tokio::join!(async { counter.start().await.unwrap() }, async { counter.start().await.unwrap() });
+        let mut answers = [format!("{one:?}"), format!("{other:?}")];
+        answers.sort();
+        assert_eq!(answers, ["AlreadyRunning", "Started"]);
+        assert!(!fakes.log.take().is_empty());
+    }
+}
+
+/// E1, C3
+#[tokio::test]
+async fn trigger_binds_a_key_where_a_state_can_be_made() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        assert_eq!(world.client().heart("a").trigger().await.unwrap(), Triggered::Now);
+        world.settle().await;
+        assert_eq!(runs(&fakes), [(1, 0)]);
+        world.advance(d!("10s")).await;
+        assert_eq!(runs(&fakes), [(1, 10)], "it is started, and keeps to its schedule");
+        assert_eq!(world.client().counter("c").trigger().await.unwrap(), Triggered::Now);
+        world.settle().await;
+        assert_eq!(world.client().counter("c").state().await.unwrap().unwrap().0, 8);
+        assert!(matches!(fault(world.client().token("t").trigger().await), Error::NotBound { .. }));
+        assert!(matches!(fault(world.client().token("t").resume().await), Error::NotBound { .. }));
+        assert!(matches!(fault(world.client().heart("b").stop().await), Error::NotBound { .. }));
+    }
+}
+
+/// E9, C2
+#[tokio::test]
+async fn an_untyped_start_takes_a_state_or_none() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let state = json!([{ "access": "given" }]);
+        let refused = world.call("token", "t", "start", json!([])).await.unwrap_err().to_string();
+        assert!(refused.contains("give `start` the state"), "{refused}");
+        assert_eq!(world.call("token", "t", "start", state.clone()).await.unwrap(), "Started");
+        assert_eq!(world.call("token", "t", "start", json!([])).await.unwrap(), "AlreadyRunning");
+        world.call("token", "t", "stop", json!([])).await.unwrap();
+        assert!(matches!(world.call("token", "t", "start", state).await, Err(Error::KeepsState { .. })));
+        assert_eq!(world.call("token", "t", "start", json!([])).await.unwrap(), "Resumed");
+        assert!(world.call("heart", "h", "start", json!([1, 2])).await.is_err());
+        assert_eq!(world.call("heart", "h", "start", json!([])).await.unwrap(), "Started");
     }
 }
 
@@ -190,7 +324,7 @@ async fn stop_is_answered_while_a_tick_runs_which_ends_and_is_kept_and_replace_w
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let heart = world.client().heart("a");
-        heart.start(Heart(waiting())).await.unwrap();
+        heart.start_with(Heart(waiting())).await.unwrap();
         world.advance(d!("10s")).await;
         assert!(heart.stop().await.unwrap());
         assert_eq!(heart.status().await.unwrap().unwrap().status, Standing::Stopped);
@@ -214,7 +348,7 @@ async fn trigger_runs_at_once_or_once_more_after_a_tick_in_flight_and_once_when_
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let heart = world.client().heart("a");
-        heart.start(Heart(waiting())).await.unwrap();
+        heart.start_with(Heart(waiting())).await.unwrap();
         world.advance(d!("3s")).await;
         assert_eq!(heart.trigger().await.unwrap(), Triggered::Now);
         for _ in 0..3 {
@@ -241,7 +375,7 @@ async fn attempts_are_counted_in_all_and_the_last_failure_stops_it_with_its_stat
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let client = world.client().heart("a");
-        client.start(Heart(failing(9))).await.unwrap();
+        client.start_with(Heart(failing(9))).await.unwrap();
         world.advance(d!("11s")).await;
         let once = heart(&world).await;
         assert_eq!((once.status, once.consecutive_failures, once.run_count), (Standing::Running, 1, 0));
@@ -255,7 +389,7 @@ async fn attempts_are_counted_in_all_and_the_last_failure_stops_it_with_its_stat
         assert_eq!(client.state().await.unwrap().unwrap(), Heart(failing(9)));
         let view = world.view("a").await.unwrap().unwrap();
         assert_eq!((view.meta.status.as_str(), view.meta.is_failing, view.meta.alarm), ("error", true, None));
-        assert_eq!(client.start(Heart::default()).await.unwrap(), Started::Resumed);
+        assert_eq!(client.start().await.unwrap(), Started::Resumed);
         let resumed = heart(&world).await;
         assert_eq!((resumed.consecutive_failures, resumed.errors.len()), (0, 0));
     }
@@ -266,7 +400,7 @@ async fn attempts_are_counted_in_all_and_the_last_failure_stops_it_with_its_stat
 async fn the_pauses_of_a_composed_plan_come_one_after_the_other_up_to_max_attempts() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        world.client().composed("a").start(Composed(failing(9))).await.unwrap();
+        world.client().composed("a").start_with(Composed(failing(9))).await.unwrap();
         world.advance(d!("1h")).await;
         assert_eq!(runs(&fakes), [(1, 60), (2, 61), (3, 62), (4, 67), (5, 77)]);
         let status = world.client().composed("a").status().await.unwrap().unwrap();
@@ -279,7 +413,7 @@ async fn the_pauses_of_a_composed_plan_come_one_after_the_other_up_to_max_attemp
 async fn a_success_resets_the_count_of_failures() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        world.client().heart("a").start(Heart(failing(2))).await.unwrap();
+        world.client().heart("a").start_with(Heart(failing(2))).await.unwrap();
         world.advance(d!("25s")).await;
         assert_eq!(runs(&fakes), [(1, 10), (2, 12), (3, 14), (1, 20), (2, 22), (3, 24)]);
         let status = heart(&world).await;
@@ -294,11 +428,11 @@ async fn exhausted_it_goes_on_or_is_destroyed_with_a_letter_of_its_last_state() 
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let client = world.client();
-        client.stubborn("s").start(Stubborn(failing(9))).await.unwrap();
+        client.stubborn("s").start_with(Stubborn(failing(9))).await.unwrap();
         world.advance(d!("30s")).await;
         assert_eq!(runs(&fakes), [(1, 10), (2, 12), (3, 14), (1, 20), (2, 22), (3, 24), (1, 30)]);
         client.stubborn("s").destroy().await.unwrap();
-        client.mortal("m").start(Mortal(failing(9))).await.unwrap();
+        client.mortal("m").start_with(Mortal(failing(9))).await.unwrap();
         world.advance(d!("1h")).await;
         assert_eq!((client.mortal("m").state().await.unwrap(), world.view("m").await.unwrap()), (None, None));
         let letters = world.dead_letters().list(Default::default()).await.unwrap().letters;
@@ -307,7 +441,7 @@ async fn exhausted_it_goes_on_or_is_destroyed_with_a_letter_of_its_last_state() 
         assert_eq!((letter.letter.definition.as_str(), letter.letter.key.as_str()), ("mortal", "m"));
         let state = serde_json::to_value(Mortal(failing(9))).unwrap();
         assert_eq!(letter.payload, drystone::dead_letters::Payload::State(state));
-        assert_eq!(client.mortal("m").start(Mortal::default()).await.unwrap(), Started::Started);
+        assert_eq!(client.mortal("m").start().await.unwrap(), Started::Started);
     }
 }
 
@@ -317,7 +451,7 @@ async fn a_tick_that_hangs_ends_with_its_timeout_and_one_attempt_is_one_executio
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let hasty = world.client().hasty("a");
-        hasty.start(Hasty(waiting())).await.unwrap();
+        hasty.start_with(Hasty(waiting())).await.unwrap();
         world.advance(d!("1h")).await;
         assert_eq!(runs(&fakes), [(1, 10)]);
         let status = hasty.status().await.unwrap().unwrap();
@@ -332,10 +466,10 @@ async fn there_are_never_two_ticks_of_one_entity_at_once() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let heart = world.client().heart("a");
-        heart.start(Heart(waiting())).await.unwrap();
+        heart.start_with(Heart(waiting())).await.unwrap();
         world.advance(d!("1h")).await;
         heart.stop().await.unwrap();
-        heart.start(Heart::default()).await.unwrap();
+        heart.start().await.unwrap();
         heart.trigger().await.unwrap();
         world.advance(d!("1h")).await;
         assert_eq!(runs(&fakes).len(), 1);

@@ -144,9 +144,9 @@ async fn warm(setup: drystone::testing::Setup<()>) -> World<App> {
     let world = setup.start::<App>().await;
     let client = world.client();
     client.cart("a").put("one".into()).await.expect("the store is well");
-    client.clock("c").start(Clock(0)).await.expect("the store is well");
-    client.post("p").start(Post(0)).await.expect("the store is well");
-    client.jobs("j").start(Jobs).await.expect("the store is well");
+    client.clock("c").start_with(Clock(0)).await.expect("the store is well");
+    client.post("p").start_with(Post(0)).await.expect("the store is well");
+    client.jobs("j").start_with(Jobs).await.expect("the store is well");
     world
 }
 

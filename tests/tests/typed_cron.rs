@@ -112,7 +112,7 @@ fn shown(times: &[Timestamp]) -> Vec<String> {
 async fn a_time_that_the_clock_leaves_out_comes_when_it_jumps() {
     for setup in both() {
         let (world, fakes) = started(setup, SPRING).await;
-        world.client().nightly("a").start(Nightly::default()).await.unwrap();
+        world.client().nightly("a").start().await.unwrap();
         world.advance(d!("3d")).await;
         // 02:30 in winter is 01:30 in UTC; that of the 29th is not there, and the clock jumps at 01:00.
         assert_eq!(fakes.log.take(), ["28T01:30 at 28T01:30", "29T01:00 at 29T01:00", "30T00:30 at 30T00:30"]);
@@ -124,15 +124,15 @@ async fn a_time_that_the_clock_leaves_out_comes_when_it_jumps() {
 async fn a_time_that_the_clock_shows_twice_comes_once_and_an_hour_always() {
     for setup in both() {
         let (world, fakes) = started(setup, AUTUMN).await;
-        world.client().nightly("a").start(Nightly::default()).await.unwrap();
-        world.client().overseas("b").start(Overseas::default()).await.unwrap();
+        world.client().nightly("a").start().await.unwrap();
+        world.client().overseas("b").start().await.unwrap();
         world.advance(d!("3d")).await;
         let ran: Vec<String> = fakes.log.take().iter().map(|line| line[..8].to_owned()).collect();
         assert_eq!(ran, ["24T00:30", "24T06:30", "25T00:30", "25T06:30", "26T01:30", "26T06:30"]);
     }
     for setup in both() {
         let (world, fakes) = started(setup, AUTUMN).await;
-        world.client().hourly("a").start(Hourly::default()).await.unwrap();
+        world.client().hourly("a").start().await.unwrap();
         world.advance(d!("49h")).await;
         assert_eq!(fakes.log.take().len(), 49, "one for each hour that passed");
     }
@@ -143,8 +143,8 @@ async fn a_time_that_the_clock_shows_twice_comes_once_and_an_hour_always() {
 async fn the_next_five_times_are_shown() {
     for setup in both() {
         let (world, _) = started(setup, NOVEMBER).await;
-        world.client().once("once").start(Once::default()).await.unwrap();
-        world.client().rate("rate").start(Rate::default()).await.unwrap();
+        world.client().once("once").start().await.unwrap();
+        world.client().rate("rate").start().await.unwrap();
         let once = status(&world, "once").await;
         assert_eq!(shown(&once.next_runs), ["16T06:00", "16T12:00", "16T18:00", "17T00:00", "17T06:00"]);
         assert_eq!(once.next_run_at, Some(once.next_runs[0]));
@@ -158,9 +158,9 @@ async fn the_next_five_times_are_shown() {
 async fn after_downtime_missed_times_are_one_or_none_or_each() {
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
-        world.client().once("once").start(Once::default()).await.unwrap();
-        world.client().skip("skip").start(Skip::default()).await.unwrap();
-        world.client().backfill("backfill").start(Backfill::default()).await.unwrap();
+        world.client().once("once").start().await.unwrap();
+        world.client().skip("skip").start().await.unwrap();
+        world.client().backfill("backfill").start().await.unwrap();
         world.crash().await;
         world.advance(d!("24h")).await;
         assert_eq!(fakes.log.take(), [""; 0]);
@@ -188,15 +188,15 @@ async fn what_passes_during_a_long_tick_is_one_or_none_or_each() {
     let long = || Task { takes_minutes: 15 * 60, ..Task::default() };
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
-        world.client().once("once").start(Once(long())).await.unwrap();
+        world.client().once("once").start_with(Once(long())).await.unwrap();
         world.advance(d!("30h")).await;
         assert_eq!(fakes.log.take(), ["16T06:00 at 16T06:00", "16T18:00 at 16T21:00"]);
-        world.client().skip("skip").start(Skip(long())).await.unwrap();
+        world.client().skip("skip").start_with(Skip(long())).await.unwrap();
         world.client().once("once").destroy().await.unwrap();
         world.advance(d!("30h")).await;
         assert_eq!(fakes.log.take(), ["17T12:00 at 17T12:00", "18T06:00 at 18T06:00"]);
         world.client().skip("skip").destroy().await.unwrap();
-        world.client().backfill("backfill").start(Backfill(long())).await.unwrap();
+        world.client().backfill("backfill").start_with(Backfill(long())).await.unwrap();
         world.advance(d!("40h")).await;
         assert_eq!(fakes.log.take(), ["18T18:00 at 18T18:00", "19T00:00 at 19T09:00", "19T06:00 at 20T00:00"]);
     }
@@ -208,7 +208,7 @@ async fn a_backfill_that_is_cut_short_goes_on_where_it_was() {
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
         let task = Task { takes_minutes: 1, ..Task::default() };
-        world.client().backfill("backfill").start(Backfill(task)).await.unwrap();
+        world.client().backfill("backfill").start_with(Backfill(task)).await.unwrap();
         world.crash().await;
         world.advance(d!("24h")).await;
         world.restart().await;
@@ -229,21 +229,21 @@ async fn a_retry_stands_for_its_time_and_moves_nothing() {
     let failing = |failures| Task { failures, ..Task::default() };
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
-        world.client().once("once").start(Once(failing(1))).await.unwrap();
+        world.client().once("once").start_with(Once(failing(1))).await.unwrap();
         world.advance(d!("12h")).await;
         assert_eq!(
             fakes.log.take(),
             ["16T06:00 at 16T06:00", "16T06:00 at 16T06:10", "16T12:00 at 16T12:00", "16T12:00 at 16T12:10"]
         );
         world.client().once("once").destroy().await.unwrap();
-        world.client().backfill("backfill").start(Backfill(failing(9))).await.unwrap();
+        world.client().backfill("backfill").start_with(Backfill(failing(9))).await.unwrap();
         world.advance(d!("12h")).await;
         assert_eq!(
             fakes.log.take(),
             ["16T18:00 at 16T18:00", "16T18:00 at 16T18:10", "17T00:00 at 17T00:00", "17T00:00 at 17T00:10"]
         );
         assert_eq!(status(&world, "backfill").await.consecutive_failures, 4);
-        world.client().rate("rate").start(Rate(failing(1))).await.unwrap();
+        world.client().rate("rate").start_with(Rate(failing(1))).await.unwrap();
         world.client().backfill("backfill").destroy().await.unwrap();
         world.advance(d!("7h")).await;
         assert_eq!(fakes.log.take(), ["17T07:00 at 17T07:00", "17T07:00 at 17T07:10"]);
@@ -256,14 +256,14 @@ async fn a_trigger_stands_for_its_moment_and_stop_and_start_for_nothing() {
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
         let once = world.client().once("once");
-        once.start(Once::default()).await.unwrap();
+        once.start().await.unwrap();
         world.advance(d!("30m")).await;
         once.trigger().await.unwrap();
         assert_eq!(fakes.log.take(), ["16T01:30 at 16T01:30"]);
         once.stop().await.unwrap();
         world.advance(d!("24h")).await;
         assert_eq!(status(&world, "once").await.next_runs, []);
-        once.start(Once::default()).await.unwrap();
+        once.start().await.unwrap();
         world.advance(d!("5h")).await;
         assert_eq!(fakes.log.take(), ["17T06:00 at 17T06:00"]);
         assert_eq!(status(&world, "once").await.skipped, 0);
@@ -275,7 +275,7 @@ async fn a_trigger_stands_for_its_moment_and_stop_and_start_for_nothing() {
 async fn another_expression_or_zone_in_the_code_holds_soon_after_the_start() {
     for setup in both() {
         let (world, fakes) = started(setup, NOVEMBER).await;
-        world.client().once("once").start(Once::default()).await.unwrap();
+        world.client().once("once").start().await.unwrap();
         world.advance(d!("6h")).await;
         fakes.log.take();
         let world = world.restart_as::<Later, _>(fakes.clone()).await.unwrap();

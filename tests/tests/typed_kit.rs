@@ -86,8 +86,8 @@ async fn told(client: <App as Primitives>::Client) -> Vec<String> {
     told.push(format!("{:?}", client.bell("a").rung().await.map_err(|error| code(&error))));
     told.push(format!("{:?}", client.bell("a").set().await.is_ok()));
     told.push(format!("{:?}", client.tick("a").stop().await.map_err(|error| code(&error))));
-    told.push(format!("{:?}", client.tick("t").start(Tick::default()).await.unwrap()));
-    told.push(format!("{:?}", client.tick("t").start(Tick::default()).await.unwrap()));
+    told.push(format!("{:?}", client.tick("t").start().await.unwrap()));
+    told.push(format!("{:?}", client.tick("t").start().await.unwrap()));
     for item in 1..=3 {
         told.push(format!("{:?}", client.pair("p").add(item).await.unwrap().buffered));
     }

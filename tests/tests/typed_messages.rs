@@ -253,7 +253,7 @@ async fn reading_code_that_says_something_fails_and_nothing_is_lost_quietly() {
     for setup in both() {
         let (world, _) = started(setup).await;
         let person = world.client().person("p");
-        person.start(Person::default()).await.unwrap();
+        person.start().await.unwrap();
         for refused in [person.whisper().await, person.mumble().await, person.doze().await] {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.contains("take `&mut self`"), "{refused}");

@@ -166,7 +166,7 @@ async fn a_fencing_token_grows_with_every_commit_and_every_owner() {
 async fn a_tick_is_told_how_many_succeeded_before() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        world.client().metronome("m").start(Metronome).await.unwrap();
+        world.client().metronome("m").start_with(Metronome).await.unwrap();
         world.advance(d!("3s")).await;
         let said = fakes.log.take();
         let counts: Vec<_> = said.iter().map(|line| line.split(' ').next().unwrap()).collect();
@@ -207,7 +207,7 @@ async fn the_view_has_the_names_of_the_law_and_a_listing_finds_it() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().spy("a").sleep().await.unwrap();
-        world.client().metronome("m").start(Metronome).await.unwrap();
+        world.client().metronome("m").start_with(Metronome).await.unwrap();
         let view = serde_json::to_value(world.view("a").await.unwrap().unwrap()).unwrap();
         for name in ["primitive:type", "primitive:name", "primitive:state", "primitive:config", "primitive:meta"] {
             assert!(view.get(name).is_some(), "{name}");

@@ -124,7 +124,7 @@ mod without {
 async fn with_an_order(setup: Setup<()>, quantities: &[i64]) -> World<first::App> {
     let world = setup.start::<first::App>().await;
     let order = world.client().order("o");
-    order.start(first::Order::default()).await.unwrap();
+    order.start().await.unwrap();
     for qty in quantities {
         order.add(*qty).await.unwrap();
     }
@@ -148,10 +148,7 @@ async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never
         assert!(matches!(&world.explain("o").await.unwrap().waits[0], Wait::Parked(_)));
         assert_eq!(world.entities().parked().await.unwrap().entities.len(), 1);
         // Others go on.
-        assert_eq!(
-            world.client().order("p").start(second::Order::default()).await.unwrap(),
-            drystone::Started::Started
-        );
+        assert_eq!(world.client().order("p").start().await.unwrap(), drystone::Started::Started);
         let world = world.restart_as::<first::App, ()>(()).await.unwrap();
         assert_eq!(world.client().order("o").add(5).await.unwrap(), 5);
         assert_eq!(world.view("o").await.unwrap().unwrap().meta.parked, None);
@@ -228,7 +225,7 @@ async fn options_that_changed_hold_soon_after_the_start_and_are_shown_once_they_
 /// What is seen of a life with every kind, whatever is remembered.
 async fn lived(world: World<second::App>) -> Vec<serde_json::Value> {
     let client = world.client();
-    client.order("o").start(second::Order::default()).await.unwrap();
+    client.order("o").start().await.unwrap();
     for item in 0..7 {
         client.crate_("c").add(item).await.unwrap();
         client.order("o").add(item as u8).await.unwrap();

@@ -7,11 +7,11 @@ use super::{
     Author, Record,
     memory::Memory,
     running::{self, Asker},
-    turning::{Halt, Seen, Turned, reply, shown, value},
+    turning::{Halt, Open, Seen, Turned, reply, shown, value},
     verbs::Verb,
 };
 use crate::{
-    Acts, OfKind, Params, encode,
+    Acts, Error, OfKind, Params, encode,
     kind::{Answer, Kind, Started, Stop},
 };
 
@@ -52,7 +52,8 @@ where
         }
         let mut open = self.open(memory, seen)?;
         let answer = match verb {
-            Verb::Start | Verb::Create(_) => value(&self.kind.restart(&mut open.turn))?,
+            Verb::Start if !is_given_a_state(body) => value(&self.kind.restart(&mut open.turn))?,
+            Verb::Start | Verb::Create(_) => value(&self.start_bound(&mut open, name)?)?,
             Verb::Replace => {
                 open.state = Some(state_in::<T>(body)?);
                 Answer::done()
@@ -72,7 +73,7 @@ where
     ) -> Turned {
         let ticket = asker.ticket();
         match verb {
-            Verb::Start => {
+            Verb::Start if is_given_a_state(body) => {
                 let open = self.born(seen, state_in::<T>(body)?);
                 self.close(memory, open, Some(value(&Started::Started)?), ticket)
             }
@@ -84,12 +85,15 @@ where
             Verb::Action(action) if action.writes && self.can_make() => {
                 Ok(Next::Run(running::action(action, asker, body)))
             }
-            Verb::Kind { binds: true } if T::CODE.init.is_some() => {
+            Verb::Start | Verb::Kind { binds: true } if T::CODE.init.is_some() => {
                 Ok(Next::Run(running::init::<T>(name, asker, body)))
             }
+            Verb::Start => {
+                let open = self.born(seen, initial::<T>()?.ok_or_else(no_state)?);
+                self.close(memory, open, Some(value(&Started::Started)?), ticket)
+            }
             Verb::Kind { binds: true } => {
-                let state = T::initial().ok_or(Halt::NotBound)?;
-                let mut open = self.born(seen, T::codec().write(&state).map_err(Stop::Malformed)?);
+                let mut open = self.born(seen, initial::<T>()?.ok_or(Halt::NotBound)?);
                 let answer = self.kind.verb(&mut open.turn, name, body)?;
                 self.close(memory, open, Some(answer), ticket)
             }
@@ -97,10 +101,40 @@ where
         }
     }
 
+    /// A start that was given a state or arguments, on a key that is bound. An entity that has stopped or failed keeps its
+    /// state, so the start is refused: otherwise the state that was given would be lost silently (C2).
+    pub(super) fn start_bound(&self, open: &mut Open<'_, Record<T>>, verb: &str) -> Result<Started, Stop> {
+        let status = open.turn.entity().map(|entity| entity.status.word.to_string()).unwrap_or_default();
+        match self.kind.restart(&mut open.turn) {
+            Started::Resumed => {
+                let (key, verb) = (open.turn.key().clone(), verb.to_owned());
+                Err(Stop::Refuse(Error::KeepsState { key, verb, status }))
+            }
+            started => Ok(started),
+        }
+    }
+
     /// Whether a state can be made without being given one (E1).
     fn can_make(&self) -> bool {
         T::CODE.init.is_some() || T::initial().is_some()
     }
+}
+
+/// Whether a `start` was given a state: it takes one parameter or none.
+fn is_given_a_state(body: &[u8]) -> bool {
+    Params::read(body, 0).is_err()
+}
+
+/// The state of a primitive that is `Default`; `None` if it is not.
+fn initial<T: OfKind>() -> Result<Option<Bytes>, Stop> {
+    T::initial().map(|state| T::codec().write(&state).map_err(Stop::Malformed)).transpose()
+}
+
+/// A `start` without a state on an unbound key, of a primitive whose state cannot be made.
+fn no_state() -> Stop {
+    Stop::Malformed(
+        "nothing is bound to the key, and no state can be made: give `start` the state to begin with".to_owned(),
+    )
 }
 
 /// The state that a caller hands in, read once and written as we write it.

@@ -171,12 +171,16 @@ where
             return Err(Halt::Destroyed);
         }
         let answer = match piece {
-            // Another was faster: this state was made for nothing, and the key is as bound as if it had been before.
-            Piecework::Create(_) if is_bound => {
+            // Another call was faster and bound the key: the state made here is dropped.
+            Piecework::Create(create) if is_bound => {
+                let answer = value(&self.start_bound(&mut open, create)?)?;
+                return self.close(memory, open, Some(answer), ticket);
+            }
+            Piecework::Init("start") if is_bound => {
                 let answer = value(&self.kind.restart(&mut open.turn))?;
                 return self.close(memory, open, Some(answer), ticket);
             }
-            Piecework::Create(_) => value(&Started::Started)?,
+            Piecework::Create(_) | Piecework::Init("start") => value(&Started::Started)?,
             Piecework::Init(verb) => self.kind.verb(&mut open.turn, verb, &produced.value)?,
             _ => {
                 open.state = produced.state.clone().or(open.state);

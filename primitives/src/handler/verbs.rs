@@ -31,8 +31,19 @@ pub(super) enum Verb {
 pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "destroy", "force_destroy"];
 
 /// The methods of every handle: no action and no constructor may have the name of one.
-pub const COMMON_VERBS: &[&str] =
-    &["start", "replace", "state", "status", "destroy", "force_destroy", "key", "explain", "view", "address"];
+pub const COMMON_VERBS: &[&str] = &[
+    "start",
+    "start_with",
+    "replace",
+    "state",
+    "status",
+    "destroy",
+    "force_destroy",
+    "key",
+    "explain",
+    "view",
+    "address",
+];
 
 impl<T: OfKind, D, A> Author<T, D, A> {
     pub(super) fn verb(&self, name: &str) -> Option<Verb> {

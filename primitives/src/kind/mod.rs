@@ -54,7 +54,8 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// The entity has just been bound: sets its status and its first alarm.
     fn born(&self, turn: &mut Turn<'_, Self::Record>);
 
-    /// `start` on an entity that is bound: what changes, and what the caller is told.
+    /// `start()` on an entity that is bound: what changes, and what the caller gets. For `start_with(state)` and a `#[create]`
+    /// this is asked, too: an answer of [`Started::Resumed`] is refused there, and the turn is dropped.
     fn restart(&self, _turn: &mut Turn<'_, Self::Record>) -> Started {
         Started::AlreadyRunning
     }
@@ -131,7 +132,7 @@ pub struct Shown<'a, R> {
 pub enum Started {
     /// The key was unbound and is bound now.
     Started,
-    /// It had stopped or failed, and goes on with the state that it had (C2).
+    /// It had stopped or failed, and resumes with the state that it had (C2). Only `start()` answers so.
     Resumed,
     /// It was running: nothing changed.
     AlreadyRunning,

@@ -17,6 +17,7 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     let module = model.kind.module(Span::call_site());
     let handle = super::handle::name(model);
     let (code, kind, codec, initial) = (code(model), kind(model), codec(model), initial(model));
+    let begins = begins(model);
     // What callers hand in must be as visible as the struct; if it is not, that is shown at the type.
     let at = model.item().map_or_else(Span::call_site, |item| types::end_of(&item));
     let of_handle = types::located(quote!(type Handle = #handle;), at);
@@ -38,6 +39,8 @@ pub(super) fn definition(model: &Model) -> TokenStream {
         #lenient
         impl ::drystone::author::OfKind for #struct_ {
             type Kind = #module::Options;
+
+            type Begins = ::drystone::author::#begins;
 
             const CODE: ::drystone::author::Code = #code;
 
@@ -62,6 +65,12 @@ fn codec(model: &Model) -> TokenStream {
         Some(_) => quote!(::drystone::author::fieldless::<#struct_>()),
         None => super::calls::stored(struct_),
     }
+}
+
+/// Whether `start()` can make a state.
+fn begins(model: &Model) -> Ident {
+    let is_made = model.made.is_some() || !model.init.is_empty();
+    Ident::new(if is_made { "WithInit" } else { "IfDefault" }, Span::call_site())
 }
 
 /// A state to begin with, if there is one.

@@ -4,7 +4,7 @@
 //! use drystone::{Never, Primitives, d, primitive, testing::World};
 //!
 //! /// How often it is past midnight.
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Default, serde::Serialize, serde::Deserialize)]
 //! struct Nights(u32);
 //!
 //! #[primitive(continuous, every = "24h", max_attempts = 5, retry = "1s..5m")]
@@ -24,7 +24,7 @@
 //! # drystone::testing::block_on(async {
 //! let world = World::memory().start::<App>().await;
 //! let nights = world.client().nights("here");
-//! nights.start(Nights(0)).await.unwrap();
+//! nights.start().await.unwrap();
 //! world.advance(d!("7d")).await;
 //! assert_eq!(nights.state().await.unwrap().unwrap().0, 7);
 //! nights.stop().await.unwrap();
@@ -39,7 +39,8 @@
 //! - A tick that is cut short by a crash runs again under the same number: it runs at least once.
 //! - A failing tick is executed up to `max_attempts` times with `retry` between; then `on_exhausted` says what follows
 //!   (C5).
-//! - `stop` and `trigger` never wait for a tick (C3).
+//! - `stop` and `trigger` never wait for a tick (C3). `start()` and `resume()` resume an entity that has stopped or failed,
+//!   with the state that it has; `start_with(state)` on such an entity is refused, and `replace(state)` sets its state (C2).
 //! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
 //! - A tick can ask which time it stands for, [`scheduled_for`](crate::Context::scheduled_for): the same over retries and
 //!   restarts.
@@ -108,7 +109,8 @@ impl TakenBy<tick> for () {
 
 impl Kind for Options {
     const NAME: &'static str = "continuous";
-    const VERBS: &'static [&'static str] = &["stop", "trigger"];
+    const VERBS: &'static [&'static str] = &["stop", "resume", "trigger"];
+    const BINDING: &'static [&'static str] = &["trigger"];
 
     type Record = Record;
     type Status = Status;
@@ -129,6 +131,7 @@ impl Kind for Options {
     fn verb(&self, turn: &mut Turn<'_, Record>, verb: &str, _: &[u8]) -> Result<Answer, Stop> {
         match verb {
             "stop" => Answer::value(&self.stop(turn)),
+            "resume" => Answer::value(&(self.restart(turn) == Started::Resumed)),
             "trigger" => Answer::value(&self.trigger(turn)),
             _ => Err(Stop::Malformed(format!("a continuous entity has no verb `{verb}`"))),
         }

@@ -16,7 +16,7 @@ pub enum Standing {
     Running,
     /// Somebody stopped it.
     Stopped,
-    /// A tick failed in every attempt. `start` goes on.
+    /// A tick failed in every attempt. `start()` or `resume()` resumes the entity.
     Error,
 }
 

@@ -6,7 +6,7 @@ use crate::{Args, Call, Primitive};
 
 crate::verbs! {
     /// The verbs of a continuous entity, beside those of every entity: [`start`](crate::Handle::start),
-    /// [`replace`](crate::Handle::replace), [`state`](crate::Handle::state), [`status`](crate::Handle::status), [`destroy`](crate::Handle::destroy).
+    /// [`start_with`](crate::Handle::start_with), [`replace`](crate::Handle::replace), [`state`](crate::Handle::state), [`status`](crate::Handle::status), [`destroy`](crate::Handle::destroy).
     pub struct Verbs;
 }
 
@@ -27,8 +27,14 @@ impl<T: Primitive, I> Verbs<T, I> {
         self.address().call("stop", Args::new())
     }
 
-    /// Runs a tick at once, or one more after a tick in flight; answers when that is durable, not when it has run. One that
-    /// has stopped or failed runs once and stays as it is (C3).
+    /// Resumes an entity that has stopped or failed, with the state that it has; durable when this answers (C2). `false` if it
+    /// was running.
+    pub fn resume(&self) -> Call<bool> {
+        self.address().call("resume", Args::new())
+    }
+
+    /// Runs a tick at once, or one more after a tick in flight; answers when that is durable, not when it has run. An entity
+    /// that has stopped or failed runs once and stays as it is. An unbound key is started if its state can be made (C3).
     pub fn trigger(&self) -> Call<Triggered> {
         self.address().call("trigger", Args::new())
     }

@@ -47,7 +47,7 @@ pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
     std::panic::set_hook(Box::new(quiet));
     let runtime = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
     Said::Opened.aloud();
-    runtime.client().clock(CLOCK).start(Clock::default()).await?;
+    runtime.client().clock(CLOCK).start().await?;
     doubt::over(&beside(file)).await?;
     Ok(runtime)
 }

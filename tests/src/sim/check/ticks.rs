@@ -1,4 +1,4 @@
-//! C3: after a stop that was answered, no tick begins but the one in flight, until somebody starts or triggers.
+//! C3: after a stop that was answered, no tick begins but the one in flight, until a call starts, resumes or triggers it.
 
 use super::Span;
 use crate::sim::{authors::Execution, chronicle::Class, world::World};
@@ -23,7 +23,7 @@ pub(super) fn finish(world: &World) {
 
 /// The executions that began after a stop and before anything that may have come after it.
 fn after<'a>(stop: &Span, calls: &[Span], ticks: &'a [Execution]) -> Vec<&'a Execution> {
-    let wakes = |span: &&Span| matches!(span.verb, "start" | "trigger" | "destroy") && !span.refused;
+    let wakes = |span: &&Span| matches!(span.verb, "start" | "resume" | "trigger" | "destroy") && !span.refused;
     let woken = calls.iter().filter(wakes).filter(|span| span.until > stop.from).map(|span| span.from).min();
     let until = woken.unwrap_or(u64::MAX);
     ticks.iter().filter(|tick| tick.from > stop.until && tick.from < until).collect()

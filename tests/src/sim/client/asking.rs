@@ -106,6 +106,7 @@ impl Client {
             | Error::Panicked { .. }
             | Error::NotBound { .. }
             | Error::Destroyed { .. }
+            | Error::KeepsState { .. }
             | Error::Refused { .. } => Verdict::Heard(Heard::Refused(error.to_string())),
             Error::TypeMismatch { .. } if ask.definition.is_some() => Verdict::Heard(Heard::Mistyped),
             Error::IdempotencyMismatch { .. } => {

@@ -29,7 +29,9 @@ impl Client {
 
     async fn beat(&mut self, member: Number) {
         let (verb, body) = match self.chance.below(20) {
-            0..7 => ("start", json!([{ "ticks": [] }])),
+            0..3 => ("start", json!([])),
+            3..6 => ("start", json!([{ "ticks": [] }])),
+            6 => ("resume", json!([])),
             7..12 => ("stop", json!([])),
             12..18 => ("trigger", json!([])),
             18 if self.world.swarm.traffic.destroys => ("destroy", json!([])),

@@ -14,7 +14,7 @@ impl Cart {
 }
 
 fn call(client: &AppClient) {
-    drop(client.cart("a").start(Cart));
+    drop(client.cart("a").start_with(Cart));
 }
 #[derive(Primitives)]
 struct App {

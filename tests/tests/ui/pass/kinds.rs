@@ -114,7 +114,7 @@ fn main() {
     let _: fn() = || drop(Runtime::memory().services(Deps { oauth: OAuth }).start::<App>());
     let _: fn(&AppClient) = |client| {
         drop(client.cart("a").put("apple".to_owned()));
-        drop(client.token("a").start(Token { access: String::new() }));
+        drop(client.token("a").start_with(Token { access: String::new() }));
         drop(client.token("a").trigger());
         drop(client.contacts("a").add(Contact(1)));
         drop(client.sales("a").add(5));
