@@ -11,7 +11,7 @@ use drystone_runtime::{
 
 use crate::{
     App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction, call::SHARED_SPACE,
-    dead_letters::DeadLetters, definitions::Definitions, entities::Entities, events::Events, view::View,
+    dead_letters::DeadLetters, definitions::Definitions, entities::Entities, events::Events, sql::Tables, view::View,
 };
 
 /// A running app. Begin with [`Runtime::sqlite`].
@@ -51,7 +51,7 @@ pub struct Builder<D> {
     options: Options,
     driver: Option<Arc<dyn Driver>>,
     is_shared: bool,
-    schema: Option<String>,
+    tables: Tables,
 }
 
 enum Place {
@@ -75,15 +75,22 @@ impl Place {
 
 impl Builder<()> {
     fn new(place: Place) -> Self {
-        Self { place, services: (), options: Options::default(), driver: None, is_shared: true, schema: None }
+        Self {
+            place,
+            services: (),
+            options: Options::default(),
+            driver: None,
+            is_shared: true,
+            tables: Tables::default(),
+        }
     }
 }
 
 impl<D: Send + Sync + 'static> Builder<D> {
     /// With these services: a struct with `#[derive(Services)]`.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Builder<S> {
-        let Self { place, options, driver, is_shared, schema, .. } = self;
-        Builder { place, services, options, driver, is_shared, schema }
+        let Self { place, options, driver, is_shared, tables, .. } = self;
+        Builder { place, services, options, driver, is_shared, tables }
     }
 
     /// With other bounds and paces than the defaults.
@@ -105,7 +112,33 @@ impl<D: Send + Sync + 'static> Builder<D> {
     /// transaction (`CREATE TABLE IF NOT EXISTS ..`). See [`sql`](crate::sql).
     #[must_use]
     pub fn schema(mut self, statements: impl Into<String>) -> Self {
-        self.schema = Some(statements.into());
+        self.tables.schema = Some(statements.into());
+        self
+    }
+
+    /// With migrations of your own tables: names and statements, in order. Each is run once in the life of the file, in a
+    /// transaction with the record that it was applied, before `schema` and before anything else.
+    ///
+    /// The start is refused if an applied migration was changed, is missing, or has moved: new ones go to the end of the list.
+    ///
+    /// ```
+    /// # drystone::testing::block_on(async {
+    /// # #[derive(drystone::Primitives)] struct App {}
+    /// # let path = std::env::temp_dir().join(format!("drystone-migrations-{}.db", std::process::id()));
+    /// let app = drystone::Runtime::sqlite(&path)
+    ///     .migrations([
+    ///         ("0001_ledger", "CREATE TABLE ledger (cents INTEGER NOT NULL)"),
+    ///         ("0002_names", "ALTER TABLE ledger ADD COLUMN name TEXT"),
+    ///     ])
+    ///     .start::<App>()
+    ///     .await
+    ///     .unwrap();
+    /// # drop(app); std::fs::remove_file(path).ok();
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn migrations<N: Into<String>, S: Into<String>>(mut self, list: impl IntoIterator<Item = (N, S)>) -> Self {
+        self.tables.set_migrations(list);
         self
     }
 
@@ -120,15 +153,13 @@ impl<D: Send + Sync + 'static> Builder<D> {
     pub fn start<A: App<D>>(self) -> Start<A> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
-        let schema = self.schema;
+        let tables = self.tables;
         Start(Box::pin(async move {
             let registry = registry?;
             let definitions = Definitions::of(&registry);
             let driver = driver.map_or_else(real_driver, Ok)?;
             let store = place.open(&driver)?;
-            if let Some(schema) = schema {
-                crate::sql::apply(&*store, &schema).await?;
-            }
+            tables.apply(&*store).await?;
             let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
             Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
         }))

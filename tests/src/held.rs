@@ -11,6 +11,7 @@ use drystone_runtime::{
     store::{
         Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Sqlite, Store, StoreError,
         StoreErrorKind, Verdict, Want, Woken, Worker,
+        migration::{Migration, MigrationFault},
         sql::{Script, Scripted, Sql},
     },
 };
@@ -101,5 +102,9 @@ impl Sql for Held {
             }
             Ok(done)
         })
+    }
+
+    fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        self.inner.migrate(list)
     }
 }

@@ -46,7 +46,8 @@
 //!   when the time is over is not stopped, and what it wrote is undone.
 //! - A run that was terminated, or that went on without the step (it lost a `select!`), while the step was on its way: its rows are all there or
 //!   none is, and none appears after that was acknowledged. A run that is cancelled waits for the step.
-//! - Tables are made by [`Builder::schema`](crate::Builder::schema), or by any transaction. Indexes, views, triggers,
+//! - Tables are made by [`Builder::schema`](crate::Builder::schema) at every start, by
+//!   [`Builder::migrations`](crate::Builder::migrations) once each, or by any transaction. Indexes, views, triggers,
 //!   `REINDEX` and `ANALYZE` of those tables work as well. Names that begin with `drystone_` are Drystone's own, and a statement
 //!   that names one is refused; every other name is free. Pragmas, temporary tables, other files, and the beginning and the end of
 //!   a transaction are refused, too. A refusal names the statement and the object.
@@ -74,4 +75,4 @@ pub use transaction::Transaction;
 
 pub use drystone_runtime::store::sql::SqlValue;
 
-pub(crate) use schema::{apply, beside};
+pub(crate) use schema::{Tables, beside};

@@ -10,7 +10,8 @@ use drystone_runtime::{
     Kernel, Outcome, Store,
     store::{
         StoreError, StoreErrorKind,
-        sql::{Script, Scripted},
+        migration::{Migration, MigrationFault},
+        sql::{Script, Scripted, Sql},
     },
 };
 
@@ -23,12 +24,50 @@ const SCHEMA_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// How long a transaction of the program's may take, for nobody else writes meanwhile.
 const BESIDE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs the statements that make the author's tables.
-pub(crate) async fn apply(store: &dyn Store, schema: &str) -> Result<(), Error> {
-    let Some(sql) = store.sql() else {
-        let message = "tables were given, and this store has no SQL: open it over SQLite";
-        return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
-    };
+/// How the author's tables are made when the store is opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    /// Statements that are run at every start.
+    pub(crate) schema: Option<String>,
+    /// Statements that are run once each, before the schema.
+    pub(crate) migrations: Option<Vec<Migration>>,
+}
+
+impl Tables {
+    /// Whether there are any.
+    pub(crate) fn are_given(&self) -> bool {
+        self.schema.is_some() || self.migrations.is_some()
+    }
+
+    /// Replaces the migrations: pairs of a name and its statements.
+    pub(crate) fn set_migrations<N: Into<String>, S: Into<String>>(&mut self, list: impl IntoIterator<Item = (N, S)>) {
+        let made =
+            list.into_iter().map(|(name, statements)| Migration { name: name.into(), statements: statements.into() });
+        self.migrations = Some(made.collect());
+    }
+
+    /// Brings the tables of this store up to date.
+    pub(crate) async fn apply(&self, store: &dyn Store) -> Result<(), Error> {
+        if !self.are_given() {
+            return Ok(());
+        }
+        let Some(sql) = store.sql() else {
+            let message = "tables were given, and this store has no SQL: open it over SQLite";
+            return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
+        };
+        if let Some(migrations) = &self.migrations {
+            let refused =
+                |fault: MigrationFault| Error::Malformed { verb: "migrations".to_owned(), reason: fault.to_string() };
+            sql.migrate(migrations).await?.map_err(refused)?;
+        }
+        match &self.schema {
+            Some(schema) => apply_schema(sql, schema).await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn apply_schema(sql: &dyn Sql, schema: &str) -> Result<(), Error> {
     let statements = schema.to_owned();
     let code = move |sql: &mut dyn drystone_runtime::store::sql::Statements| {
         sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Box::new(Outcome::Refused(fault.message)))

@@ -20,7 +20,7 @@ use super::{
     store::Gate,
     trial::Trial,
 };
-use crate::Error;
+use crate::{Error, sql::Tables};
 
 /// The machine; dropped with it, everything on it ends.
 pub(super) struct Machine(Arc<Hardware>);
@@ -31,7 +31,7 @@ pub(super) struct Hardware {
     pub(super) relay: Relay,
     store: Arc<Counting<Gate>>,
     options: Options,
-    schema: Option<String>,
+    tables: Tables,
     events: Arc<Mutex<Vec<Event>>>,
     life: Mutex<Option<Life>>,
     /// What runs on it, and is started again.
@@ -55,14 +55,14 @@ impl Machine {
         place: Place,
         options: Options,
         patience: Duration,
-        schema: Option<String>,
+        tables: Tables,
         trial: Option<Arc<Trial>>,
     ) -> Self {
         let relay = Relay::new(executor.clone(), patience, trial.clone());
         let store = Arc::new(Counting::new(Gate::new(executor.clone(), trial.clone())));
         let (events, life, registry) = (Arc::default(), Mutex::default(), Mutex::default());
         let hardware =
-            Arc::new(Hardware { executor, relay, store, options, schema, events, life, registry, trial, place });
+            Arc::new(Hardware { executor, relay, store, options, tables, events, life, registry, trial, place });
         if let Some(trial) = &hardware.trial {
             hardware.relay.attend(revive(trial.clone(), Arc::downgrade(&hardware)));
         }
@@ -95,9 +95,7 @@ impl Hardware {
     async fn open(&self) -> Result<(), Error> {
         self.kill();
         let opened = self.place.open(&self.executor)?;
-        if let Some(schema) = &self.schema {
-            crate::sql::apply(&*opened, schema).await?;
-        }
+        self.tables.apply(&*opened).await?;
         self.gate().open(opened);
         let process = self.executor.process();
         let driver = Arc::new(self.executor.driver(process));

@@ -12,7 +12,7 @@ use super::{
     trial::Trial,
     world::World,
 };
-use crate::{App, Error, Timestamp, app::registry};
+use crate::{App, Error, Timestamp, app::registry, sql::Tables};
 
 /// How seldom the kernel looks for what it needs not look for here: leases that nobody contends for, code that blocks,
 /// rows to be swept, entities that nothing uses. At its usual pace a year would be a hundred million looks.
@@ -26,7 +26,7 @@ pub struct Setup<D> {
     options: Options,
     is_shared: bool,
     patience: Duration,
-    schema: Option<String>,
+    tables: Tables,
     trial: Option<Arc<Trial>>,
 }
 
@@ -54,7 +54,7 @@ impl Setup<()> {
             options: unhurried(),
             is_shared: true,
             patience,
-            schema: None,
+            tables: Tables::default(),
             trial: None,
         }
     }
@@ -88,8 +88,8 @@ fn unhurried() -> Options {
 impl<D: Send + Sync + 'static> Setup<D> {
     /// With these services: fakes, usually. They stay when the process dies, as what they stand for would.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Setup<S> {
-        let Self { executor, place, options, is_shared, patience, schema, trial, .. } = self;
-        Setup { executor, place, services, options, is_shared, patience, schema, trial }
+        let Self { executor, place, options, is_shared, patience, tables, trial, .. } = self;
+        Setup { executor, place, services, options, is_shared, patience, tables, trial }
     }
 
     /// With other bounds than the defaults. Paces of the kernel's own chores are a day here, so that years pass fast.
@@ -110,7 +110,15 @@ impl<D: Send + Sync + 'static> Setup<D> {
     /// setup of [`crash_everywhere`](super::crash_everywhere) then is.
     #[must_use]
     pub fn schema(mut self, statements: impl Into<String>) -> Self {
-        self.schema = Some(statements.into());
+        self.tables.schema = Some(statements.into());
+        self
+    }
+
+    /// With migrations of one's own tables, as the app's [`Builder`](crate::Builder::migrations) is given: each is run once in the life of
+    /// the world.
+    #[must_use]
+    pub fn migrations<N: Into<String>, S: Into<String>>(mut self, list: impl IntoIterator<Item = (N, S)>) -> Self {
+        self.tables.set_migrations(list);
         self
     }
 
@@ -157,13 +165,13 @@ impl<D: Send + Sync + 'static> Setup<D> {
     }
 
     fn starting<A: App<D>>(self) -> impl Future<Output = Result<World<A>, Error>> + Send + use<A, D> {
-        let Self { executor, place, services, options, is_shared, patience, schema, trial } = self;
+        let Self { executor, place, services, options, is_shared, patience, tables, trial } = self;
         let registry = registry::<D, A>(services, is_shared);
-        let needs_sql = schema.is_some() || registry.as_ref().is_ok_and(has_scripts);
+        let needs_sql = tables.are_given() || registry.as_ref().is_ok_and(has_scripts);
         // Whoever is tried did not choose a store: it gets one that it can start on.
         let place = if trial.is_some() && needs_sql { Folder::new().map(Place::Own) } else { place };
         async move {
-            let machine = Machine::new(executor, place?, options, patience, schema, trial);
+            let machine = Machine::new(executor, place?, options, patience, tables, trial);
             World::start(machine, registry?, is_shared).await
         }
     }

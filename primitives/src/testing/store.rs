@@ -13,6 +13,7 @@ use drystone_runtime::{
     store::{
         Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, StoreError, StoreErrorKind,
         Verdict, Want, Woken, Worker,
+        migration::{Migration, MigrationFault},
         sql::{Script, Scripted, Sql},
     },
 };
@@ -236,6 +237,15 @@ impl Store for Gate {
 impl Sql for Gate {
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
         Box::pin(self.transacted(scripts))
+    }
+
+    fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        Box::pin(async move {
+            match self.store(true).await?.sql() {
+                Some(sql) => sql.migrate(list).await,
+                None => Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL")),
+            }
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{
     After, Answer, Batch, Claimed, Cursor, Found, Hints, Page, Query, Read, Ready, Store, StoreError, StoreErrorKind,
     Verdict, Want, Woken, Worker,
+    migration::{Migration, MigrationFault},
     sql::{Script, Scripted, Sql},
 };
 use crate::Millis;
@@ -201,6 +202,15 @@ impl<S: Store> Sql for Counting<S> {
         Box::pin(async move {
             match self.inner.sql() {
                 Some(sql) => sql.transact(scripts).await,
+                None => Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL")),
+            }
+        })
+    }
+
+    fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        Box::pin(async move {
+            match self.inner.sql() {
+                Some(sql) => sql.migrate(list).await,
                 None => Err(StoreError::new(StoreErrorKind::Unsupported, "the store has no SQL")),
             }
         })

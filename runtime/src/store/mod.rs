@@ -20,6 +20,7 @@ pub mod conformance;
 mod counting;
 mod error;
 mod memory;
+pub mod migration;
 mod query;
 pub mod sql;
 #[cfg(feature = "sqlite")]

@@ -11,7 +11,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::Answer;
+use super::{
+    Answer,
+    migration::{Migration, MigrationFault},
+};
 use crate::{Epoch, Lane, Outcome, Partition, RowKey, Version};
 
 /// A store that can run code in a transaction.
@@ -23,6 +26,10 @@ pub trait Sql: Send + Sync {
     /// what it writes is kept once. An error means that nothing of the whole was written, or that this is not known: then a
     /// script with a claim can be sent again as it is.
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>>;
+
+    /// Applies those migrations of the author's tables that this file has not had, in order, each in one transaction with the record
+    /// that it was applied. Asked before any script is run.
+    fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>>;
 }
 
 /// Code to be run in a transaction.

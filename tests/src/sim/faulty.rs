@@ -8,6 +8,7 @@ use drystone_runtime::{
     store::{
         Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, StoreError, StoreErrorKind,
         Verdict, Want, Woken, Worker,
+        migration::{Migration, MigrationFault},
         sql::{Script, Scripted, Sql},
     },
 };
@@ -302,6 +303,10 @@ impl Store for FaultyStore {
 }
 
 impl Sql for FaultyStore {
+    fn migrate<'a>(&'a self, _: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        Box::pin(async { Ok(Ok(())) })
+    }
+
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
         Box::pin(async move {
             let _under_way = self.world.weather.begin();

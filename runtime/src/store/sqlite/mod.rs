@@ -18,6 +18,7 @@ mod lease;
 mod leash;
 mod list;
 mod log;
+mod migrations;
 mod open;
 mod options;
 mod owners;
@@ -47,6 +48,7 @@ use self::{
 use super::{
     Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
     Want, Woken, Worker,
+    migration::{Migration, MigrationFault},
     sql::{Script, Scripted, Sql, Statements},
 };
 use crate::Millis;
@@ -181,6 +183,10 @@ impl Store for Sqlite {
 impl Sql for Sqlite {
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
         Box::pin(async move { scripts::run(&self.writer, &mut self.owners(), scripts) })
+    }
+
+    fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        Box::pin(async move { migrations::migrate(&self.writer, list) })
     }
 }
 

@@ -229,7 +229,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, 1).unwrap();
         let found = texts(&connection, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
-        assert_eq!(found.len(), 14, "{found:?}");
+        assert_eq!(found.len(), 15, "{found:?}");
         assert!(found.iter().all(|name| name.starts_with(PREFIX)), "{found:?}");
     }
 

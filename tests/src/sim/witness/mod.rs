@@ -22,6 +22,7 @@ use drystone_runtime::{
     store::{
         After, Answer, Batch, Claimed, Cursor, Found, Hints, Memory, Page, Query, Read, Ready, Verdict, Want, Woken,
         Worker as Asker, Write,
+        migration::{Migration, MigrationFault},
         sql::{Script, Scripted, Sql},
     },
 };
@@ -216,6 +217,10 @@ impl Store for Witness {
 }
 
 impl Sql for Witness {
+    fn migrate<'a>(&'a self, _: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
+        Box::pin(async { Ok(Ok(())) })
+    }
+
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
         Box::pin(async move {
             let mut durable = self.durable();

@@ -40,3 +40,6 @@ INSERT INTO drystone_store
 INSERT INTO drystone_store
     SELECT 'choice/keys', 'separate' WHERE EXISTS (SELECT 1 FROM drystone_entity WHERE space NOT LIKE 'drystone%')
     ON CONFLICT DO NOTHING;
+
+-- The migrations of the author's tables that were applied to this file, in order.
+CREATE TABLE drystone_migration (place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, hash INTEGER NOT NULL) STRICT;
