@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> anyhow::Result<ExitCode> {
-    drystone_tests::load::run(std::env::args().skip(1))
+    drystone_tests::load::main()
 }

@@ -33,9 +33,14 @@ mod worker;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
-use self::{evidence::Evidence, parent::Campaign, plan::Task};
+use self::{
+    evidence::Evidence,
+    parent::Campaign,
+    plan::{CommandLine, Task},
+};
 pub use self::{plan::Plan, proof::Proof, verdict::Verdict};
 
 /// The space of all keys here.
@@ -43,9 +48,9 @@ const SPACE: &str = "crash";
 /// The counter that every piece of work adds itself to.
 const LEDGER: &str = "ledger";
 
-/// Runs the program with these arguments: as the parent, or as one of its children.
-pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
-    match plan::parse(std::env::current_exe()?, arguments)? {
+/// Runs the program: as the parent, or as one of its children.
+pub fn main() -> Result<ExitCode> {
+    match CommandLine::parse().task(std::env::current_exe()?) {
         Task::Child(errand) => runtime()?.block_on(child::run(errand)).map(|()| ExitCode::SUCCESS),
         Task::Parent(plan) => {
             let verdict = campaign(&plan)?;

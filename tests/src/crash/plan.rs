@@ -1,12 +1,45 @@
-//! What a process of this program is to do, as its command line says.
+//! The command line: what a process of this program is to do.
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
 
 use super::{moment::Moment, op::Op};
 
-const USAGE: &str = "usage: cargo crash [-- [--kills N] [--seed N]]";
+/// Kills a real process on real SQLite files with SIGKILL, starts it again, and checks what the files hold.
+///
+/// Nothing that was acknowledged may be lost, nothing may be there twice, and whatever was begun must come to its end.
+/// The exit code is 1 if a promise was broken or the processes had done too little when they were killed.
+/// The files of a failed campaign are kept, and their directory is printed.
+#[derive(Debug, Parser)]
+#[command(name = "crash", bin_name = "cargo crash --", disable_help_subcommand = true)]
+pub(super) struct CommandLine {
+    /// How many processes are killed.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    kills: u32,
+    /// The seed that decides the moments of the kills.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Be the process that is killed. The campaign itself starts these.
+    #[command(hide = true)]
+    Child(Errand),
+}
+
+impl CommandLine {
+    /// What this process is to do; `program` is what the parent starts as its children.
+    pub(super) fn task(self, program: PathBuf) -> Task {
+        match self.part {
+            Some(Part::Child(errand)) => Task::Child(errand),
+            None => Task::Parent(Plan { kills: self.kills, seed: self.seed, program }),
+        }
+    }
+}
 
 /// How the parent goes about it.
 #[derive(Clone, Debug)]
@@ -27,26 +60,36 @@ impl Plan {
 }
 
 /// What one child does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Errand {
     /// The store.
+    #[arg(long)]
     pub(super) file: PathBuf,
     /// Operations that were begun and not acknowledged: they are asked again first.
+    #[arg(long, value_parser = op)]
     pub(super) pending: Vec<Op>,
     /// The first operation that nobody began.
+    #[arg(long)]
     pub(super) next: u64,
     /// Whether to bring everything to rest and end, instead of going on for ever.
+    #[arg(long)]
     pub(super) finish: bool,
 }
 
 impl Errand {
-    /// The command line that [`parse`] reads.
+    /// The command line that [`CommandLine`] reads.
     pub(super) fn arguments(&self) -> Vec<String> {
-        let pending: Vec<_> = self.pending.iter().map(|op| op.0.to_string()).collect();
-        let finish = if self.finish { "finish" } else { "work" };
-        let words = ["--child", &self.file.to_string_lossy(), finish, &self.next.to_string(), &pending.join(",")];
-        words.map(str::to_owned).to_vec()
+        let mut words = vec!["child".to_owned()];
+        words.push(format!("--file={}", self.file.to_string_lossy()));
+        words.push(format!("--next={}", self.next));
+        words.extend(self.pending.iter().map(|op| format!("--pending={}", op.0)));
+        words.extend(self.finish.then(|| "--finish".to_owned()));
+        words
     }
+}
+
+fn op(word: &str) -> Result<Op, std::num::ParseIntError> {
+    word.parse().map(Op)
 }
 
 /// Parent or child.
@@ -56,33 +99,13 @@ pub(super) enum Task {
     Child(Errand),
 }
 
-/// Reads the command line.
-pub(super) fn parse(program: PathBuf, mut arguments: impl Iterator<Item = String>) -> Result<Task> {
-    let mut plan = Plan { kills: 200, seed: 1, program };
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().with_context(|| format!("`{argument}` needs a value\n{USAGE}"));
-        match argument.as_str() {
-            "--kills" => plan.kills = value()?.parse()?,
-            "--seed" => plan.seed = value()?.parse()?,
-            "--child" => return errand(value).map(Task::Child),
-            _ => bail!("`{argument}` is not an option\n{USAGE}"),
-        }
-    }
-    Ok(Task::Parent(plan))
-}
-
-fn errand(mut value: impl FnMut() -> Result<String>) -> Result<Errand> {
-    let (file, finish, next) = (value()?.into(), value()? == "finish", value()?.parse()?);
-    let pending = value()?.split_terminator(',').map(|op| Ok(Op(op.parse()?))).collect::<Result<_>>()?;
-    Ok(Errand { file, pending, next, finish })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(words: impl IntoIterator<Item = String>) -> Result<Task> {
-        parse("crash".into(), words.into_iter())
+    fn parsed(words: impl IntoIterator<Item = String>) -> Result<Task, clap::Error> {
+        let line = CommandLine::try_parse_from(std::iter::once("crash".to_owned()).chain(words))?;
+        Ok(line.task(PathBuf::new()))
     }
 
     #[test]
@@ -102,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_with_what_is() {
-        assert!(parsed(["--kill".into()]).unwrap_err().to_string().contains("--kills N"));
-        assert!(parsed(["--kills".into()]).unwrap_err().to_string().contains("needs a value"));
+    fn an_unknown_option_is_refused_and_the_known_one_is_named() {
+        assert!(parsed(["--kill".into()]).unwrap_err().to_string().contains("--kills"));
+        assert!(parsed(["--kills".into()]).unwrap_err().to_string().contains("value is required"));
     }
 }

@@ -38,16 +38,18 @@ use std::{
 };
 
 use anyhow::Result;
+use clap::Parser;
 
 use self::{
-    plan::{Plan, Task},
+    plan::{CommandLine, Plan, Task},
     report::Report,
 };
 
-/// Runs the program with these arguments.
-pub fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode> {
+/// Runs the program.
+pub fn main() -> Result<ExitCode> {
+    let task = CommandLine::parse().task();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match plan::parse(arguments)? {
+    match task {
         Task::Open(path) => runtime.block_on(sleepers::child(&path)).map(|()| ExitCode::SUCCESS),
         Task::Call(calls) => runtime.block_on(typed::child(&calls)).map(|()| ExitCode::SUCCESS),
         Task::Wait(path, count) => runtime.block_on(workflows::child(&path, count)).map(|()| ExitCode::SUCCESS),

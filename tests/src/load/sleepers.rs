@@ -51,7 +51,7 @@ struct Cost {
 impl Cost {
     /// Starts this program again, with [`child`] as its task, and reads what it says.
     fn of_opening(path: &Path) -> Result<Self> {
-        let output = Command::new(env::current_exe()?).arg("--open").arg(path).output()?;
+        let output = Command::new(env::current_exe()?).arg("open").arg(path).output()?;
         ensure!(output.status.success(), "opening failed: {}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8(output.stdout)?;
         let mut numbers = said.split_whitespace().map(str::parse);

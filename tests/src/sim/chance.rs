@@ -1,7 +1,9 @@
 //! Chance from a seed: the same seed, the same history.
 
+use serde::{Deserialize, Serialize};
+
 /// A stream of numbers that a seed fixes (SplitMix64: small, fast, and good enough to pick tasks and faults).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chance(u64);
 
 impl Chance {

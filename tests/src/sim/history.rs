@@ -18,6 +18,7 @@ use super::{
     check,
     chronicle::{Class, Violation},
     client::Client,
+    drawn::Drawn,
     errands,
     executor::End,
     nemesis, panics,
@@ -56,8 +57,14 @@ const CALM_MAX: Duration = Duration::from_secs(90);
 
 /// Runs the history of a seed.
 pub fn tell(seed: u64, tracing: bool) -> Told {
+    tell_drawn(Drawn::of(seed), tracing)
+}
+
+/// Runs the history that was drawn.
+pub fn tell_drawn(drawn: Drawn, tracing: bool) -> Told {
     panics::quiet();
-    let world = World::new(seed, tracing);
+    let seed = drawn.seed;
+    let world = World::new(drawn, tracing);
     errands::enter(&world);
     let done = Arc::new(AtomicBool::new(false));
     let director = {

@@ -13,12 +13,15 @@ pub mod chance;
 pub mod check;
 pub mod chronicle;
 pub mod client;
+mod command_line;
+pub mod drawn;
 pub mod driver;
 pub mod errands;
 pub mod executor;
 pub mod faulty;
 pub mod history;
 pub mod ledger;
+pub mod named;
 pub mod nemesis;
 pub mod panics;
 pub mod planted;
@@ -32,7 +35,11 @@ pub mod weather;
 pub mod witness;
 pub mod world;
 
+/// How the program is called, as its help and its messages say it.
+pub(crate) const PROGRAM: &str = if cfg!(feature = "planted") { "cargo sim --" } else { "cargo sim-shipped --" };
+
 pub use history::{Told, tell};
+pub use named::{NAMED, Named};
 pub use run::{Again, Tally, tell_all};
 pub use sometimes::{PATHS, Sometimes};
 pub use swarm::Swarm;

@@ -1,87 +1,54 @@
-//! `cargo sim`: what is asked of it, and what it prints.
+//! `cargo sim`: what it runs, and what it prints.
 
-use std::{process::ExitCode, time::Instant};
-
-use anyhow::{Context, Result, bail};
-
-use super::{
-    history::{Told, tell},
-    run::{Again, Tally, tell_all},
+use std::{
+    hash::{BuildHasher, RandomState},
+    process::ExitCode,
+    time::Instant,
 };
 
-const USAGE: &str =
-    "usage: cargo sim -- --seeds N [--from S] [--twice] | --seed S [--trace] | --planted [--cap N] [--only BUG]";
+use clap::Parser;
+
+use super::{
+    PROGRAM,
+    command_line::CommandLine,
+    drawn::Drawn,
+    history::{Told, tell},
+    named::{NAMED, Named},
+    run::{Again, Tally, tell_all},
+};
 
 /// In a run this long, every rare path must have been taken.
 const LONG_RUN: u64 = 2_000;
 
-#[derive(Debug, Default)]
-struct Asked {
-    seeds: Option<u64>,
-    from: u64,
-    seed: Option<u64>,
-    trace: bool,
-    twice: bool,
-    planted: bool,
-    cap: Option<u64>,
-    only: Option<String>,
-}
+/// Fresh seeds begin below this: nobody has run them, and they can be read aloud.
+const FRESH_MAX: u64 = 1_000_000_000_000;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    match parse(std::env::args().skip(1)) {
-        Ok(asked) => run(&asked),
-        Err(error) => {
-            eprintln!("{error:#}\n{USAGE}");
-            ExitCode::from(2)
+    let line = CommandLine::parse();
+    let again = if line.twice { Again::All } else { Again::First(200) };
+    match &line {
+        CommandLine { history: Some(name), .. } => run_named(name, line.trace),
+        CommandLine { seed: Some(seed), json: true, .. } => show_drawn(*seed),
+        CommandLine { seed: Some(seed), .. } => run_one(*seed, line.trace),
+        CommandLine { fresh: Some(count), .. } => run_many(fresh(*count), *count, again),
+        CommandLine { seeds: Some(count), .. } => {
+            exit(run_all_named() & (run_many(line.from, *count, again) == ExitCode::SUCCESS))
         }
+        _ => super::planted::run(line.cap, line.only.as_deref()),
     }
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
-    let mut asked = Asked::default();
-    while let Some(argument) = arguments.next() {
-        if argument == "--only" {
-            asked.only = Some(arguments.next().context("`--only` wants the name of a bug")?);
-            continue;
-        }
-        let mut number = || -> Result<u64> {
-            let value = arguments.next().with_context(|| format!("`{argument}` wants a number"))?;
-            value.parse().with_context(|| format!("`{value}` is not a number"))
-        };
-        match argument.as_str() {
-            "--seeds" => asked.seeds = Some(number()?),
-            "--from" => asked.from = number()?,
-            "--seed" => asked.seed = Some(number()?),
-            "--cap" => asked.cap = Some(number()?),
-            "--trace" => asked.trace = true,
-            "--twice" => asked.twice = true,
-            "--planted" => asked.planted = true,
-            other => bail!("`{other}` is not known"),
-        }
-    }
-    if asked.seeds.is_none() && asked.seed.is_none() && !asked.planted {
-        bail!("nothing is asked for");
-    }
-    Ok(asked)
-}
-
-fn run(asked: &Asked) -> ExitCode {
-    match asked.seed {
-        Some(seed) => run_one(seed, asked.trace),
-        None if asked.planted => super::planted::run(asked.cap.unwrap_or(5_000), asked.only.as_deref()),
-        None => run_many(asked),
-    }
+/// The first of so many seeds that nobody has run.
+fn fresh(count: u64) -> u64 {
+    let from = RandomState::new().hash_one(count) % FRESH_MAX;
+    println!("fresh seeds: {PROGRAM} --seeds {count} --from {from}");
+    from
 }
 
 fn run_one(seed: u64, trace: bool) -> ExitCode {
     let told = tell(seed, true);
-    if trace {
-        told.trace.iter().for_each(|line| println!("{line}"));
-    }
-    println!("{:#?}", told.swarm);
-    println!("seed {seed}: {} polls, {:?} of virtual time, hash {:016x}", told.steps, told.lasted, told.hash);
-    told.violations.iter().for_each(|violation| println!("{violation}"));
+    show_one(&format!("seed {seed}"), &told, trace);
     let same = tell(seed, false).hash == told.hash;
     if !same {
         println!("broken (X1): told again, the history differs");
@@ -89,11 +56,47 @@ fn run_one(seed: u64, trace: bool) -> ExitCode {
     exit(told.violations.is_empty() && same)
 }
 
-fn run_many(asked: &Asked) -> ExitCode {
-    let count = asked.seeds.unwrap_or_default();
-    let again = if asked.twice { Again::All } else { Again::First(200) };
+fn run_named(name: &str, trace: bool) -> ExitCode {
+    let Some(named) = Named::of(name) else {
+        eprintln!("no history is named `{name}`; the names are:");
+        NAMED.iter().for_each(|named| eprintln!("  {}", named.name));
+        return ExitCode::from(2);
+    };
+    let failed = named.failure().map(|(course, _)| course);
+    let told = named.tell(failed.unwrap_or_default(), true);
+    show_one(&format!("{name}, course {}", failed.unwrap_or_default()), &told, trace);
+    exit(failed.is_none())
+}
+
+/// Runs every named history; whether all laws held.
+fn run_all_named() -> bool {
+    let failures = NAMED.iter().filter_map(|named| Some((named, named.failure()?)));
+    let failures = failures.map(|(named, (course, told))| {
+        println!("history {}, course {course}: {}", named.name, told.violations[0]);
+        println!("again: {PROGRAM} --history {} --trace", named.name);
+    });
+    let failed = failures.count();
+    println!("{} named histories: {failed} failed", NAMED.len());
+    failed == 0
+}
+
+fn show_drawn(seed: u64) -> ExitCode {
+    println!("{}", serde_json::to_string_pretty(&Drawn::of(seed)).expect("numbers and names can be written"));
+    ExitCode::SUCCESS
+}
+
+fn show_one(what: &str, told: &Told, trace: bool) {
+    if trace {
+        told.trace.iter().for_each(|line| println!("{line}"));
+    }
+    println!("{:#?}", told.swarm);
+    println!("{what}: {} polls, {:?} of virtual time, hash {:016x}", told.steps, told.lasted, told.hash);
+    told.violations.iter().for_each(|violation| println!("{violation}"));
+}
+
+fn run_many(from: u64, count: u64, again: Again) -> ExitCode {
     let start = Instant::now();
-    let tally = tell_all(asked.from..asked.from + count, again, 20, || {});
+    let tally = tell_all(from..from.saturating_add(count), again, 20, || {});
     let seconds = start.elapsed().as_secs_f64();
     show_paths(&tally);
     println!(
@@ -106,7 +109,7 @@ fn run_many(asked: &Asked) -> ExitCode {
     tally.differing.iter().for_each(|seed| println!("seed {seed}: told again, the history differs"));
     if let Some(failed) = &tally.failed {
         show_failure(failed);
-        tally.failures.iter().for_each(|(seed, why)| println!("seed {seed}: {why}"));
+        tally.failures.iter().for_each(|(seed, why)| println!("again: {PROGRAM} --seed {seed} --trace   # {why}"));
     }
     if tally.broken > 0 {
         println!("{} histories broke another law", tally.broken);
@@ -134,7 +137,6 @@ fn show_failure(failed: &Told) {
     told.trace.iter().for_each(|line| println!("{line}"));
     println!("seed {} failed; it drew {:#?}", failed.seed, failed.swarm);
     failed.violations.iter().for_each(|violation| println!("{violation}"));
-    println!("again: cargo sim -- --seed {} --trace", failed.seed);
 }
 
 fn exit(clean: bool) -> ExitCode {

@@ -6,11 +6,14 @@
 use std::time::Duration;
 
 use drystone_runtime::Options;
+use serde::{Deserialize, Serialize};
 
 use super::{chance::Chance, executor::Pace};
 
-/// The whole configuration of one history. It is printed with a seed that fails.
-#[derive(Clone, Debug)]
+/// The whole configuration of one history. It is printed with a seed that fails, and kept with a named history.
+///
+/// A kept history has no field that was added later: such a field reads as its default, which must mean that nothing of the kind happens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Swarm {
     /// The processes and how they are run.
     pub processes: Processes,
@@ -27,7 +30,7 @@ pub struct Swarm {
 }
 
 /// The processes and how they are run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Processes {
     /// How many.
     pub count: usize,
@@ -56,7 +59,8 @@ pub struct Processes {
 }
 
 /// The callers and what they ask.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Traffic {
     /// How many callers.
     pub clients: usize,
@@ -127,7 +131,8 @@ pub struct Traffic {
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Faults {
     /// Others go on while it answers.
     pub yields: u32,
@@ -158,7 +163,8 @@ pub struct Faults {
 }
 
 /// What the nemesis does to the processes: how often in the whole chaos.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Blows {
     /// Deaths that are nobody's fault, those at store calls included.
     pub crashes: u32,

@@ -13,6 +13,7 @@ use super::{
     chance::Chance,
     check::{Calls, Counters, Left, Takes},
     chronicle::{Chronicle, lock},
+    drawn::Drawn,
     executor::{Executor, Group},
     ledger::Ledger,
     process::Processes,
@@ -62,10 +63,9 @@ pub struct World {
 }
 
 impl World {
-    /// The world of a seed, before anything happened.
-    pub fn new(seed: u64, tracing: bool) -> Arc<Self> {
-        let mut chance = Chance::new(seed);
-        let swarm = Swarm::draw(&mut chance);
+    /// The world of a history, before anything happened.
+    pub fn new(drawn: Drawn, tracing: bool) -> Arc<Self> {
+        let Drawn { seed, swarm, mut chance } = drawn;
         let executor = Executor::new(chance.fork(), swarm.pace);
         let (store, outside) = (executor.group(), executor.group());
         let chronicle = Arc::new(Chronicle::new(executor.clone(), tracing));

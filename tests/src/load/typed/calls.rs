@@ -1,8 +1,9 @@
 //! Calls in a chain, one after another on the memory store: in a process that does nothing else.
 
-use std::{str::FromStr, sync::Arc};
+use std::sync::Arc;
 
-use anyhow::{Error, Result, bail};
+use anyhow::Result;
+use clap::ValueEnum;
 use drystone::Runtime;
 use drystone_runtime::{Definition, Driver, Kernel, driver::TokioDriver, store::Memory};
 
@@ -18,7 +19,7 @@ use super::{
 const WARM_UP: u64 = 200;
 
 /// Who is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in super::super) enum Whose {
     Adder,
     Cell,
@@ -27,6 +28,7 @@ pub(in super::super) enum Whose {
 }
 
 impl Whose {
+    /// The word that the command line takes.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Adder => "adder",
@@ -34,18 +36,6 @@ impl Whose {
             Self::Appender => "appender",
             Self::Inbox => "inbox",
         }
-    }
-}
-
-impl FromStr for Whose {
-    type Err = Error;
-
-    fn from_str(word: &str) -> Result<Self> {
-        let all = [Self::Adder, Self::Cell, Self::Appender, Self::Inbox];
-        let Some(whose) = all.into_iter().find(|whose| whose.word() == word) else {
-            bail!("nobody is called `{word}`");
-        };
-        Ok(whose)
     }
 }
 

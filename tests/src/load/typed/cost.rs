@@ -52,7 +52,7 @@ fn micros(whose: Whose, count: u64) -> Result<f64> {
 }
 
 fn chain(whose: Whose, count: u64) -> Result<f64> {
-    let output = finished(Command::new(env::current_exe()?).args(["--calls", whose.word(), &count.to_string()]))?;
+    let output = finished(Command::new(env::current_exe()?).args(["calls", whose.word(), &count.to_string()]))?;
     let micros: f64 = String::from_utf8(output.stdout)?.trim().parse()?;
     Ok(micros / count as f64)
 }
@@ -71,7 +71,7 @@ fn instructions(whose: Whose) -> Result<Option<f64>> {
 fn collected(whose: Whose, count: u64) -> Result<u64> {
     let options = ["--tool=callgrind", "--callgrind-out-file=/dev/null"];
     let mut command = Command::new("valgrind");
-    command.args(options).arg(env::current_exe()?).args(["--calls", whose.word(), &count.to_string()]);
+    command.args(options).arg(env::current_exe()?).args(["calls", whose.word(), &count.to_string()]);
     let said = String::from_utf8(finished(&mut command)?.stderr)?;
     let number = said.lines().find_map(|line| line.split_once("Collected : ")).context("valgrind counted nothing")?.1;
     Ok(number.trim().parse()?)

@@ -16,7 +16,7 @@ use drystone::{Primitives, Runtime};
 use drystone_runtime::Definition;
 use tokio::task::JoinSet;
 
-pub(super) use self::calls::{Calls, child};
+pub(super) use self::calls::{Calls, Whose, child};
 use self::{appender::Appender, cell::Cell, inbox::Inbox};
 use super::{
     adder::Adder,

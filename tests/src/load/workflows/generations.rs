@@ -40,8 +40,7 @@ const SWEPT: Duration = d!("12s");
 /// Starts this program again, with [`child`] as its task: what it is measured by must have done nothing else.
 pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let mut child = Command::new(env::current_exe()?);
-    let output =
-        child.arg("--go-on").arg(directory.join("generations.db")).arg(plan.generations.to_string()).output()?;
+    let output = child.arg("go-on").arg(directory.join("generations.db")).arg(plan.generations.to_string()).output()?;
     ensure!(output.status.success(), "going on failed: {}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout)?;
     let mut numbers = said.split_whitespace().map(str::parse::<f64>);

@@ -21,6 +21,7 @@ use std::{
 };
 
 use drystone_runtime::{Millis, driver::Task};
+use serde::{Deserialize, Serialize};
 
 use self::{clock::Clock, group::Groups, task::Tasks};
 pub use self::{clock::Sleep, group::Group, task::TaskId};
@@ -55,7 +56,8 @@ struct State {
 const READS_MAX: u32 = 100_000;
 
 /// How time passes while tasks are runnable, and what becomes of stopped ones.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Pace {
     /// In so many of a thousand polls, time moves on by up to two milliseconds.
     pub tick_permille: u32,

@@ -1,0 +1,44 @@
+//! Histories that once broke a law, each kept under a name with everything that it drew.
+//!
+//! A seed draws other parameters as soon as the simulator draws one more; a named history does not. To keep a seed that failed, save what
+//! `cargo sim -- --seed S --json` prints beside this file, add a line to [`NAMED`], and say there what went wrong.
+
+use super::{
+    drawn::Drawn,
+    history::{Told, tell_drawn},
+};
+
+/// A history under a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What went wrong, in a few words.
+    pub name: &'static str,
+    drawn: &'static str,
+}
+
+/// How many courses of events are run with the parameters of each: the one that failed, and others near it.
+pub const COURSES: u64 = 20;
+
+/// All of them.
+pub const NAMED: [Named; 0] = [];
+
+impl Named {
+    /// The history of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        NAMED.into_iter().find(|named| named.name == name)
+    }
+
+    /// Runs its courses; the first that broke a law, with its number.
+    pub fn failure(&self) -> Option<(u64, Told)> {
+        (0..COURSES).map(|number| (number, self.tell(number, false))).find(|(_, told)| !told.violations.is_empty())
+    }
+
+    /// Runs one course.
+    pub fn tell(&self, course: u64, tracing: bool) -> Told {
+        tell_drawn(self.drawn().course(course), tracing)
+    }
+
+    fn drawn(&self) -> Drawn {
+        serde_json::from_str(self.drawn).expect("a named history is kept as the simulator printed it")
+    }
+}
