@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drystone_runtime::{Commit, DropLane, Error, Next, Range, Row, Work, kernel::Report, store::StoreErrorKind};
 use drystone_tests::world::{
-    Fault, Latch, Log, World,
+    Fault, Latch, Log, Moment, World,
     toys::{Toy, add, adder, alarm_in, call, done, message},
 };
 
@@ -258,6 +258,35 @@ fn reads_after_it_was_replaced() -> (Vec<String>, bool) {
 #[test]
 fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
     assert_eq!(reads_after_it_was_replaced(), (Vec::new(), true));
+}
+
+/// Has a row, counts it in a turn, and can be destroyed.
+fn counted() -> Toy {
+    let row = || Row { lane: "items".into(), key: "1".into(), body: "".into() };
+    adder()
+        .own("put", move |turn| Next::Commit(Commit { head: Some("kept".into()), put: vec![row()], ..turn.says("") }))
+        .own("count", |turn| match turn.rows.get(&Range::first("items", 10)) {
+            Some(rows) => Next::Commit(turn.says(rows.len())),
+            None => Next::Read(vec![Range::first("items", 10)]),
+        })
+        .own("end", |turn| Next::Commit(Commit { destroy: true, ..turn.says("") }))
+}
+
+/// R3
+#[test]
+fn an_owner_whose_entity_another_has_destroyed_gives_its_partition_up_at_once() {
+    let world = World::of(counted().alone());
+    world.call(call("adder", "w", "put", "")).unwrap();
+    world.store.end_leases();
+    let other = world.second(counted().alone(), |_| {});
+    other.ask_call(call("adder", "w", "end", "")).text().unwrap();
+    // One that reads again and again dies of it here.
+    world.store.kills_at(20, Moment::Before);
+    let counted = world.ask(call("adder", "w", "count", ""));
+    assert!(world.store.spares(), "it asks the store without end");
+    assert!(matches!(counted.text(), Err(Error::NotOwner { .. })));
+    assert!(matches!(world.call(add("a", 1)), Err(Error::NotOwner { .. })));
+    other.kill();
 }
 
 /// B4

@@ -24,7 +24,8 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Work, WorkId, kernel::call::UNPARK,
+    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Version, Work, WorkId,
+    kernel::call::UNPARK,
 };
 
 pub(crate) struct Body {
@@ -70,6 +71,8 @@ pub(crate) struct Body {
     pub(crate) is_reading: bool,
     /// The number of the read that is under way.
     pub(crate) reading: u64,
+    /// The version of `committed` when the record was last asked for.
+    pub(crate) asked_at: Option<Version>,
     pub(crate) wanted_rows: Vec<Range>,
     /// Rows that were read for the turn that waits for them.
     pub(crate) pages: Vec<Page>,
@@ -124,6 +127,7 @@ impl Body {
             calls_went_last: false,
             is_reading: false,
             reading: 0,
+            asked_at: None,
             wanted_rows: Vec::new(),
             pages: Vec::new(),
             inbox_read: None,

@@ -35,7 +35,7 @@ impl Body {
             return;
         }
         self.is_reading = true;
-        out.reads.push(Read::Entity(self.key.clone()));
+        self.read_record(out);
         for range in &self.wanted_rows {
             let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
             let limit = range.limit.saturating_add(removed);

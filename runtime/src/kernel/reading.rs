@@ -28,8 +28,14 @@ impl Body {
         self.inbox_awaited = std::mem::take(&mut self.inbox_missed);
         // What was taken over while the read was under way is not in it.
         self.inbox_asked = at.takeovers();
-        out.reads.push(Read::Entity(self.key.clone()));
+        self.read_record(out);
         out.reads.push(Read::Inbox { key: self.key.clone(), after: self.inbox_after, limit: INBOX_PAGE });
+    }
+
+    /// Asks for the record, which says whether what is read with it is of now.
+    pub(crate) fn read_record(&mut self, out: &mut Effects) {
+        self.asked_at = self.committed.as_ref().map(|entity| entity.version);
+        out.reads.push(Read::Entity(self.key.clone()));
     }
 
     pub(crate) fn look_up(&mut self, once: Once, out: &mut Effects) {
@@ -65,8 +71,8 @@ impl Body {
     /// Takes a record that was read, unless something newer is here. Says whether what was read with it
     /// belongs to what is here: if a commit of ours came between, it is read again.
     fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared, out: &mut Effects) -> bool {
-        if entity.as_ref().is_some_and(|entity| entity.version.epoch() > self.lease.epoch) {
-            // A later owner has written it: nothing here holds any more, and the ringer is to know at once.
+        if self.is_of_a_later_owner(entity.as_deref()) {
+            // Nothing here holds any more, and the ringer is to know at once.
             self.lease.lose();
             out.timers.push((at.driver.monotonic(), Ring::Again));
             return false;
@@ -79,6 +85,21 @@ impl Body {
         let committed = self.committed.as_ref().map(|entity| entity.version);
         let flying = self.flying.as_ref().map(|(_, after)| after.as_ref().map(|entity| entity.version));
         version == committed || Some(version) == flying
+    }
+
+    /// Whether a later owner has written the entity, or destroyed it. Without the second, a body whose entity is gone reads it again
+    /// and again until its lease ends.
+    fn is_of_a_later_owner(&self, found: Option<&Entity>) -> bool {
+        let Some(found) = found else { return self.is_destroyed_by_another() };
+        found.version.epoch() > self.lease.epoch
+    }
+
+    /// The store has no entity. It is another owner's doing if the same one stands here as when the record was asked for, and nothing on
+    /// the way destroys it: no version is given out twice, so it was there all the time.
+    fn is_destroyed_by_another(&self) -> bool {
+        let committed = self.committed.as_ref().map(|entity| entity.version);
+        let is_ours = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
+        self.is_warm && committed.is_some() && committed == self.asked_at && !is_ours
     }
 
     /// A scan found this record.
