@@ -53,6 +53,17 @@ impl Hasty {
     }
 }
 
+/// Gives its permit up in the turn that asks for it.
+#[derive(Default, Serialize, Deserialize)]
+struct Fickle;
+
+#[workflow]
+impl Fickle {
+    async fn run(flow: &Flow<Self>, lines: &Client<Line>) -> bool {
+        flow.permit(lines.get("line").acquire()).within("0s").await.is_ok()
+    }
+}
+
 /// Holds a permit, calls a primitive and runs code of its own, all under names that end like that of a step.
 #[derive(Default, Serialize, Deserialize)]
 struct Namesake;
@@ -105,6 +116,7 @@ struct App {
     line: Line,
     holder: Holder,
     hasty: Hasty,
+    fickle: Fickle,
     namesake: Namesake,
 }
 
@@ -180,6 +192,28 @@ fn a_run_that_waits_no_longer_leaves_the_line() {
             assert_eq!(used(&world).await, (0, 0));
             world.advance(d!("1h")).await;
             assert!(!client.hasty("h").result().await.unwrap());
+        });
+    }
+}
+
+/// M4, M5: a semaphore that is not bound, or not any more, has nothing to take back.
+#[test]
+fn a_permit_given_back_to_an_unbound_semaphore_is_no_dead_letter() {
+    for setup in both() {
+        testing::block_on(async {
+            let world = setup.start::<App>().await;
+            let client = world.client();
+            assert!(!client.fickle("f").execute().await.unwrap());
+            world.settle().await;
+            client.holder("h").start(1).await.unwrap();
+            world.settle().await;
+            assert_eq!(used(&world).await, (1, 0));
+            client.line("line").destroy().await.unwrap();
+            client.holder("h").send(Go).await.unwrap();
+            world.settle().await;
+            assert!(!client.holder("h").holds().await.unwrap());
+            let letters = world.dead_letters().list(Default::default()).await.unwrap().letters;
+            assert!(letters.is_empty(), "{letters:?}");
         });
     }
 }

@@ -97,7 +97,11 @@ where
                 let answer = self.kind.verb(&mut open.turn, name, body)?;
                 self.close(memory, open, Some(answer), ticket)
             }
-            Verb::Replace | Verb::Kind { .. } | Verb::Action(_) => Err(Halt::NotBound),
+            Verb::Kind { binds: false } => match self.kind.unbound(name) {
+                Some(Answer::Now(value)) => Ok(reply(ticket, value)),
+                _ => Err(Halt::NotBound),
+            },
+            Verb::Replace | Verb::Action(_) => Err(Halt::NotBound),
         }
     }
 

@@ -63,6 +63,12 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// One of its verbs. The body is the JSON array of its parameters.
     fn verb(&self, turn: &mut Turn<'_, Self::Record>, verb: &str, body: &[u8]) -> Result<Answer, Stop>;
 
+    /// What a verb that does not bind answers on an unbound key, where it has nothing to do. The default is that there is no answer: the
+    /// caller gets [`NotBound`](Error::NotBound), and a message becomes a dead letter (M4).
+    fn unbound(&self, _verb: &str) -> Option<Answer> {
+        None
+    }
+
     /// The alarm is due.
     fn alarm(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
         Ok(())
