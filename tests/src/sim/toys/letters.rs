@@ -7,11 +7,11 @@ use drystone_runtime::{
 };
 
 use super::{
-    OBITUARY,
+    OBITUARY, Stage, Uid,
     codec::{Reader, Record, Writer},
     malformed, unknown_verb,
 };
-use crate::sim::witness::published_in;
+use crate::sim::{chronicle::Class, witness::published_in};
 
 /// The messages that died, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +27,8 @@ impl Record for Pile {
     }
 }
 
-/// What a message is known by: the body of a toy's begins with its number; an item that went back to its queue and found it
-/// full is known by what was enqueued, and an event that went back to its topic by its number.
+/// The number of a message that may die: the body of a toy's begins with it; an item that went back to its queue and found it full has that
+/// of what was enqueued, and an event that went back to its topic its own. No other message may die.
 fn number_of(letter: &DeadLetter) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Replayed {
@@ -40,11 +40,20 @@ fn number_of(letter: &DeadLetter) -> Option<u64> {
     if letter.verb == "replay_item" {
         return serde_json::from_slice::<[Replayed; 1]>(&letter.body).ok().map(|[replayed]| replayed.item);
     }
-    letter.body.first_chunk().map(|number| u64::from_be_bytes(*number))
+    let number = letter.body.first_chunk().map(|number| u64::from_be_bytes(*number))?;
+    Uid::of(number).map(|_| number)
 }
 
 /// The handler.
-pub(super) struct Letters;
+pub(super) struct Letters(pub(super) Stage);
+
+impl Letters {
+    /// Notes a dead letter that no message between primitives may become (M4).
+    fn note(&self, letter: &DeadLetter) {
+        let chronicle = &self.0.world.chronicle;
+        chronicle.violation(Class::Broken, "M4", format!("a message of the primitives' own died: {letter:?}"));
+    }
+}
 
 impl Handler for Letters {
     fn borrow(&self, _: &str) -> Borrow {
@@ -63,7 +72,11 @@ impl Handler for Letters {
         if verb != "letter" {
             return unknown_verb("letters", verb);
         }
-        let Some(uid) = DeadLetter::decode(body).and_then(|letter| number_of(&letter)) else { return malformed(verb) };
+        let Some(letter) = DeadLetter::decode(body) else { return malformed(verb) };
+        let Some(uid) = number_of(&letter) else {
+            self.note(&letter);
+            return malformed(verb);
+        };
         pile.0.push(uid);
         let status = Some(Status::resting("keeping"));
         Next::Commit(Commit { state: Some(pile.encode()), status, ..Commit::default() })

@@ -41,7 +41,7 @@ pub fn registry(stage: &Stage) -> Registry {
         ("worker", Arc::new(worker::Worker(stage.clone()))),
         ("line", Arc::new(line::Line)),
         ("caller", Arc::new(caller::Caller(stage.clone()))),
-        ("letters", Arc::new(letters::Letters)),
+        ("letters", Arc::new(letters::Letters(stage.clone()))),
     ];
     let registry = toys.into_iter().fold(Registry::new(), |registry, (name, handler)| {
         registry.with(Definition { name: name.into(), kind: name.into(), space: SPACE, config: Bytes::new(), handler })
