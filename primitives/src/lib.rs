@@ -121,6 +121,7 @@ mod generated;
 mod halt;
 mod handle;
 mod handler;
+mod json;
 pub mod kind;
 pub mod kinds;
 pub mod literal;

@@ -5,6 +5,8 @@ use std::{any::type_name, cell::Cell, fmt};
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::json;
+
 /// Anything that serde can write and read back, and that may move between threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored: it is not `Serialize + Deserialize`",
@@ -120,7 +122,7 @@ thread_local! {
 const SCRATCH_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) fn append<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) -> Result<(), String> {
-    serde_json::to_writer(text, value).map_err(|error| error.to_string())
+    json::append(value, text).map_err(|error| error.to_string())
 }
 
 /// Reads a value; the path and the reason if it is something else: `items[3].qty: invalid type …`.
