@@ -34,7 +34,7 @@ impl Args {
     #[must_use]
     pub fn with<T>(mut self, codec: Codec<T>, value: &T) -> Self {
         if self.text.is_empty() {
-            self.text.reserve(TEXT_BYTES);
+            self.text = Vec::with_capacity(TEXT_BYTES);
         }
         self.text.push(if self.text.is_empty() { b'[' } else { b',' });
         if let Err(reason) = codec.append(value, &mut self.text) {

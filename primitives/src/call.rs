@@ -80,20 +80,13 @@ impl Desk {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
     }
 
-    pub(crate) async fn call(self, call: runtime::Call) -> Result<Bytes, Error> {
+    /// Makes a call. Each line has a future of its own, so that that of a plain call is as short as it can be.
+    pub(crate) fn call(self, call: runtime::Call) -> Answer {
         match self.line {
-            Line::Outside(kernel) => kernel.call(call).await,
-            Line::Inside(cx) => cx.call(call).await,
-            Line::Through(passage) => {
-                let call = passage.prepare(call);
-                let ask = |kernel: Kernel| {
-                    let call = call.clone();
-                    async move { kernel.call(call).await }
-                };
-                let answer = carried(&*passage, ask).await;
-                if answer.is_ok() && passage.repeats() { carried(&*passage, ask).await } else { answer }
-            }
-            Line::Body => Err(in_a_body()),
+            Line::Outside(kernel) => Box::pin(async move { kernel.call(call).await }),
+            Line::Inside(cx) => Box::pin(async move { cx.call(call).await }),
+            Line::Through(passage) => Box::pin(called_through(passage, call)),
+            Line::Body => Box::pin(std::future::ready(Err(in_a_body()))),
         }
     }
 
@@ -143,6 +136,17 @@ impl Desk {
 fn in_a_body() -> Error {
     let reason = "the body of a workflow calls by its flow: write `flow.call(..)`".to_owned();
     Error::Malformed { verb: "call".to_owned(), reason }
+}
+
+/// A call at the other end of a passage, made twice if the passage repeats calls.
+async fn called_through(passage: Arc<dyn Passage>, call: runtime::Call) -> Result<Bytes, Error> {
+    let call = passage.prepare(call);
+    let ask = |kernel: Kernel| {
+        let call = call.clone();
+        async move { kernel.call(call).await }
+    };
+    let answer = carried(&*passage, ask).await;
+    if answer.is_ok() && passage.repeats() { carried(&*passage, ask).await } else { answer }
 }
 
 /// What comes of asking the kernel at the other end of a passage; asked again if it died of something else than the caller.
@@ -345,10 +349,10 @@ impl<T, E> IntoFuture for Call<T, E> {
                     Some(once) => call.once(once),
                     None => call,
                 };
-                Box::pin(desk.call(match deadline {
+                desk.call(match deadline {
                     Some(deadline) => call.deadline(deadline),
                     None => call,
-                }))
+                })
             }
         };
         Calling { answer, verb, read, thrown }

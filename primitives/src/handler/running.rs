@@ -1,6 +1,6 @@
 //! Running the author's code: the state is lent to it, and what it leaves is checked and brought back.
 
-use std::{borrow::Cow, fmt, pin::Pin};
+use std::{borrow::Cow, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
@@ -42,17 +42,18 @@ pub(super) enum Piecework<'a> {
 }
 
 impl<'a> Piecework<'a> {
+    /// Calls are many, so the names that they give come first, each told by its beginning.
     pub(super) fn parse(name: &'a str) -> Self {
+        if let Some(action) = name.strip_prefix("action:") {
+            return Self::Action(before_number(action));
+        }
+        if let Some(verb) = name.strip_prefix("init:") {
+            return Self::Init(before_number(verb));
+        }
+        if let Some(create) = name.strip_prefix("create:") {
+            return Self::Create(before_number(create));
+        }
         let (code, number) = name.rsplit_once('/').unwrap_or((name, ""));
-        if let Some(verb) = code.strip_prefix("init:") {
-            return Self::Init(verb);
-        }
-        if let Some(create) = code.strip_prefix("create:") {
-            return Self::Create(create);
-        }
-        if let Some(action) = code.strip_prefix("action:") {
-            return Self::Action(action);
-        }
         match (code, number.parse()) {
             ("destroy", _) => Self::Destroy,
             ("apply", Ok(number)) => Self::Apply(number),
@@ -60,11 +61,20 @@ impl<'a> Piecework<'a> {
             (_, Err(_)) => Self::Action(name),
         }
     }
+
+    fn is_asked_for(self) -> bool {
+        matches!(self, Self::Action(_) | Self::Init(_) | Self::Create(_))
+    }
+}
+
+/// The name of a function, which has no slash, before the number of who asks for it.
+fn before_number(text: &str) -> &str {
+    text.bytes().position(|byte| byte == b'/').map_or(text, |slash| &text[..slash])
 }
 
 /// Whether a call or a message asks for a piece of work, by its name.
 pub(crate) fn is_asked_for(work: &str) -> bool {
-    matches!(Piecework::parse(work), Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_))
+    Piecework::parse(work).is_asked_for()
 }
 
 /// Which call or message asks. Its number is a part of the name of the code that runs for it: no other has that name, and
@@ -75,16 +85,25 @@ pub(super) enum Asker {
     Message(MessageId),
 }
 
-impl fmt::Display for Asker {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Call(ticket) => write!(out, "{}-{}", ticket.epoch.0, ticket.number),
-            Self::Message(id) => write!(out, "m{:x}-{}", id.version.0, id.index),
-        }
-    }
-}
-
 impl Asker {
+    /// The name of the code that runs for it. Every call needs one, so it is put together without the formatter of the
+    /// standard library, which takes ten times as long.
+    fn work(self, code: &str, name: &str) -> Work {
+        let mut text = String::with_capacity(code.len() + name.len() + WORK_NUMBER_BYTES);
+        text.push_str(code);
+        text.push_str(name);
+        match self {
+            Self::Call(ticket) => {
+                text.push('/');
+                push_decimal(&mut text, u64::from(ticket.epoch.0));
+                text.push('-');
+                push_decimal(&mut text, ticket.number);
+            }
+            Self::Message(id) => text.push_str(&format!("/m{:x}-{}", id.version.0, id.index)),
+        }
+        Work::new(Name::from(text))
+    }
+
     /// Who waits for the answer.
     pub(super) fn ticket(self) -> Option<Ticket> {
         match self {
@@ -94,23 +113,33 @@ impl Asker {
     }
 }
 
+/// Room for a slash and two numbers.
+const WORK_NUMBER_BYTES: usize = 42;
+
+fn push_decimal(text: &mut String, mut number: u64) {
+    let (mut digits, mut from) = ([b'0'; 20], 20);
+    while from == 20 || number > 0 {
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    text.extend(digits[from..].iter().copied().map(char::from));
+}
+
 /// The code of an action.
 pub(super) fn action(action: &Action, asker: Asker, body: &Bytes) -> Work {
     let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
-    let name = Name::from(format!("action:{}/{asker}", action.name));
-    Work { borrow, pure: action.pure, input: body.clone(), ..Work::new(name) }
+    Work { borrow, pure: action.pure, input: body.clone(), ..asker.work("action:", action.name) }
 }
 
 /// The making of a state, for a verb of the kind's.
 pub(super) fn init<T: OfKind>(verb: &str, asker: Asker, body: &Bytes) -> Work {
-    let pure = T::CODE.init.unwrap_or_default();
-    Work { pure, input: body.clone(), ..Work::new(Name::from(format!("init:{verb}/{asker}"))) }
+    Work { pure: T::CODE.init.unwrap_or_default(), input: body.clone(), ..asker.work("init:", verb) }
 }
 
 /// The code of a constructor. It borrows nothing: there is no state yet.
 pub(super) fn create(create: &Create, asker: Asker, body: &Bytes) -> Work {
-    let name = Name::from(format!("create:{}/{asker}", create.name));
-    Work { pure: create.pure, input: body.clone(), ..Work::new(name) }
+    Work { pure: create.pure, input: body.clone(), ..asker.work("create:", create.name) }
 }
 
 /// The applying of a value.
@@ -143,8 +172,9 @@ where
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let mut memory = hot.take::<Memory<T, Record<T>>>().unwrap_or_default();
-        let is_hook = matches!(Piecework::parse(work.id.as_str()), Piecework::Hook(..));
+        let mut memory = hot.take_boxed::<Memory<T, Record<T>>>().unwrap_or_default();
+        let piece = Piecework::parse(work.id.as_str());
+        let is_hook = matches!(piece, Piecework::Hook(..));
         let past = entity.map(|entity| Past {
             head: entity.head.clone(),
             run_count: run_count::<T>,
@@ -152,7 +182,7 @@ where
             hook: is_hook.then(|| (Box::new(entity.clone()), scheduled_for::<T> as ScheduledFor)),
         });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
-        let task = task_of(work);
+        let task = task_of(piece, work.borrow);
         let lent = match (&task, entity) {
             (Task::Make, _) | (_, None) => Ok(None),
             (_, Some(entity)) => memory.take_state(&entity.state).map(|state| Some((entity.state.clone(), state))),
@@ -179,17 +209,17 @@ fn head_of<T: OfKind>(head: &[u8]) -> Option<Head<Record<T>>> {
     decode(head).ok()
 }
 
-fn task_of(work: &Work) -> Task {
-    match Piecework::parse(work.id.as_str()) {
+fn task_of(piece: Piecework<'_>, borrow: Borrow) -> Task {
+    match piece {
         Piecework::Init(_) | Piecework::Create(_) => Task::Make,
-        _ if work.borrow == Borrow::Exclusive => Task::Write,
+        _ if borrow == Borrow::Exclusive => Task::Write,
         _ => Task::Read,
     }
 }
 
 /// The name of the code that is a piece of work, as the author's functions are told apart.
-fn code_of(name: &str) -> Cow<'_, str> {
-    match Piecework::parse(name) {
+fn code_of(piece: Piecework<'_>) -> Cow<'_, str> {
+    match piece {
         Piecework::Action(name) | Piecework::Init(name) | Piecework::Create(name) => name.into(),
         Piecework::Apply(_) => "#apply".into(),
         Piecework::Destroy => "#destroy".into(),
@@ -198,7 +228,7 @@ fn code_of(name: &str) -> Cow<'_, str> {
 }
 
 async fn run<T, D, A>(
-    mut memory: Memory<T, Record<T>>,
+    mut memory: Box<Memory<T, Record<T>>>,
     lent: Option<(Bytes, T)>,
     task: Task,
     work: Work,
@@ -209,22 +239,23 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
+    let piece = Piecework::parse(work.id.as_str());
     let (before, mut state) = match lent {
         Some((bytes, state)) => (Some(bytes), state),
-        None => match make(&work, &env).await {
+        None => match make(piece, &work.input, &env).await {
             Ok(state) => (None, state),
             Err(thrown) => return failed(thrown),
         },
     };
-    let name = code_of(work.id.as_str());
+    let name = code_of(piece);
     let returned = match &task {
         // The kind's verb gets its own input back; a constructor is answered by the turn that binds.
         Task::Make => Ok(work.input.clone()),
-        Task::Write => match given(&work, &env).await {
+        Task::Write => match given(piece, &work, &env).await {
             Ok(given) => state.write(&name, given, &env).await,
             Err(reason) => return Outcome::Refused(reason),
         },
-        Task::Read => match given(&work, &env).await {
+        Task::Read => match given(piece, &work, &env).await {
             Ok(given) => state.read(&name, given, &env).await,
             Err(reason) => return Outcome::Refused(reason),
         },
@@ -233,18 +264,18 @@ where
         Ok(value) => value,
         Err(thrown) => return failed(thrown),
     };
-    if matches!(task, Task::Read) && is_asked_for(work.id.as_str()) && env.context().has_said_anything() {
+    if matches!(task, Task::Read) && piece.is_asked_for() && env.context().has_said_anything() {
         return Outcome::Refused(UNHEARD.to_owned());
     }
     let left = match task {
         Task::Read => None,
-        Task::Write | Task::Make => match left(&mut memory, before.as_ref(), &state) {
+        Task::Write | Task::Make => match left(&mut *memory, before.as_ref(), &state) {
             Ok(left) => left,
             Err(reason) => return Outcome::Refused(reason),
         },
     };
     // Code that does not write was lent a memory of its own, and the entity's goes on without it.
-    let hot = if matches!(task, Task::Read) { Hot::default() } else { Hot::new(memory) };
+    let hot = if matches!(task, Task::Read) { Hot::default() } else { Hot::boxed(memory) };
     said::<T, D, A>(&env, Produced { value, state: left, hot, ..Produced::default() })
 }
 
@@ -253,21 +284,24 @@ const UNHEARD: &str = "code with `&self` commits nothing, so what it says would 
                        message, tell listeners or set the alarm";
 
 /// A state that nobody handed in: by the `#[create]` that was called, by `#[init]`, or the default.
-async fn make<T: Acts<D, A>, D, A>(work: &Work, env: &Env<D, A>) -> Result<T, Thrown> {
-    match (Piecework::parse(work.id.as_str()), T::CODE.init) {
-        (Piecework::Create(name), _) => {
-            T::make(name, Given { body: work.input.clone(), ..Given::default() }, env).await
-        }
+async fn make<T: Acts<D, A>, D, A>(piece: Piecework<'_>, input: &Bytes, env: &Env<D, A>) -> Result<T, Thrown> {
+    match (piece, T::CODE.init) {
+        (Piecework::Create(name), _) => T::make(name, Given { body: input.clone(), ..Given::default() }, env).await,
         (_, Some(_)) => T::make("#init", Given::default(), env).await,
         (_, None) => T::initial().ok_or(Thrown::Unknown),
     }
 }
 
 /// What the code is given: an action its parameters, a hook what its kind tells it and its items.
-async fn given<D, A>(work: &Work, env: &Env<D, A>) -> Result<Given, String> {
-    let Piecework::Hook(_, number) = Piecework::parse(work.id.as_str()) else {
-        return Ok(Given { body: work.input.clone(), ..Given::default() });
-    };
+async fn given<D, A>(piece: Piecework<'_>, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
+    match piece {
+        // Its future is long, and lies in that of every call if it is not put elsewhere.
+        Piecework::Hook(_, number) => Box::pin(given_to_hook(number, work, env)).await,
+        _ => Ok(Given { body: work.input.clone(), ..Given::default() }),
+    }
+}
+
+async fn given_to_hook<D, A>(number: u64, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
     let run = Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
     if let Some(row) = row_in(&work.input) {
         return Ok(Given { rows: vec![row], run, ..Given::default() });

@@ -1,17 +1,24 @@
 //! The signs of life of code that runs.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use crate::{Driver, Key, Work, model::Sign};
+use crate::{
+    Driver, Key, WorkId,
+    model::{Sign, SignsOfLife},
+};
 
 /// Signs of life of a run, seen by the watchdog.
-#[derive(Debug)]
 pub(crate) struct Pulse {
     pub(crate) key: Key,
-    pub(crate) work: Work,
+    pub(crate) work: WorkId,
+    driver: Arc<dyn Driver>,
     /// Its last sign of life, in milliseconds of the monotonic clock.
     pub(super) last: AtomicU64,
     /// Since when it is in one poll, in milliseconds plus one; zero between polls.
@@ -23,24 +30,9 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new(key: Key, work: Work, driver: &dyn Driver) -> Self {
-        let (last, polling_since, reading_since, read_ms) = Default::default();
-        let pulse = Self { key, work, last, polling_since, reading_since, read_ms };
-        pulse.beat(driver);
-        pulse
-    }
-
-    pub(super) fn shows(&self, sign: Sign, driver: &dyn Driver) {
-        self.beat(driver);
-        let now = driver.monotonic().as_millis() as u64 + 1;
-        match sign {
-            Sign::Alive => {}
-            Sign::Reads => self.reading_since.store(now, Ordering::Relaxed),
-            Sign::HasRead => {
-                let since = self.reading_since.swap(0, Ordering::Relaxed);
-                self.read_ms.fetch_add(now.saturating_sub(since), Ordering::Relaxed);
-            }
-        }
+    pub(super) fn new(key: Key, work: WorkId, driver: Arc<dyn Driver>, monotonic: Duration) -> Self {
+        let (polling_since, reading_since, read_ms) = Default::default();
+        Self { key, work, driver, last: AtomicU64::new(millis(monotonic)), polling_since, reading_since, read_ms }
     }
 
     /// How long it has waited for rows in all.
@@ -52,10 +44,6 @@ impl Pulse {
         Duration::from_millis(self.read_ms.load(Ordering::Relaxed) + reading)
     }
 
-    fn beat(&self, driver: &dyn Driver) {
-        self.last.store(driver.monotonic().as_millis() as u64, Ordering::Relaxed);
-    }
-
     /// For how long it has been in one poll.
     pub(crate) fn polled_for(&self, monotonic: Duration) -> Duration {
         match self.polling_since.load(Ordering::Relaxed) {
@@ -63,4 +51,29 @@ impl Pulse {
             since => monotonic.saturating_sub(Duration::from_millis(since - 1)),
         }
     }
+}
+
+impl SignsOfLife for Pulse {
+    fn shows(&self, sign: Sign) {
+        let now = millis(self.driver.monotonic());
+        self.last.store(now, Ordering::Relaxed);
+        match sign {
+            Sign::Alive => {}
+            Sign::Reads => self.reading_since.store(now + 1, Ordering::Relaxed),
+            Sign::HasRead => {
+                let since = self.reading_since.swap(0, Ordering::Relaxed);
+                self.read_ms.fetch_add((now + 1).saturating_sub(since), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Pulse {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Pulse").field("key", &self.key).field("work", &self.work).finish_non_exhaustive()
+    }
+}
+
+fn millis(monotonic: Duration) -> u64 {
+    monotonic.as_millis() as u64
 }

@@ -26,7 +26,12 @@ impl Time {
     }
 
     pub(crate) fn now(&self) -> Millis {
-        self.base.lock().unwrap_or_else(PoisonError::into_inner).on(self.driver.monotonic())
+        self.at(self.driver.monotonic())
+    }
+
+    /// What the time is at a moment of the monotonic clock that was asked for just now.
+    pub(crate) fn at(&self, monotonic: Duration) -> Millis {
+        self.base.lock().unwrap_or_else(PoisonError::into_inner).on(monotonic)
     }
 
     /// The store told its clock, or the highest time that it was ever told: a later time moves ours on, an

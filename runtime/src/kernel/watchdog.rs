@@ -118,7 +118,7 @@ impl Shared {
             race(self.closed.notified(), self.driver.sleep_until(soon)).await;
             let now = self.driver.monotonic();
             for run in self.watch.blocked_runs(now, self.options.blocked_after) {
-                tracing::error!(key = %run.key, work = %run.work.id, "the code blocks its thread; await instead");
+                tracing::error!(key = %run.key, work = %run.work, "the code blocks its thread; await instead");
             }
             for station in self.watch.blocked_hands(now, self.options.blocked_after) {
                 self.replace(&station, &mut spare);

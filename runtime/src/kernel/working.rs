@@ -345,8 +345,8 @@ impl Body {
         at: &Shared,
     ) -> (Cx, Arc<Pulse>) {
         let entity = self.committed.as_ref().or(self.tip.as_ref());
-        let pulse = Arc::new(Pulse::new(self.key.clone(), work.clone(), &*at.driver));
-        let (beating, driver) = (pulse.clone(), at.driver.clone());
+        let monotonic = at.driver.monotonic();
+        let pulse = Arc::new(Pulse::new(self.key.clone(), work.id.clone(), at.driver.clone(), monotonic));
         let chain = waiting.iter().chain([&self.key]).cloned().collect();
         let cx = Cx {
             key: self.key.clone(),
@@ -354,12 +354,12 @@ impl Body {
             id: entity.map(|entity| entity.id),
             work: work.id.clone(),
             attempt: work.attempt,
-            now: at.time.now(),
+            now: at.time.at(monotonic),
             fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
             owned: (self.lease.partition, self.lease.epoch),
             door: at.door(),
             chain,
-            pulse: Arc::new(move |sign| beating.shows(sign, &*driver)),
+            pulse: pulse.clone(),
         };
         (cx, pulse)
     }

@@ -95,6 +95,11 @@ impl Hot {
         hot
     }
 
+    /// A memory that holds a value which lies in a box already.
+    pub fn boxed<T: Any + Send>(value: Box<T>) -> Self {
+        Self(Some(Memory { value, bytes: 4 * size_of::<T>() }))
+    }
+
     /// What is remembered, if it is of this type.
     pub fn get<T: Any + Send>(&mut self) -> Option<&mut T> {
         self.0.as_mut()?.value.downcast_mut()
@@ -102,10 +107,15 @@ impl Hot {
 
     /// Takes what is remembered, if it is of this type.
     pub fn take<T: Any + Send>(&mut self) -> Option<T> {
+        self.take_boxed().map(|value| *value)
+    }
+
+    /// The same, left in its box.
+    pub fn take_boxed<T: Any + Send>(&mut self) -> Option<Box<T>> {
         if !self.0.as_ref()?.value.is::<T>() {
             return None;
         }
-        self.0.take()?.value.downcast().ok().map(|value| *value)
+        self.0.take()?.value.downcast().ok()
     }
 
     /// Remembers `value` instead. It is taken to weigh what is seen of it, and as much again for each of a few things that it points to.

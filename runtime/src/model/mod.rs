@@ -22,5 +22,5 @@ pub use registry::{Definition, Registry};
 pub use rows::{DropLane, Lane, Range, Row, RowKey, Rows, key_after};
 pub use time::Millis;
 pub use version::{Epoch, MessageId, Version};
-pub(crate) use work::Sign;
 pub use work::{Borrow, Cx, Work, WorkId};
+pub(crate) use work::{Sign, SignsOfLife};

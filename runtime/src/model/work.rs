@@ -111,7 +111,13 @@ pub struct Cx {
     pub(crate) owned: (Partition, Epoch),
     pub(crate) door: Arc<dyn Door>,
     pub(crate) chain: Arc<[Key]>,
-    pub(crate) pulse: Arc<dyn Fn(Sign) + Send + Sync>,
+    pub(crate) pulse: Arc<dyn SignsOfLife>,
+}
+
+/// Who is shown the signs of life of code that runs.
+pub(crate) trait SignsOfLife: Send + Sync {
+    /// Shows one.
+    fn shows(&self, sign: Sign);
 }
 
 /// A sign of life of code that runs.
@@ -128,7 +134,7 @@ pub(crate) enum Sign {
 impl Cx {
     /// Says that the code is alive: silence is counted from here (W10).
     pub fn heartbeat(&self) {
-        (self.pulse)(Sign::Alive);
+        self.pulse.shows(Sign::Alive);
     }
 
     /// Rows of this entity, or of a lane that was held (`range.of`), as they are in the store: for work whose input is
@@ -136,10 +142,10 @@ impl Cx {
     /// gone, too, and the code that asks is about to be dropped.
     pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
         let Some(id) = self.id else { return Ok(Vec::new()) };
-        (self.pulse)(Sign::Reads);
+        self.pulse.shows(Sign::Reads);
         let reader = Reader { key: self.key.clone(), id, owned: self.owned };
         let rows = self.door.rows(reader, range).await;
-        (self.pulse)(Sign::HasRead);
+        self.pulse.shows(Sign::HasRead);
         rows
     }
 
