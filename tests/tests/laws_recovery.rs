@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drystone_runtime::{Commit, DropLane, Error, Next, Range, Row, Work, kernel::Report, store::StoreErrorKind};
+use drystone_runtime::{Commit, DropLane, Error, Next, Range, Row, To, Work, kernel::Report, store::StoreErrorKind};
 use drystone_tests::world::{
     Fault, Latch, Log, Moment, World,
     toys::{Toy, add, adder, alarm_in, call, done, message},
@@ -347,6 +347,27 @@ fn a_full_store_refuses_writes_at_once_goes_on_reading_and_resumes_by_itself() {
     world.store.breaks(None);
     world.advance(3 * SECOND);
     assert_eq!((first.text().unwrap(), world.call(add("b", 1)).unwrap()), ("2".into(), "1".into()));
+}
+
+/// R4, E8
+#[test]
+fn a_destroying_commit_that_happens_after_it_was_looked_for_answers_everybody() {
+    let told = || vec![(To::All("line".into()), Ok("ended".into()))];
+    let toy = adder().own("wait", |_| Next::Commit(Commit { hold: Some("line".into()), ..Commit::default() })).own(
+        "end",
+        move |turn| {
+            let own = turn.says("");
+            Next::Commit(Commit { destroy: true, replies: [told(), own.replies].concat(), ..Commit::default() })
+        },
+    );
+    let world = World::of(toy.alone());
+    world.call(add("a", 1)).unwrap();
+    let waits = world.ask(call("adder", "a", "wait", ""));
+    world.store.delays_commit();
+    let ends = world.ask(call("adder", "a", "end", ""));
+    world.advance(SECOND);
+    assert_eq!(world.entity("a"), None);
+    assert_eq!((waits.text().unwrap(), ends.text().unwrap()), ("ended".to_owned(), String::new()));
 }
 
 /// R4

@@ -231,18 +231,21 @@ pub(crate) enum Ruling {
 fn settled(verdict: Verdict, write: &Write) -> Option<Ruling> {
     Some(match verdict {
         Verdict::Applied => Ruling::Settle(Settled::Applied),
-        // Our versions are ours alone: a write that meets its own has happened before, late (fB13).
-        Verdict::Stale(Some(found)) if made(write) == Some(found) => Ruling::Settle(Settled::Applied),
+        // A write that was given up for lost has happened meanwhile, and met itself (fB13).
+        Verdict::Stale(found) if is_as_made(write, found) => Ruling::Settle(Settled::Applied),
         Verdict::Stale(_) => Ruling::Settle(Settled::Stale),
         Verdict::Fenced(_) => Ruling::Lose,
         Verdict::Refused(why) => Ruling::Settle(Settled::Refused(why)),
     })
 }
 
-fn made(write: &Write) -> Option<Version> {
-    match &write.after {
-        After::Entity(entity) => Some(entity.version),
-        After::Destroyed | After::Unbound => None,
+/// Whether the store has the entity as this write leaves it. No version is given out twice, and within an epoch nobody else destroys what
+/// stood at one.
+fn is_as_made(write: &Write, found: Option<Version>) -> bool {
+    match (&write.after, found) {
+        (After::Entity(entity), Some(found)) => entity.version == found,
+        (After::Destroyed, None) => matches!(write.guard, Guard::At { .. }),
+        _ => false,
     }
 }
 

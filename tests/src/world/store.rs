@@ -31,8 +31,17 @@ struct Switches {
     reads: Option<Latch>,
     fault: Option<Fault>,
     fatal: Option<(u64, Moment)>,
+    late: Option<Late>,
     leases: BTreeMap<Partition, Epoch>,
     worker: Option<Worker>,
+}
+
+/// A commit whose answer is lost, and which happens later.
+enum Late {
+    /// The next one.
+    Next,
+    /// This one, when another comes.
+    On(Box<Batch>),
 }
 
 impl TestStore {
@@ -67,6 +76,11 @@ impl TestStore {
     /// The next commit is made; its answer waits for this latch.
     pub fn hold_answer(&self) -> Latch {
         self.switches().silent.insert(Latch::default()).clone()
+    }
+
+    /// The answer to the next commit is lost, and it is made only when the one after it comes.
+    pub fn delays_commit(&self) {
+        self.switches().late = Some(Late::Next);
     }
 
     /// From now on reads wait for this latch.
@@ -141,6 +155,19 @@ impl TestStore {
         pending().await
     }
 
+    /// Makes the commit that was delayed, if there is one; whether this one is delayed.
+    async fn is_delayed(&self, batch: &Batch) -> Result<bool, StoreError> {
+        let late = self.switches().late.take();
+        match late {
+            None => Ok(false),
+            Some(Late::Next) => {
+                self.switches().late = Some(Late::On(Box::new(batch.clone())));
+                Ok(true)
+            }
+            Some(Late::On(before)) => self.inner.commit(&before).await.map(|_| false),
+        }
+    }
+
     fn lost(&self) -> Option<Fault> {
         let mut switches = self.switches();
         let lost = switches.fault.filter(|fault| matches!(fault, Fault::LostAnswer | Fault::LostCommit));
@@ -181,6 +208,9 @@ impl Store for TestStore {
             // What an opening keeps is not a turn's.
             if let Some(latch) = stalled.filter(|_| !batch.writes.is_empty()) {
                 latch.wait().await;
+            }
+            if !batch.writes.is_empty() && self.is_delayed(batch).await? {
+                return Err(StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown());
             }
             let unknown = || Err(StoreError::new(StoreErrorKind::Unavailable, "the answer was lost").outcome_unknown());
             match self.lost() {

@@ -20,7 +20,10 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 2] = [
+pub const NAMED: [Named; 3] = [
+    // The answer to a destroying commit was lost, the commit happened after the kernel had looked, and the one sent again was stale. The
+    // kernel took it for somebody else's, forgot whom it was to answer, and every repeat of that call waited for the first.
+    Named { name: "destroyed-by-its-own-late-commit", drawn: include_str!("destroyed-by-its-own-late-commit.json") },
     // Another owner had taken the partition over and destroyed the entity. The old owner read its rows, found no entity, and read again
     // without end: only an entity that the other owner had written told it of the takeover.
     Named {
