@@ -138,3 +138,10 @@ pub fn transaction<T>(code: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
 pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
     crate::app::registry::<D, A>(services, true)
 }
+
+/// The definition of all topics in slices of other sizes than an app's: `first` of those who wait are looked at by the commit that
+/// publishes, `next` by each that follows (T5). A simulator sees many slices so, though few wait.
+#[doc(hidden)]
+pub fn topics_in_slices(first: u32, next: u32) -> drystone_runtime::Definition {
+    crate::topics::in_slices(crate::topics::Slices { first, next })
+}

@@ -20,7 +20,7 @@ impl Turn<'_> {
     /// The alarm: a slice of the pass that is under way, or of what has expired.
     pub(super) fn ring(&mut self) -> Result<(), Halt> {
         if self.record.pass.is_some() {
-            return self.look_through(super::passing::SLICE);
+            return self.look_through(self.slices.next);
         }
         if self.record.has_given_much() {
             return self.forget_given_first();

@@ -8,7 +8,8 @@ use drystone_runtime::{
 
 use super::{
     DEFINITION, looking,
-    turn::Turn,
+    passing::Slices,
+    turn::{Seen, Turn},
     watching::left,
     wire::{DECLINED, Declined, LEAVE, Leave, MOVE, PUBLISH, Publish, WATCH, Wait, Watch, said},
 };
@@ -21,7 +22,7 @@ const READS: [&str; 4] = ["status", "watchers", "history", "deliveries"];
 const MESSAGES: [&str; 4] = [WATCH, LEAVE, MOVE, DECLINED];
 
 /// The handler of all topics.
-pub(super) struct Topics;
+pub(super) struct Topics(pub(super) Slices);
 
 impl Handler for Topics {
     fn borrow(&self, verb: &str) -> Borrow {
@@ -29,10 +30,11 @@ impl Handler for Topics {
     }
 
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+        let seen = Seen { entity, rows, now, slices: self.0 };
         let turned = match input {
-            Input::Message { verb, body, .. } => sent(entity, rows, now, (verb, body)),
-            Input::Call { verb, body, ticket } => called(entity, rows, now, (verb, body), *ticket),
-            Input::Alarm { .. } => rang(entity, rows, now),
+            Input::Message { verb, body, .. } => sent(seen, (verb, body)),
+            Input::Call { verb, body, ticket } => called(seen, (verb, body), *ticket),
+            Input::Alarm { .. } => rang(seen),
             Input::Changed | Input::Done { .. } | Input::Gone { .. } => Ok(Next::nothing()),
         };
         turned.unwrap_or_else(Next::from)
@@ -47,68 +49,56 @@ impl Handler for Topics {
     }
 }
 
-fn rang(entity: Option<&Entity>, rows: &Rows, now: Millis) -> Result<Next, Halt> {
-    let Some(entity) = entity else { return Ok(Next::nothing()) };
-    let mut turn = Turn::of(entity, rows, now)?;
+fn rang(seen: Seen<'_>) -> Result<Next, Halt> {
+    let Some(entity) = seen.entity else { return Ok(Next::nothing()) };
+    let mut turn = Turn::of(entity, seen)?;
     turn.ring()?;
     turn.close()
 }
 
-fn called(
-    entity: Option<&Entity>,
-    rows: &Rows,
-    now: Millis,
-    (verb, body): (&str, &[u8]),
-    ticket: Ticket,
-) -> Result<Next, Halt> {
+fn called(seen: Seen<'_>, (verb, body): (&str, &[u8]), ticket: Ticket) -> Result<Next, Halt> {
     match verb {
-        PUBLISH => published(entity, rows, now, body, Some(ticket)),
-        _ if READS.contains(&verb) => looking::looked(entity, rows, now, (verb, body), ticket),
+        PUBLISH => published(seen, body, Some(ticket)),
+        _ if READS.contains(&verb) => looking::looked(seen, (verb, body), ticket),
         _ => Err(unknown(verb)),
     }
 }
 
-fn published(
-    entity: Option<&Entity>,
-    rows: &Rows,
-    now: Millis,
-    body: &[u8],
-    caller: Option<Ticket>,
-) -> Result<Next, Halt> {
+fn published(seen: Seen<'_>, body: &[u8], caller: Option<Ticket>) -> Result<Next, Halt> {
     let (Publish { topic, options, event },) = said(PUBLISH, body)?;
-    let mut turn = Turn::open(entity, rows, now, (&topic, options))?;
+    let mut turn = Turn::open(seen, &topic, options)?;
     turn.publish(event, caller)?;
     turn.close()
 }
 
-fn sent(entity: Option<&Entity>, rows: &Rows, now: Millis, (verb, body): (&str, &[u8])) -> Result<Next, Halt> {
+fn sent(seen: Seen<'_>, (verb, body): (&str, &[u8])) -> Result<Next, Halt> {
     match verb {
-        PUBLISH => published(entity, rows, now, body, None),
+        PUBLISH => published(seen, body, None),
         WATCH => {
             let watch: Watch = said(verb, body)?;
-            let mut turn = Turn::open(entity, rows, now, (&watch.topic, watch.options))?;
+            let mut turn = Turn::open(seen, &watch.topic, watch.options)?;
             turn.watch(watch)?;
             turn.close()
         }
         DECLINED => {
             let declined: Declined = said(verb, body)?;
-            let mut turn = Turn::open(entity, rows, now, (&declined.topic, declined.options))?;
+            let mut turn = Turn::open(seen, &declined.topic, declined.options)?;
             turn.take_back(declined)?;
             turn.close()
         }
         LEAVE => {
             let leave: Leave = said(verb, body)?;
-            let Some(entity) = entity else {
+            let Some(entity) = seen.entity else {
                 let send = left(&leave).into_iter().collect();
                 return Ok(Next::Commit(Commit { send, ..Commit::default() }));
             };
-            let mut turn = Turn::of(entity, rows, now)?;
+            let mut turn = Turn::of(entity, seen)?;
             turn.leave(&leave)?;
             turn.close()
         }
         MOVE => {
-            let Some(entity) = entity else { return Ok(Next::nothing()) };
-            let mut turn = Turn::of(entity, rows, now)?;
+            let Some(entity) = seen.entity else { return Ok(Next::nothing()) };
+            let mut turn = Turn::of(entity, seen)?;
             turn.move_deadline(said::<Wait>(verb, body)?)?;
             turn.close()
         }

@@ -1,12 +1,12 @@
 //! What a person sees of a topic.
 
-use drystone_runtime::{Commit, Entity, Millis, Next, Range, Row, Rows, Ticket, To, key_after};
+use drystone_runtime::{Commit, Next, Range, Row, Ticket, To, key_after};
 use serde::Serialize;
 
 use super::{
     client::{Deliveries, Delivery, Logged, Place, TopicStatus, WatcherShown, Watchers},
     record::{GIVEN, Kept, LOG, PENDING, Record, WATCHERS, Watcher, number_in, number_key},
-    turn::{Turn, read},
+    turn::{Seen, Turn, read},
 };
 use crate::{Params, Stored, Timestamp, encode, halt::Halt};
 
@@ -17,14 +17,8 @@ const PAGE: u32 = 100;
 const ANSWER_BYTES: usize = 512 << 10;
 
 /// Answers somebody who looks. A topic that is not there has nothing to show, and is not made for that.
-pub(super) fn looked(
-    entity: Option<&Entity>,
-    rows: &Rows,
-    now: Millis,
-    (verb, body): (&str, &[u8]),
-    ticket: Ticket,
-) -> Result<Next, Halt> {
-    let turn = entity.map(|entity| Turn::of(entity, rows, now)).transpose()?;
+pub(super) fn looked(seen: Seen<'_>, (verb, body): (&str, &[u8]), ticket: Ticket) -> Result<Next, Halt> {
+    let turn = seen.entity.map(|entity| Turn::of(entity, seen)).transpose()?;
     let turn = turn.as_ref();
     match verb {
         "watchers" => answer(ticket, &turn.map_or(Ok(Watchers::default()), |turn| turn.watchers(one(verb, body)?))?),

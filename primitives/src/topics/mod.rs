@@ -77,6 +77,7 @@ use drystone_runtime::{Definition, Name, Registry};
 
 pub(crate) use self::{
     options::{Deliver, From, TopicOptions},
+    passing::Slices,
     publishing::EVENT_BYTES_MAX,
 };
 pub use client::{
@@ -93,11 +94,16 @@ const SPACE: Name = DEFINITION;
 
 /// With topics.
 pub(crate) fn registered(registry: Registry) -> Registry {
-    registry.with(Definition {
+    registry.with(in_slices(Slices::SHIPPED))
+}
+
+/// The definition of all topics.
+pub(crate) fn in_slices(slices: Slices) -> Definition {
+    Definition {
         name: DEFINITION,
         kind: Name::new("topic"),
         space: SPACE,
         config: Bytes::from_static(b"{}"),
-        handler: Arc::new(handler::Topics),
-    })
+        handler: Arc::new(handler::Topics(slices)),
+    }
 }

@@ -11,8 +11,19 @@ use super::{
 };
 use crate::{halt::Halt, planted::Bug};
 
-/// Those who are looked at in one slice.
-pub(super) const SLICE: u32 = if cfg!(feature = "planted") { 1 } else { 200 };
+/// How many of those who wait one commit looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slices {
+    /// The commit that publishes: it is answered to a caller who waits.
+    pub(crate) first: u32,
+    /// Each commit that goes on from there (T5).
+    pub(crate) next: u32,
+}
+
+impl Slices {
+    /// Those of every app. A test kit may set others, to see many slices with few who wait.
+    pub(crate) const SHIPPED: Self = Self { first: 16, next: 200 };
+}
 
 /// Changes after which a slice ends, of the thousand that a commit may have: whoever gets what is for one alone makes five of them, a
 /// message among them (K3).

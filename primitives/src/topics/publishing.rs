@@ -12,10 +12,6 @@ use super::{
 };
 use crate::{halt::Halt, planted::Bug};
 
-/// Those who are looked at by the commit that publishes; the others by slices of their own (T5). Few where bugs are planted: there is
-/// seldom a crowd in a simulated history.
-const FIRST_SLICE: u32 = if cfg!(feature = "planted") { 1 } else { 16 };
-
 /// The longest event: it travels in a message, with where it belongs.
 pub(crate) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
@@ -41,7 +37,7 @@ impl Turn<'_> {
         );
         let is_first = self.record.pass.is_none();
         self.begin_pass(number);
-        if is_first { self.look_through(FIRST_SLICE) } else { Ok(()) }
+        if is_first { self.look_through(self.slices.first) } else { Ok(()) }
     }
 
     /// An event that is kept for all, or that somebody has got.

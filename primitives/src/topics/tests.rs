@@ -107,7 +107,14 @@ impl Shelf {
         let (key, mut read) = (topic().address().unwrap(), Vec::new());
         loop {
             let rows = Rows::of(read.clone());
-            let next = handler::Topics.turn(&mut Hot::default(), &key, self.entity.as_ref(), &rows, input, self.now);
+            let next = handler::Topics(Slices::SHIPPED).turn(
+                &mut Hot::default(),
+                &key,
+                self.entity.as_ref(),
+                &rows,
+                input,
+                self.now,
+            );
             match next {
                 Next::Read(ranges) => {
                     self.reads += 1;

@@ -8,14 +8,25 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Deliver, TopicOptions,
+    passing::Slices,
     record::{Record, number_in},
     wire::TopicName,
 };
 use crate::{context::fields, decode, encode, halt::Halt};
 
+/// What a turn is taken on.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) entity: Option<&'a Entity>,
+    pub(super) rows: &'a Rows,
+    pub(super) now: Millis,
+    pub(super) slices: Slices,
+}
+
 /// A turn under way.
 pub(super) struct Turn<'a> {
     pub(super) now: Millis,
+    pub(super) slices: Slices,
     pub(super) record: Record,
     pub(super) commit: Commit,
     entity: Option<&'a Entity>,
@@ -24,23 +35,22 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// That of a topic that is there.
-    pub(super) fn of(entity: &'a Entity, rows: &'a Rows, now: Millis) -> Result<Self, Halt> {
+    pub(super) fn of(entity: &'a Entity, seen: Seen<'a>) -> Result<Self, Halt> {
         let record = decode(&entity.head).map_err(Halt::Park)?;
-        Ok(Self { now, record, commit: Commit::default(), entity: Some(entity), rows })
+        Ok(Self::with(Some(entity), seen, record))
+    }
+
+    fn with(entity: Option<&'a Entity>, Seen { rows, now, slices, .. }: Seen<'a>, record: Record) -> Self {
+        Self { now, slices, record, commit: Commit::default(), entity, rows }
     }
 
     /// That of a topic whether it is there or not. Its options are those of whoever used it last: code is authoritative.
-    pub(super) fn open(
-        entity: Option<&'a Entity>,
-        rows: &'a Rows,
-        now: Millis,
-        (topic, options): (&TopicName, TopicOptions),
-    ) -> Result<Self, Halt> {
-        let Some(entity) = entity else {
-            let record = Record::new(topic.clone(), options, now.0);
-            return Ok(Self { now, record, commit: Commit::default(), entity: None, rows });
+    pub(super) fn open(seen: Seen<'a>, topic: &TopicName, options: TopicOptions) -> Result<Self, Halt> {
+        let now = seen.now;
+        let Some(entity) = seen.entity else {
+            return Ok(Self::with(None, seen, Record::new(topic.clone(), options, now.0)));
         };
-        let mut turn = Self::of(entity, rows, now)?;
+        let mut turn = Self::of(entity, seen)?;
         if turn.record.options != options {
             turn.record.options = options;
             // What is kept for a shorter time now is looked for at once.

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::{
     options::Deliver,
-    passing::SLICE,
     record::{Kept, LOG, PENDING, WATCHERS, Watcher, number_key},
     turn::{Turn, read},
     wire::{Cursor, Declined, LEFT, Leave, Left, Wait, Watch},
@@ -112,7 +111,7 @@ impl Turn<'_> {
 
     /// Whether nobody waits longer, of those who are in time.
     fn is_first(&self, place: &RowKey) -> Result<bool, Halt> {
-        for row in self.rows(Range::first(WATCHERS, SLICE))? {
+        for row in self.rows(Range::first(WATCHERS, self.slices.next))? {
             if row.key >= *place {
                 return Ok(true);
             }
@@ -161,7 +160,7 @@ impl Turn<'_> {
         self.record.last = self.record.last.max(number);
         self.emit("topic.returned", &json!({ "topic": self.record.topic.text(), "number": number }));
         self.begin_pass_anew(number);
-        self.look_through(SLICE)
+        self.look_through(self.slices.next)
     }
 
     /// Nobody has got an event that somebody was to have.

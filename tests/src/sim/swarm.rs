@@ -124,6 +124,8 @@ pub struct Traffic {
     pub errands: usize,
     /// Workflows that wait for what is published.
     pub listeners: usize,
+    /// How many of those who wait for an event are looked at in one commit: by the one that publishes it, and by each that follows.
+    pub topic_slices: (u32, u32),
     /// Runs are restarted now and then.
     pub restarts: bool,
     /// Runs are paused now and then.
@@ -179,6 +181,9 @@ pub struct Blows {
     /// How far one jumps at most.
     pub jump_ms: u64,
 }
+
+/// The slices of topics in every app.
+const SHIPPED_SLICES: (u32, u32) = (16, 200);
 
 /// Partitions of the simulated store.
 pub const PARTITIONS: u32 = 8;
@@ -305,6 +310,7 @@ impl Traffic {
             gates: few(chance),
             errands: if chance.permille(350) { chance.between(1, 5) as usize } else { 0 },
             listeners: if chance.permille(250) { chance.between(2, 10) as usize } else { 0 },
+            topic_slices: chance.pick(&[(1, 1), (1, 1), (2, 3), SHIPPED_SLICES]),
             restarts: chance.coin(),
             pauses: chance.permille(300),
         }

@@ -111,7 +111,10 @@ pub struct Processed {
 pub fn registry(stage: &Stage) -> Registry {
     let services = Deps { stage: stage.clone() };
     let authored = drystone::testing::registry::<Deps, Authored>(services).expect("their names are good ones");
-    authored.iter().fold(toys::registry(stage), |registry, definition| registry.with(watched(stage, definition)))
+    let (first, next) = stage.world.swarm.traffic.topic_slices;
+    let topics = drystone::testing::topics_in_slices(first, next);
+    let all = authored.iter().map(|definition| if definition.name == topics.name { &topics } else { definition });
+    all.fold(toys::registry(stage), |registry, definition| registry.with(watched(stage, definition)))
 }
 
 fn watched(stage: &Stage, definition: &Definition) -> Definition {
