@@ -21,6 +21,8 @@ use crate::{
 /// resumes when the store is opened again.
 pub struct Runtime<A = ()> {
     kernel: Kernel,
+    /// The driver, unless it was handed in: it ends with the kernel.
+    own_driver: Option<Arc<TokioDriver>>,
     report: Report,
     definitions: Definitions,
     is_shared: bool,
@@ -157,11 +159,13 @@ impl<D: Send + Sync + 'static> Builder<D> {
         Start(Box::pin(async move {
             let registry = registry?;
             let definitions = Definitions::of(&registry);
-            let driver = driver.map_or_else(real_driver, Ok)?;
+            let own_driver = if driver.is_none() { Some(real_driver()?) } else { None };
+            let driver = driver.or_else(|| own_driver.clone().map(|own| own as Arc<dyn Driver>));
+            let driver = driver.expect("one was handed in, or made");
             let store = place.open(&driver)?;
             tables.apply(&*store).await?;
             let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
-            Ok(Runtime { kernel, report, definitions, is_shared, app: PhantomData })
+            Ok(Runtime { kernel, own_driver, report, definitions, is_shared, app: PhantomData })
         }))
     }
 }
@@ -173,7 +177,7 @@ pub(crate) fn registry<D: Send + Sync + 'static, A: App<D>>(services: D, is_shar
     Ok(crate::dead_letters::registered(crate::topics::registered(registrar.finish()?)))
 }
 
-fn real_driver() -> Result<Arc<dyn Driver>, Error> {
+fn real_driver() -> Result<Arc<TokioDriver>, Error> {
     let failed = |error: std::io::Error| StoreError::new(StoreErrorKind::Unavailable, error.to_string());
     Ok(Arc::new(TokioDriver::new().map_err(failed)?))
 }
@@ -273,8 +277,14 @@ impl<A: Primitives> Runtime<A> {
     }
 
     /// Ends in order (R2): no new calls or alarms; code that runs gets `limit` to end; nothing counts as a crash.
-    pub async fn shutdown(self, limit: Duration) -> Result<(), Error> {
-        self.kernel.shutdown(limit).await
+    ///
+    /// When it answers, the file is free and the runtime's threads have ended, also while clients, permits and streams of events are
+    /// still there: each gets [`Error::Closing`], or its end. A second call answers once the first has. See
+    /// [`Kernel::shutdown`](crate::runtime::Kernel::shutdown) for the author's code that blocks a thread.
+    pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
+        self.kernel.shutdown(limit).await?;
+        self.own_driver.iter().for_each(|driver| driver.stop());
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drystone_runtime::{
     Driver, Millis,
-    driver::{Handle, Task},
+    driver::{Handle, Task, Thread},
 };
 
 use super::{
@@ -30,9 +30,10 @@ impl Driver for WorldDriver {
         self.executor.spawn(self.process, task)
     }
 
-    fn thread(&self, name: &str, task: Task) {
+    fn thread(&self, name: &str, task: Task) -> Thread {
         // A thread goes on when nobody holds it.
         std::mem::forget(self.executor.spawn_named(self.process, name, task));
+        Thread::none()
     }
 
     fn sleep_until(&self, at: Duration) -> Task {

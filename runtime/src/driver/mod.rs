@@ -4,6 +4,7 @@
 //! simulator and the test kit bring a virtual one.
 
 mod block_on;
+mod thread;
 mod timer;
 #[cfg(feature = "tokio")]
 mod tokio;
@@ -11,6 +12,7 @@ mod tokio;
 use std::{pin::Pin, time::Duration};
 
 pub use block_on::block_on;
+pub use thread::Thread;
 pub use timer::Timer;
 
 #[cfg(feature = "tokio")]
@@ -25,13 +27,14 @@ pub trait Driver: Send + Sync + 'static {
     /// Starts the author's code, beside everything else. Dropping the handle drops the code at its next await.
     fn spawn(&self, task: Task) -> Handle;
 
-    /// Starts one of the kernel's own loops, on a thread of its own: it may block there.
-    fn thread(&self, name: &str, task: Task);
+    /// Starts one of the kernel's own loops, on a thread of its own: it may block there. A kernel that ends in order waits for
+    /// the end of the thread.
+    fn thread(&self, name: &str, task: Task) -> Thread;
 
     /// Runs the last task of a kernel whose last handle was dropped. A driver with real threads returns when the task is over,
     /// or after a few seconds; on a thread of the kernel it does not wait, for the task may need that thread.
     fn finish(&self, task: Task) {
-        self.thread("end", task);
+        drop(self.thread("end", task));
     }
 
     /// Ready when [`monotonic`](Self::monotonic) has reached `at`; works on any thread.

@@ -5,13 +5,16 @@ use std::{
     pin::Pin,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 /// A timer with a thread of its own. Sleepers leave it when they are dropped.
-#[derive(Debug, Default)]
-pub struct Timer(Arc<Shared>);
+#[derive(Debug)]
+pub struct Timer {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -27,30 +30,48 @@ struct Sleepers {
 }
 
 impl Timer {
-    /// Starts the thread; it ends when the timer is dropped.
+    /// Starts the thread; it ends when the timer is dropped or stopped.
     pub fn start() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let mine = shared.clone();
-        thread::Builder::new().name("drystone-timer".into()).spawn(move || mine.run())?;
-        Ok(Self(shared))
+        let thread = thread::Builder::new().name("drystone-timer".into()).spawn(move || mine.run())?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Ends the thread and waits for it. Every sleep is over at once from now on. Not for the timer's own thread.
+    pub(crate) fn stop(&self) {
+        let woken = self.shared.close();
+        woken.into_iter().for_each(Waker::wake);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread.into_iter().for_each(|thread| drop(thread.join()));
     }
 
     /// Ready at `at`.
     pub fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + use<> {
-        Sleep { shared: self.0.clone(), at, ticket: None }
+        Sleep { shared: self.shared.clone(), at, ticket: None }
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
-        self.0.earlier.notify_one();
+        // The sleepers that are left are not woken: nobody drives them any more, and their wakers run foreign code.
+        drop(self.shared.close());
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Sleepers> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread ends; returns the wakers of those who sleep.
+    fn close(&self) -> Vec<Waker> {
+        let mut sleepers = self.lock();
+        sleepers.closed = true;
+        let woken = std::mem::take(&mut sleepers.wakers).into_values().collect();
+        drop(sleepers);
+        self.earlier.notify_one();
+        woken
     }
 
     fn run(&self) {
@@ -104,6 +125,9 @@ impl Future for Sleep {
         }
         let shared = self.shared.clone();
         let mut sleepers = shared.lock();
+        if sleepers.closed {
+            return Poll::Ready(());
+        }
         let number = *self.ticket.get_or_insert_with(|| {
             sleepers.next += 1;
             sleepers.next
@@ -140,6 +164,19 @@ mod tests {
         block_on(timer.sleep_until(at));
         assert!(now() >= at);
         drop(left);
-        assert!(timer.0.lock().wakers.is_empty());
+        assert!(timer.shared.lock().wakers.is_empty());
+    }
+
+    #[test]
+    fn a_timer_that_is_stopped_wakes_its_sleepers_and_its_thread_has_ended() {
+        let timer = Timer::start().unwrap();
+        let hour = now() + Duration::from_secs(3600);
+        let mut asleep = Box::pin(timer.sleep_until(hour));
+        assert!(asleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        timer.stop();
+        timer.stop();
+        block_on(asleep);
+        block_on(timer.sleep_until(hour));
+        assert!(timer.thread.lock().unwrap().is_none());
     }
 }

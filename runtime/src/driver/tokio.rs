@@ -14,7 +14,7 @@ use std::{
 
 use tokio::runtime::Handle as Runtime;
 
-use super::{Driver, Handle, Task, Timer, block_on};
+use super::{Driver, Handle, Task, Thread, Timer, block_on};
 use crate::Millis;
 
 /// How long [`finish`](Driver::finish) waits, at most.
@@ -49,13 +49,20 @@ impl TokioDriver {
     }
 }
 
+impl TokioDriver {
+    /// Ends the thread that wakes sleepers, once no kernel runs with this driver any more.
+    pub fn stop(&self) {
+        self.timer.stop();
+    }
+}
+
 impl Driver for TokioDriver {
     fn spawn(&self, task: Task) -> Handle {
         let task = self.runtime.spawn(task).abort_handle();
         Handle::new(move || task.abort())
     }
 
-    fn thread(&self, name: &str, task: Task) {
+    fn thread(&self, name: &str, task: Task) -> Thread {
         let runtime = self.runtime.clone();
         let run = move || {
             // Code of the author's is polled here at first if it is pure, or quick, and may use the runtime.
@@ -64,21 +71,21 @@ impl Driver for TokioDriver {
             block_on(task);
         };
         let started = thread::Builder::new().name(format!("drystone-{name}")).spawn(run);
-        if let Err(error) = started {
+        let failed = |error| {
             tracing::error!(%error, name, "a thread of the kernel could not be started");
-        }
+            Thread::none()
+        };
+        started.map_or_else(failed, Thread::from)
     }
 
     fn finish(&self, task: Task) {
         let (running, over) = mpsc::channel::<()>();
         // The sender is dropped when the task is over, and also if the thread cannot be started.
-        self.thread(
-            "end",
-            Box::pin(async move {
-                task.await;
-                drop(running);
-            }),
-        );
+        let end = Box::pin(async move {
+            task.await;
+            drop(running);
+        });
+        drop(self.thread("end", end));
         if !IS_KERNEL_THREAD.get() {
             let _ = over.recv_timeout(FINISH_MAX);
         }

@@ -22,7 +22,7 @@ impl Shared {
         let mut adapted = false;
         loop {
             let soon = self.driver.monotonic() + self.options.sweep_every;
-            race(self.closed.notified(), self.driver.sleep_until(soon)).await;
+            race(self.closed(), self.driver.sleep_until(soon)).await;
             if self.is_closing() || self.is_closed() {
                 return;
             }
@@ -34,7 +34,7 @@ impl Shared {
     }
 
     async fn sweep_all(&self) -> Result<(), StoreError> {
-        while !self.is_closing() && self.store.sweep(self.time.now(), SLICE).await? >= SLICE {}
+        while !self.is_closing() && self.store()?.sweep(self.time.now(), SLICE).await? >= SLICE {}
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Shared {
 
     async fn each(&self, mut query: Query, deal: impl Fn(&Self, &Entity)) -> Result<(), StoreError> {
         loop {
-            let page = self.store.list(&query).await?;
+            let page = self.store()?.list(&query).await?;
             page.entities.iter().for_each(|entity| deal(self, entity));
             query.after = page.next;
             if query.after.is_none() || self.is_closing() {

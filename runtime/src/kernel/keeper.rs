@@ -10,13 +10,15 @@ use crate::{
 
 impl Shared {
     pub(crate) async fn keep_for_ever(self: Arc<Self>) {
+        // The last to have the store: it is closed here, on a thread that may block, and not where a runtime is dropped.
+        let _store = self.store();
         let mut failures = 0;
         loop {
             let pause = match failures {
                 0 => self.options.renew_every,
                 _ => self.options.renew_every / 10,
             };
-            race(self.closed.notified(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
+            race(self.closed(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
             if self.is_closed() {
                 return;
             }
@@ -36,7 +38,7 @@ impl Shared {
         if !held.is_empty() {
             let asked_at = self.driver.monotonic();
             let want = Want::Renew { held: held.clone(), lease: self.options.lease, now: self.time.now() };
-            let claimed = self.store.claim(&self.worker, want).await?;
+            let claimed = self.store()?.claim(&self.worker, want).await?;
             let orphans = self.renewed(&held, &claimed, asked_at);
             self.give_back(orphans).await?;
         }
@@ -51,7 +53,7 @@ impl Shared {
             return Ok(Vec::new());
         }
         let asked_at = self.driver.monotonic();
-        let claimed = self.store.claim(&self.worker, Want::Take { at_most, lease: self.options.lease }).await?;
+        let claimed = self.store()?.claim(&self.worker, Want::Take { at_most, lease: self.options.lease }).await?;
         self.told(&claimed);
         let until = self.lease_until(asked_at);
         let taken: Vec<Arc<Held>> = claimed.leases.iter().map(|lease| Arc::new(Held::new(*lease, until))).collect();
@@ -121,7 +123,7 @@ impl Shared {
             return Ok(());
         }
         let want = Want::Release { held, clean: true, now: self.time.now() };
-        self.store.claim(&self.worker, want).await.map(drop)
+        self.store()?.claim(&self.worker, want).await.map(drop)
     }
 
     /// An epoch whose versions run out is given up in order; taking the partition again gives a new one.
@@ -133,6 +135,6 @@ impl Shared {
 
     pub(crate) async fn release(&self, clean: bool) -> Result<(), StoreError> {
         let want = Want::Release { held: self.held(), clean, now: self.time.now() };
-        self.store.claim(&self.worker, want).await.map(drop)
+        self.store()?.claim(&self.worker, want).await.map(drop)
     }
 }

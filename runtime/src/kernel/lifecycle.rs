@@ -7,10 +7,15 @@ use std::{
 
 use tokio::sync::broadcast;
 
-use super::{core::Core, effects::Event, shared::Shared};
+use super::{
+    core::Core,
+    effects::Event,
+    race::{First, race},
+    shared::Shared,
+};
 use crate::{
     Error, Partition,
-    store::{Batch, Config, Ready, StoreError},
+    store::{Batch, Config, Ready, StoreError, StoreErrorKind},
 };
 
 /// What an opening counts, it counts up to here.
@@ -18,6 +23,15 @@ const COUNTED_MAX: usize = 1_000;
 
 /// How long a kernel that is dropped waits for the batch in flight.
 const DROP_GRACE: Duration = Duration::from_secs(2);
+
+/// The threads of a kernel that has ended are waited for at least so long: nothing but code that blocks takes longer.
+const THREADS_MIN: Duration = Duration::from_secs(1);
+
+/// How long a call to the store that is under way may keep a shutdown waiting: a transaction of an author's, a disk that hangs.
+const STORE_MAX: Duration = Duration::from_secs(10);
+
+const STILL_IN_USE: &str = "the runtime has ended, and a call to the store is still under way: a transaction's code \
+     blocks, or the disk; shut down again to wait for it";
 
 /// What an opening found (R1). Counts end at 1,000: an opening does not wait for its whole past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +52,7 @@ pub struct Report {
 
 impl Shared {
     pub(crate) async fn open(self: &Arc<Self>) -> Result<Report, StoreError> {
-        let hints = self.store.hints();
+        let hints = self.store()?.hints();
         let taken = self.take().await?;
         self.keep_configs().await?;
         let partitions: Vec<Partition> = taken.iter().map(|lease| lease.partition).collect();
@@ -57,7 +71,7 @@ impl Shared {
             body: definition.config.clone(),
         };
         let configs = self.registry.iter().map(config).collect();
-        self.store.commit(&Batch { now: self.time.now(), configs, ..Batch::default() }).await.map(drop)
+        self.store()?.commit(&Batch { now: self.time.now(), configs, ..Batch::default() }).await.map(drop)
     }
 
     async fn count(&self, partitions: Vec<Partition>) -> Result<Report, StoreError> {
@@ -72,20 +86,19 @@ impl Shared {
     }
 
     async fn count_one(&self, which: &Ready) -> Result<usize, StoreError> {
-        Ok(self.store.ready(which, None, COUNTED_MAX).await?.len())
+        Ok(self.store()?.ready(which, None, COUNTED_MAX).await?.len())
     }
 
     fn start_loops(self: &Arc<Self>, hints: crate::store::Hints) {
         for _ in 0..self.options.hands.max(2) {
             self.start_hand("hand");
         }
-        let driver = &self.driver;
-        driver.thread("ringer", Box::pin(self.clone().ring_for_ever()));
-        driver.thread("keeper", Box::pin(self.clone().keep_for_ever()));
-        driver.thread("scout", Box::pin(self.clone().scout_for_ever()));
-        driver.thread("listener", Box::pin(self.clone().listen_for_ever(hints)));
-        driver.thread("janitor", Box::pin(self.clone().tidy_for_ever()));
-        driver.thread("watchdog", Box::pin(self.clone().watch_for_ever()));
+        self.start_loop("ringer", self.clone().ring_for_ever());
+        self.start_loop("keeper", self.clone().keep_for_ever());
+        self.start_loop("scout", self.clone().scout_for_ever());
+        self.start_loop("listener", self.clone().listen_for_ever(hints));
+        self.start_loop("janitor", self.clone().tidy_for_ever());
+        self.start_loop("watchdog", self.clone().watch_for_ever());
     }
 
     pub(crate) async fn shut_down(&self, limit: Duration) -> Result<(), Error> {
@@ -97,14 +110,25 @@ impl Shared {
         let closing = Closing(self);
         async move {
             if let Err(error) = closing.0.end(Duration::ZERO, DROP_GRACE).await {
-                tracing::warn!(%error, "the partitions could not be released; the next start takes this for a crash");
+                tracing::warn!(%error, "the runtime was dropped and could not end in order");
             }
         }
     }
 
-    /// Gives work `limit` to end. Then gives the batch in flight `grace`, for what ended in time is still on its way to the store;
-    /// a store that is down is not waited for twice.
+    /// Gives work `limit` to end, then the batch in flight `grace`, and releases the partitions. When it answers, the store is given
+    /// up and the threads have ended; a thread that an author's code blocks is not waited for beyond its time.
     async fn end(&self, limit: Duration, grace: Duration) -> Result<(), Error> {
+        // A second call waits for the first, and then finds nothing left to end.
+        let _only = self.shutdown.lock().await;
+        let released = if self.is_closed() { Ok(()) } else { self.rest_and_release(limit, grace).await };
+        self.close();
+        let freed = self.wait_for_the_end(limit.max(THREADS_MIN)).await;
+        released?;
+        freed
+    }
+
+    /// What ended in time is still on its way to the store, hence the grace; a store that is down is not waited for twice.
+    async fn rest_and_release(&self, limit: Duration, grace: Duration) -> Result<(), StoreError> {
         self.close_door();
         let until = self.driver.monotonic() + limit;
         let ended = self.rest_until(until).await;
@@ -113,9 +137,20 @@ impl Shared {
             self.rest_until(until.max(self.driver.monotonic() + grace)).await;
         }
         // Also if code still blocks a thread: an end that was asked for is no crash (R2).
-        let released = self.release(true).await;
-        self.close();
-        Ok(released?)
+        self.release(true).await
+    }
+
+    /// Waits for the threads, then for the store, which closes with the last call to it.
+    async fn wait_for_the_end(&self, limit: Duration) -> Result<(), Error> {
+        let until = self.driver.monotonic() + limit;
+        if let First::Right(()) = race(self.loops_ended(), self.driver.sleep_until(until)).await {
+            tracing::warn!("the runtime has ended, and code still blocks a thread of it");
+        }
+        let until = self.driver.monotonic() + STORE_MAX;
+        match race(self.store_closed(), self.driver.sleep_until(until)).await {
+            First::Left(()) => Ok(()),
+            First::Right(()) => Err(StoreError::new(StoreErrorKind::Busy, STILL_IN_USE).into()),
+        }
     }
 
     async fn rest_until(&self, until: Duration) -> bool {
@@ -153,8 +188,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(receiver: broadcast::Receiver<Option<Event>>) -> Self {
-        Self { receiver, missed: 0, is_over: false }
+    pub(crate) fn new(receiver: broadcast::Receiver<Option<Event>>, is_over: bool) -> Self {
+        Self { receiver, missed: 0, is_over }
     }
 
     /// The next event; `None` when the kernel is gone.

@@ -8,7 +8,7 @@ use super::{call::Reader, core::Core, mail::Mail, shared::Shared, writer::Whenev
 use crate::{
     Epoch, Error, Key, Partition, Range, Row,
     planted::Bug,
-    store::{Found, Page, Query, Read},
+    store::{Found, Page, Query, Read, StoreError},
 };
 
 /// Something to read, and for whom.
@@ -31,8 +31,8 @@ impl Shared {
         for item in people {
             match item {
                 Wanted::Body(..) => {}
-                Wanted::Person(reads, asker) => drop(asker.send(self.store.read(&reads).await.map_err(Error::from))),
-                Wanted::Listing(query, asker) => drop(asker.send(self.store.list(&query).await.map_err(Error::from))),
+                Wanted::Person(reads, asker) => drop(asker.send(self.read_now(&reads).await.map_err(Error::from))),
+                Wanted::Listing(query, asker) => drop(asker.send(self.list_now(&query).await.map_err(Error::from))),
             }
         }
     }
@@ -98,13 +98,21 @@ impl Shared {
         });
     }
 
+    pub(crate) async fn read_now(&self, reads: &[Read]) -> Result<Vec<Found>, StoreError> {
+        self.store()?.read(reads).await
+    }
+
+    async fn list_now(&self, query: &Query) -> Result<Page, StoreError> {
+        self.store()?.list(query).await
+    }
+
     async fn read_until_found(&self, reads: &[Read]) -> Option<Vec<Found>> {
         if reads.is_empty() {
             return None;
         }
         let mut failures = 0;
         while !self.is_closed() {
-            match self.store.read(reads).await {
+            match self.read_now(reads).await {
                 Ok(found) => return Some(found),
                 Err(error) => {
                     failures += 1;

@@ -17,12 +17,14 @@ mod finding;
 mod hand;
 mod janitor;
 mod keeper;
+mod latch;
 mod lease;
 mod leaving;
 mod letters;
 mod lifecycle;
 mod listing;
 mod loader;
+mod loops;
 mod mail;
 mod mutants;
 mod near;
@@ -48,6 +50,7 @@ mod slot;
 mod source;
 mod sparse;
 mod stacking;
+mod store_slot;
 mod time;
 mod turning;
 mod view;
@@ -204,7 +207,9 @@ impl Kernel {
 
     /// Everything that entities tell from now on (E15).
     pub fn listen(&self) -> Listener {
-        Listener::new(self.shared.events.subscribe())
+        let receiver = self.shared.events.subscribe();
+        // Who subscribes after the end would never hear of it.
+        Listener::new(receiver, self.shared.is_closed())
     }
 
     /// What this kernel counted.
@@ -230,6 +235,11 @@ impl Kernel {
 
     /// Ends in order: no new calls, messages or alarms; work gets `limit` to end, and what does not is given
     /// back; leases are released. Nothing counts as a crash (R2).
+    ///
+    /// When it answers, the threads of the kernel have ended and its store is closed, whatever clones of it there are: each gets
+    /// [`Error::Closing`] from then on. A second call waits for the first. Two things are not in its power: a thread that an
+    /// author's code blocks goes on until that returns; and if a transaction of an author's blocks for longer than `limit` and ten
+    /// seconds, the answer is a store error of the kind [`Busy`](crate::store::StoreErrorKind::Busy), and the next call waits on.
     pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
         self.shared.shut_down(limit).await
     }

@@ -101,7 +101,7 @@ mod split {
         if first.writes.is_empty() {
             return Ok(());
         }
-        at.store.commit(&first).await.map(drop)
+        at.store()?.commit(&first).await.map(drop)
     }
 
     fn clear_the_alarm(at: &Shared, write: &mut Write, before: &Entity) -> Option<Write> {

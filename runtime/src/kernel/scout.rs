@@ -133,7 +133,7 @@ impl Shared {
 
     async fn page(&self, which: &Ready, cursor: Option<&Cursor>) -> Result<Vec<Woken>, StoreError> {
         self.lock().scan_begins();
-        self.store.ready(which, cursor, PAGE).await
+        self.store()?.ready(which, cursor, PAGE).await
     }
 
     pub(crate) async fn wait_for_room(&self) {
@@ -152,7 +152,7 @@ impl Shared {
     /// Passes the store's hints on; they may be lost, doubled or late.
     pub(crate) async fn listen_for_ever(self: Arc<Self>, mut hints: Hints) {
         while !self.is_closed() {
-            match race(self.closed.notified(), hints.next()).await {
+            match race(self.closed(), hints.next()).await {
                 super::race::First::Right(Some(partition)) => {
                     let mut core = self.lock();
                     // Whoever owns every partition hands each message over itself.

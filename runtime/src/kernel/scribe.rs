@@ -78,7 +78,7 @@ impl Shared {
             !std::mem::replace(&mut state.has_scribe, true)
         };
         if needs_scribe {
-            self.driver.thread("scribe", Box::pin(self.clone().write_for_ever()));
+            self.start_loop("scribe", self.clone().write_for_ever());
         }
         self.scribe.bell.notify_one();
         drop(self);
@@ -120,7 +120,7 @@ impl Shared {
     }
 
     async fn run_scripts(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
-        match self.store.sql() {
+        match self.store()?.sql() {
             Some(sql) => sql.transact(scripts).await,
             None => Err(StoreError::new(crate::store::StoreErrorKind::Unsupported, NO_SQL)),
         }
@@ -128,7 +128,7 @@ impl Shared {
 
     /// Refuses definitions that need more of the store than it can do, before anything is stored.
     pub(crate) fn check_scripts(&self) -> Result<(), Error> {
-        if self.store.sql().is_some() {
+        if self.store()?.sql().is_some() {
             return Ok(());
         }
         for definition in self.registry.iter() {

@@ -15,10 +15,13 @@ use super::{
     call::Door,
     core::{Core, Released},
     effects::Event,
+    latch::Latch,
+    loops::Loops,
     mail::Mail,
     pace::Pace,
     pulse::Pulse,
     scribe::Line,
+    store_slot::{InUse, StoreSlot},
     time::Time,
     turning::guarded,
     watchdog::Watch,
@@ -32,7 +35,7 @@ use crate::{
 };
 
 pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
+    store: StoreSlot,
     pub(crate) registry: Registry,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) options: Options,
@@ -46,8 +49,11 @@ pub(crate) struct Shared {
     pub(crate) ringer: Notify,
     /// The scout waits here for something to look for.
     pub(crate) scout: Notify,
-    /// Whoever ends with the kernel waits here.
-    pub(crate) closed: Notify,
+    /// Set when the kernel has ended.
+    closed: Latch,
+    loops: Arc<Loops>,
+    /// Held by the shutdown that is under way.
+    pub(crate) shutdown: tokio::sync::Mutex<()>,
     pub(crate) events: broadcast::Sender<Option<Event>>,
     pub(crate) places: Arc<AtomicUsize>,
     pub(crate) watch: Watch,
@@ -59,7 +65,6 @@ pub(crate) struct Shared {
     partitions: AtomicU64,
     takeovers: AtomicU64,
     is_closing: AtomicBool,
-    is_closed: AtomicBool,
     /// The time that work was given to end is over.
     pub(crate) is_dropping_work: AtomicBool,
     /// What work calls others by.
@@ -86,7 +91,9 @@ impl Shared {
             hands: Semaphore::new(0),
             ringer: Notify::new(),
             scout: Notify::new(),
-            closed: Notify::new(),
+            closed: Latch::default(),
+            loops: Arc::default(),
+            shutdown: tokio::sync::Mutex::default(),
             events: broadcast::channel(1024).0,
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
@@ -96,11 +103,10 @@ impl Shared {
             partitions: AtomicU64::new(u64::MAX),
             takeovers: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
             is_dropping_work: AtomicBool::new(false),
             door: Arc::new(Outpost::new(itself.clone())),
             itself: itself.clone(),
-            store,
+            store: StoreSlot::new(store),
             registry,
             driver,
             options,
@@ -188,7 +194,31 @@ impl Shared {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed)
+        self.closed.is_set()
+    }
+
+    /// Waits until the kernel has ended.
+    pub(crate) async fn closed(&self) {
+        self.closed.wait().await;
+    }
+
+    /// The store, to be called now; an error once the kernel has ended.
+    pub(crate) fn store(&self) -> Result<Arc<InUse>, StoreError> {
+        self.store.get()
+    }
+
+    /// Waits until nothing of the kernel has the store any more.
+    pub(crate) async fn store_closed(&self) {
+        self.store.closed().await;
+    }
+
+    pub(crate) fn start_loop(&self, name: &str, task: impl Future<Output = ()> + Send + 'static) {
+        self.loops.start(&*self.driver, name, Box::pin(task));
+    }
+
+    /// Waits until every loop has ended, and its thread with it.
+    pub(crate) async fn loops_ended(&self) {
+        self.loops.wait().await;
     }
 
     pub(crate) fn close_door(&self) {
@@ -198,16 +228,17 @@ impl Shared {
     /// Ends every loop; nothing is given back or waited for.
     pub(crate) fn close(&self) {
         self.close_door();
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.closed.set();
+        self.loops.close();
         self.hands.close();
         self.with(|core, released| core.empty(self, released));
         self.scribe.close();
         // Listeners learn of the end now, and not when the last loop has let go.
         let _ = self.events.send(None);
-        for bell in [&self.ringer, &self.scout, &self.closed] {
-            bell.notify_waiters();
+        for bell in [&self.ringer, &self.scout] {
             bell.notify_one();
         }
+        self.store.give_up();
     }
 
     pub(crate) fn watch(&self, run: u64, pulse: &Arc<Pulse>) {

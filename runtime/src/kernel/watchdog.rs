@@ -108,14 +108,14 @@ impl Shared {
     pub(crate) fn start_hand(self: &Arc<Self>, name: &str) {
         let station = Arc::new(Station::default());
         self.watch.stations.lock().unwrap_or_else(PoisonError::into_inner).push(station.clone());
-        self.driver.thread(name, Box::pin(self.clone().hand(station)));
+        self.start_loop(name, self.clone().hand(station));
     }
 
     pub(crate) async fn watch_for_ever(self: Arc<Self>) {
         let mut spare = self.options.spare_hands;
         while !self.is_closed() {
             let soon = self.driver.monotonic() + self.options.blocked_after / 2;
-            race(self.closed.notified(), self.driver.sleep_until(soon)).await;
+            race(self.closed(), self.driver.sleep_until(soon)).await;
             let now = self.driver.monotonic();
             for run in self.watch.blocked_runs(now, self.options.blocked_after) {
                 tracing::error!(key = %run.key, work = %run.work, "the code blocks its thread; await instead");

@@ -7,6 +7,7 @@ use super::{
     core::{Core, Released},
     mail::Settled,
     mutants,
+    race::race,
     shared::Shared,
 };
 use crate::{
@@ -107,7 +108,7 @@ impl Shared {
         mutants::before_the_batch(self, flight).await?;
         // Numbered anew at every try: whatever is still on its way of an earlier one comes too late.
         flight.batch.number = self.next_number();
-        self.store.commit(&flight.batch).await
+        self.store()?.commit(&flight.batch).await
     }
 
     /// An error: what is known to be durable is settled, what will never be is given up, the rest stays to be
@@ -137,7 +138,7 @@ impl Shared {
             if self.is_closed() {
                 return;
             }
-            match self.store.read(&reads).await {
+            match self.read_now(&reads).await {
                 Ok(found) => break found,
                 Err(error) => {
                     failures += 1;
@@ -157,7 +158,7 @@ impl Shared {
     pub(crate) async fn pause(&self, failures: u32) {
         let (first, last) = self.options.store_retry;
         let pause = backoff(first, last, failures, self.driver.random());
-        self.driver.sleep_until(self.driver.monotonic() + pause).await;
+        race(self.closed(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
     }
 
     /// Each entity learns what became of its part; what may be let go of then is returned. A few are told here and now: a lone caller is

@@ -4,7 +4,7 @@ use std::{cell::RefCell, time::Duration};
 
 use drystone_runtime::{
     Driver, Millis,
-    driver::{Handle, Task},
+    driver::{Handle, Task, Thread},
 };
 
 use super::executor::{Executor, Group};
@@ -36,8 +36,9 @@ impl Driver for VirtualDriver {
         })
     }
 
-    fn thread(&self, name: &str, task: Task) {
+    fn thread(&self, name: &str, task: Task) -> Thread {
         self.executor.spawn(self.group, interned(name), task);
+        Thread::none()
     }
 
     fn sleep_until(&self, at: Duration) -> Task {

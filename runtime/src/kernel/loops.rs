@@ -1,0 +1,93 @@
+//! The loops of one kernel, each on a thread of its own: started here, and waited for when the kernel ends.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::latch::Latch;
+use crate::{
+    Driver,
+    driver::{Task, Thread},
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    state: Mutex<State>,
+    /// Rung at each loop's end.
+    ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    loops: Vec<Loop>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Loop {
+    is_over: Arc<Latch>,
+    thread: Thread,
+}
+
+impl Loops {
+    /// Starts a loop; none after [`close`](Self::close).
+    pub(crate) fn start(self: &Arc<Self>, driver: &dyn Driver, name: &str, task: Task) {
+        // Under the lock, so that no loop starts unseen while the kernel waits for their end.
+        let mut state = self.state();
+        if state.is_closed {
+            return;
+        }
+        let is_over = Arc::new(Latch::default());
+        let over = Over { loops: self.clone(), is_over: is_over.clone() };
+        let thread = driver.thread(
+            name,
+            Box::pin(async move {
+                let _over = over;
+                task.await;
+            }),
+        );
+        // Spare hands come and go while the kernel lives.
+        state.loops.retain(|past| !past.is_over.is_set());
+        state.loops.push(Loop { is_over, thread });
+    }
+
+    pub(crate) fn close(&self) {
+        self.state().is_closed = true;
+    }
+
+    /// Waits until every loop has ended, and its thread with it.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.join_those_over() == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Joins the threads whose loop is over; returns how many loops go on.
+    fn join_those_over(&self) -> usize {
+        let over: Vec<Loop> = self.state().loops.extract_if(.., |one| one.is_over.is_set()).collect();
+        // A thread whose loop is over runs nothing more: it ends at once.
+        over.into_iter().for_each(|one| one.thread.join());
+        self.state().loops.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Dropped at the end of its loop, whether that returned, panicked or was dropped.
+struct Over {
+    loops: Arc<Loops>,
+    is_over: Arc<Latch>,
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.is_over.set();
+        self.loops.ended.notify_waiters();
+    }
+}
