@@ -6,7 +6,7 @@ use drystone_runtime::{
     Driver, Kernel, Key, Options, Registry, Store,
     driver::TokioDriver,
     kernel::{Explain, Report},
-    store::{Memory, Sqlite, SqliteOptions, StoreError, StoreErrorKind},
+    store::{Memory, StoreError, StoreErrorKind},
 };
 
 use crate::{
@@ -32,7 +32,7 @@ pub struct Runtime<A = ()> {
 impl Runtime<()> {
     /// An app whose state lives in one SQLite file, which is made if it is not there.
     pub fn sqlite(path: impl Into<PathBuf>) -> Builder<()> {
-        Builder::new(Place::Sqlite(path.into()))
+        Builder::new(Place::Sqlite { path: path.into(), wait: Duration::ZERO })
     }
 
     /// An app whose state lives in memory and is gone with it.
@@ -57,15 +57,15 @@ pub struct Builder<D> {
 }
 
 enum Place {
-    Sqlite(PathBuf),
+    Sqlite { path: PathBuf, wait: Duration },
     Memory,
     Store(Arc<dyn Store>),
 }
 
 impl Place {
-    fn open(self, driver: &Arc<dyn Driver>) -> Result<Arc<dyn Store>, Error> {
+    async fn open(self, driver: &Arc<dyn Driver>) -> Result<Arc<dyn Store>, Error> {
         Ok(match self {
-            Self::Sqlite(path) => Arc::new(Sqlite::open(path, SqliteOptions::default())?),
+            Self::Sqlite { path, wait } => Arc::new(crate::file_wait::open(&path, wait, &**driver).await?),
             Self::Memory => {
                 let driver = driver.clone();
                 Arc::new(Memory::new(move || driver.now(), 1))
@@ -144,6 +144,33 @@ impl<D: Send + Sync + 'static> Builder<D> {
         self
     }
 
+    /// Waits so long for another process that has the file open, instead of failing at once: for a rolling restart, in which the new
+    /// process starts while the old one ends. Without effect on other stores.
+    ///
+    /// It looks twenty times a second. If the time is over the error has the kind
+    /// [`Locked`](crate::runtime::store::StoreErrorKind::Locked) and names the process that has the file.
+    ///
+    /// ```no_run
+    /// # use drystone::{Primitives, Runtime, d, primitive};
+    /// # #[derive(Default, serde::Serialize, serde::Deserialize)]
+    /// # struct Cart;
+    /// # #[primitive(object)]
+    /// # impl Cart {}
+    /// # #[derive(Primitives)]
+    /// # struct App { cart: Cart }
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::sqlite("app.db").wait_for_file(d!("30s")).start::<App>().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn wait_for_file(mut self, limit: Duration) -> Self {
+        if let Place::Sqlite { wait, .. } = &mut self.place {
+            *wait = limit;
+        }
+        self
+    }
+
     /// With time and threads of one's own.
     #[must_use]
     pub fn driver(mut self, driver: Arc<dyn Driver>) -> Self {
@@ -162,7 +189,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
             let own_driver = if driver.is_none() { Some(real_driver()?) } else { None };
             let driver = driver.or_else(|| own_driver.clone().map(|own| own as Arc<dyn Driver>));
             let driver = driver.expect("one was handed in, or made");
-            let store = place.open(&driver)?;
+            let store = place.open(&driver).await?;
             tables.apply(&*store).await?;
             let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
             Ok(Runtime { kernel, own_driver, report, definitions, is_shared, app: PhantomData })

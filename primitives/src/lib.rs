@@ -117,6 +117,7 @@ mod env;
 mod error;
 mod events;
 mod failure;
+mod file_wait;
 mod generated;
 mod halt;
 mod handle;

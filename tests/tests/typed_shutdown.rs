@@ -1,11 +1,17 @@
-//! A shutdown leaves nothing behind: the file is free, and the threads have ended (R2).
+//! A shutdown leaves nothing behind: the file is free, and the threads have ended (R2). The next process may wait for the file (K4).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
-use std::{path::Path, task::Poll};
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+    task::Poll,
+};
 
 use drystone::{
-    CallError, Client, Context, Error, Failure, Primitives, Runtime, Services, d, primitive, testing::Latch,
+    Builder, CallError, Client, Context, Error, Failure, Primitives, Runtime, Services, d, primitive,
+    runtime::store::StoreErrorKind, testing::Latch,
 };
 use drystone_tests::typed::fault;
 use serde::{Deserialize, Serialize};
@@ -68,7 +74,11 @@ async fn start(path: &Path) -> Runtime<App> {
 }
 
 async fn start_with(path: &Path, gates: &Gates) -> Runtime<App> {
-    Runtime::sqlite(path).services(Fakes { gates: gates.clone() }).start::<App>().await.unwrap()
+    builder(path, gates).start::<App>().await.unwrap()
+}
+
+fn builder(path: &Path, gates: &Gates) -> Builder<Fakes> {
+    Runtime::sqlite(path).services(Fakes { gates: gates.clone() })
 }
 
 /// Held by each test: they look at the threads of the process, so one runs at a time.
@@ -191,4 +201,70 @@ async fn the_file_is_free_when_a_runtime_is_dropped() {
         assert_eq!(runtime.client().cart("c").put().await.unwrap(), round);
         drop(runtime);
     }
+}
+
+const PATH: &str = "DRYSTONE_SHUTDOWN_PATH";
+
+/// Starts this program as another process that has the file open. It shuts down when it is given a line.
+fn start_another(path: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "the_part_of_another_process", "--nocapture"]).env(PATH, path);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("is open")), "the other process has opened the file");
+    child
+}
+
+/// Not a promise by itself: what the other process runs. As a part of the suite it has no path, and passes.
+#[tokio::test]
+async fn the_part_of_another_process() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let runtime = start(Path::new(&path)).await;
+    runtime.client().cart("c").put().await.unwrap();
+    println!("is open");
+    let _ = std::io::stdin().lines().next();
+    runtime.shutdown(d!("5s")).await.unwrap();
+}
+
+fn locked_by(error: &Error, holder: u32) -> bool {
+    let Error::Store(error) = error else { return false };
+    error.kind() == StoreErrorKind::Locked && error.to_string().contains(&format!("is in use by process {holder};"))
+}
+
+/// K4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_waits_for_the_file_until_another_one_has_shut_down() {
+    let _alone = ALONE.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let mut old = start_another(&path);
+    let builder = || builder(&path, &Gates::default());
+    let refused = builder().start::<App>().await.unwrap_err();
+    assert!(locked_by(&refused, old.id()), "{refused}");
+    let too_late = builder().wait_for_file(d!("100ms")).start::<App>().await.unwrap_err();
+    assert!(locked_by(&too_late, old.id()), "{too_late}");
+    let mut starts = builder().wait_for_file(d!("1h")).start::<App>().into_future();
+    assert!(std::future::poll_fn(|cx| Poll::Ready(starts.as_mut().poll(cx).is_pending())).await);
+    old.stdin.take().unwrap().write_all(b"end\n").unwrap();
+    let runtime = starts.await.unwrap();
+    assert_eq!(runtime.report().unclean, 0);
+    assert_eq!(runtime.client().cart("c").put().await.unwrap(), 2);
+    assert!(old.wait().unwrap().success());
+    runtime.shutdown(d!("5s")).await.unwrap();
+}
+
+/// K4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_process_id_of_a_process_that_was_killed_keeps_nobody_out() {
+    let _alone = ALONE.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let mut old = start_another(&path);
+    old.kill().unwrap();
+    old.wait().unwrap();
+    let named = std::fs::read_to_string(folder.path().join("app.db.lock")).unwrap();
+    assert_eq!(named.trim(), old.id().to_string());
+    let runtime = start(&path).await;
+    assert_eq!(runtime.client().cart("c").put().await.unwrap(), 2);
+    runtime.shutdown(d!("5s")).await.unwrap();
 }

@@ -20,7 +20,7 @@ fn a_second_engine_in_this_process_is_refused() {
     let first = Engine::open(&path, SqliteOptions::default()).unwrap();
     let error = Sqlite::open(&path, SqliteOptions::default()).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Locked);
-    assert!(error.to_string().contains("is open in another engine"), "{error}");
+    assert!(error.to_string().contains("is open in this process already"), "{error}");
     let roundabout = folder.path().join(".").join("app.db");
     assert_eq!(Sqlite::open(roundabout, SqliteOptions::default()).unwrap_err().kind(), StoreErrorKind::Locked);
     drop(first);
@@ -53,9 +53,14 @@ fn what_a_killed_process_acknowledged_is_there_and_its_lock_is_not() {
     let (_folder, path) = place();
     let mut other = child::start("hold", &path);
     child::wait_for(&mut other, "held");
-    assert_eq!(Sqlite::open(&path, SqliteOptions::default()).unwrap_err().kind(), StoreErrorKind::Locked);
+    let refused = Sqlite::open(&path, SqliteOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Locked);
+    let said = refused.to_string();
+    assert!(said.contains(&format!("is in use by process {};", other.id())) && !said.contains("server"), "{said}");
     other.kill().unwrap();
     other.wait().unwrap();
+    let lock = std::fs::read_to_string(path.with_file_name("app.db.lock")).unwrap();
+    assert_eq!(lock.trim(), other.id().to_string(), "the id of the dead process keeps nobody out");
     let store = Sqlite::open(&path, SqliteOptions::default()).unwrap();
     let entities = list(&store).unwrap();
     assert!(entities.len() == 10 && entities.iter().all(|entity| entity.head == "held"));

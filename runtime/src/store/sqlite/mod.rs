@@ -17,6 +17,7 @@ mod failure;
 mod lease;
 mod leash;
 mod list;
+mod lock;
 mod log;
 mod migrations;
 mod open;
@@ -34,7 +35,6 @@ mod writer;
 
 use std::{
     fmt,
-    fs::File,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -42,8 +42,8 @@ use std::{
 pub use options::SqliteOptions;
 
 use self::{
-    apply::Applier, checkpoint::Checkpointer, failure::failure, log::Log, open::Opening, owners::Owners, pool::Pool,
-    writer::Writer,
+    apply::Applier, checkpoint::Checkpointer, failure::failure, lock::Lock, log::Log, open::Opening, owners::Owners,
+    pool::Pool, writer::Writer,
 };
 use super::{
     Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
@@ -63,7 +63,7 @@ pub struct Sqlite {
     writer: Arc<Writer>,
     /// Locked before the writer, and until its transaction has ended: nobody sees what may be rolled back.
     owners: Mutex<Owners>,
-    _lock: File,
+    _lock: Lock,
     clock: options::Clock,
     partitions: u32,
     hints: HintSender,
@@ -73,7 +73,7 @@ impl Sqlite {
     /// Opens the store in the file at `path`, and makes it if there is none.
     ///
     /// Fails with [`Locked`](super::StoreErrorKind::Locked) if another engine has it open, in this process or
-    /// another; with [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is something else or damaged; with
+    /// another, and names that process; with [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is something else or damaged; with
     /// [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of us wrote it.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         schema::check_library(rusqlite::version_number())?;

@@ -1,7 +1,7 @@
 //! Opening: the lock first, then the file, then connections that are set up and read back.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::OpenOptions,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,7 +10,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 
-use super::{failure::failure, options::SqliteOptions, schema};
+use super::{failure::failure, lock::Lock, options::SqliteOptions, schema};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// How long the writer waits for readers in other processes when the log must be emptied.
@@ -39,9 +39,9 @@ impl Opening {
     ///
     /// The lock comes first: who opens and closes a file that another connection of this process has open
     /// takes away that connection's locks (fB12).
-    pub(super) fn lock(path: &Path, options: &SqliteOptions) -> Result<(File, Self), StoreError> {
+    pub(super) fn lock(path: &Path, options: &SqliteOptions) -> Result<(Lock, Self), StoreError> {
         let path = absolute(path).map_err(|error| unopened(path, error))?;
-        let lock = lock_beside(&path)?;
+        let lock = Lock::take(&path)?;
         if !path.exists() {
             private(OpenOptions::new().write(true).create_new(true)).open(&path).map_err(|e| unopened(&path, e))?;
         }
@@ -191,23 +191,6 @@ fn check_integrity(connection: &Connection) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::Corrupt, message))
 }
 
-fn lock_beside(path: &Path) -> Result<File, StoreError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
-    let beside = PathBuf::from(beside);
-    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
-        .open(&beside)
-        .map_err(|error| unopened(&beside, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            let message = format!("{} is open in another engine; close that one, or use its server", path.display());
-            Err(StoreError::new(StoreErrorKind::Locked, message))
-        }
-        Err(TryLockError::Error(error)) => Err(unopened(&beside, error)),
-    }
-}
-
 /// The same file by the same name, however it was reached: the lock goes by name.
 fn absolute(path: &Path) -> io::Result<PathBuf> {
     if path.exists() {
@@ -219,13 +202,13 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// For the owner's eyes only (K4); SQLite gives its log the same mode.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-fn unopened(path: &Path, error: io::Error) -> StoreError {
+pub(super) fn unopened(path: &Path, error: io::Error) -> StoreError {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::ReadOnly,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,

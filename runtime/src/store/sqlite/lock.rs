@@ -1,0 +1,81 @@
+//! The lock beside the file: one engine has a store open, and the next one learns in which process.
+//!
+//! The lock is the operating system's: it ends with its process, however that ends. The process id in the lock file is for people,
+//! and nothing is decided by it. So the id of a process that was killed keeps nobody out.
+
+use std::{
+    collections::BTreeSet,
+    fs::{File, OpenOptions, TryLockError},
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::open::{private, unopened};
+use crate::store::{StoreError, StoreErrorKind};
+
+/// The stores that this process has open. Another container may have the same process id, so an id in a lock file does not tell.
+static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The lock of one store; held until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes the lock of the store at `path`, or says who has it.
+    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".lock");
+        let beside = PathBuf::from(beside);
+        let mut file = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+            .open(&beside)
+            .map_err(|error| unopened(&beside, error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_use(path, file)),
+            Err(TryLockError::Error(error)) => return Err(unopened(&beside, error)),
+        }
+        held().insert(path.to_owned());
+        // A disk that is full keeps nobody from opening: the id would only have been shown.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        Ok(Self { file, path: path.to_owned() })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.file.set_len(0);
+        held().remove(&self.path);
+    }
+}
+
+fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn in_use(path: &Path, lock: File) -> StoreError {
+    let path_shown = path.display();
+    let message = if held().contains(path) {
+        format!("{path_shown} is open in this process already; shut that runtime down first")
+    } else {
+        let holder = holder(lock).map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
+        format!("{path_shown} is in use by {holder}; end that process, or wait for it with `wait_for_file`")
+    };
+    StoreError::new(StoreErrorKind::Locked, message)
+}
+
+/// The process that has the lock, if it has said so and can be seen from here.
+fn holder(mut lock: File) -> Option<u32> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    let id = text.trim().parse().ok()?;
+    // Between a kill and the next holder's first word the file names the dead. One with our own id is in another container.
+    (id != std::process::id() && may_live(id)).then_some(id)
+}
+
+fn may_live(id: u32) -> bool {
+    !Path::new("/proc/self").exists() || Path::new("/proc").join(id.to_string()).exists()
+}
