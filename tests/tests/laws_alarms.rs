@@ -8,7 +8,7 @@ use drystone_runtime::{
     store::{After, Batch, Guard, Verdict, Want, Worker, Write},
 };
 use drystone_tests::world::{
-    Log, World,
+    Latch, Log, World,
     toys::{Toy, add, adder, alarm_in, call},
 };
 
@@ -194,6 +194,43 @@ fn after_downtime_every_overdue_alarm_rings_once_oldest_first() {
     assert_eq!(log.take(), [1, 2, 3, 4, 5].map(|number| format!("app/{number} rang")));
     world.advance(60 * SECOND);
     assert!(log.take().is_empty());
+}
+
+/// A4
+#[test]
+fn overdue_alarms_ring_paced_oldest_first_and_a_call_is_answered_between_them() {
+    let (log, has_rung) = (Log::default(), Latch::default());
+    let (calls, rung) = (log.clone(), has_rung.clone());
+    let toy = bell(&log).own("tell", move |turn| {
+        calls.say("told".to_owned());
+        Next::Commit(turn.says(""))
+    });
+    let toy = toy.lists(move |entity, _| {
+        if entity.alarm.is_none() {
+            rung.open();
+        }
+        Vec::new()
+    });
+    let world = World::with(toy.alone(), |options| (options.pace, options.lease) = (8, 3_600 * SECOND));
+    for number in 1..=200 {
+        world.call(call("adder", &number.to_string(), "set", number)).unwrap();
+    }
+    let kernel = world.kernel();
+    let told = world.ask_future(async move {
+        has_rung.wait().await;
+        kernel.call(call("adder", "x", "tell", "")).await
+    });
+    // The machine sleeps until all are overdue.
+    world.freeze(true);
+    world.advance(300 * SECOND);
+    world.freeze(false);
+    world.advance(SECOND);
+    assert!(told.take().is_some_and(|answer| answer.is_ok()));
+    let mut said = log.take();
+    let between = said.iter().position(|line| line == "told").unwrap();
+    said.remove(between);
+    assert_eq!(said, (1..=200).map(|number| format!("app/{number} rang")).collect::<Vec<_>>());
+    assert!(between <= 3 * 8, "a pace of 8 does not let {between} ring before a call that waits");
 }
 
 /// A5

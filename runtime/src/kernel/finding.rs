@@ -36,9 +36,11 @@ impl Core {
         self.post(&woken.key, Mail::Look);
     }
 
-    /// Its alarm is due, and perhaps nobody knows.
+    /// Its alarm is due, and perhaps nobody knows. One beyond the horizon was not forgotten: the horizon reaches it next, in its
+    /// order and at the ringer's pace (A4).
     pub(crate) fn ring_again(&mut self, woken: Woken) {
-        if self.near.contains(&woken.key) {
+        let alarm = woken.entity.as_ref().and_then(|entity| entity.alarm);
+        if self.near.contains(&woken.key) || alarm.is_some_and(|alarm| alarm > self.near.horizon()) {
             return;
         }
         if let Some(entity) = woken.entity.filter(|_| self.is_fresh(&woken.key)) {
