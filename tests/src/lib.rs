@@ -7,6 +7,7 @@ pub mod crash;
 pub mod held;
 #[cfg(feature = "load")]
 pub mod load;
+pub mod log_lines;
 pub mod picture;
 #[cfg(any(feature = "crash", feature = "load"))]
 mod refuse;

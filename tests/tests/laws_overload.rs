@@ -77,6 +77,19 @@ fn too_many_waiting_bytes_are_refused_until_some_have_gone() {
 
 /// R8
 #[test]
+fn too_many_commits_that_wait_for_the_store_are_refused_until_some_are_written() {
+    let world = World::with(adder().alone(), |options| options.batch_writes_max = 2);
+    world.store.stall();
+    // One is on its way; three wait, more than the next batch takes.
+    let waiting = ["a", "b", "c", "d"].map(|key| world.ask(add(key, 1)));
+    assert_eq!(overloaded(world.call(add("e", 1))), Limit::WaitingCommits);
+    world.store.go_on();
+    assert!(waiting.iter().all(|caller| caller.text().is_ok()));
+    assert_eq!(world.call(add("e", 1)).unwrap(), "1");
+}
+
+/// R8
+#[test]
 fn work_beyond_the_limit_waits_and_still_all_of_it_runs() {
     let (latch, log) = (Latch::default(), Log::default());
     let world = World::with(slow(&latch, &log).alone(), |options| options.work_max = 2);

@@ -2,11 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use drystone_runtime::{Borrow, Commit, Cx, Lifecycle, Next, Parked, Status, Work, WorkId, kernel::Wait};
+use drystone_runtime::{Borrow, Commit, Cx, Input, Lifecycle, Next, Parked, Status, Work, WorkId, kernel::Wait};
 use drystone_tests::world::{
     Latch, World, key,
     toys::{Toy, add, adder, alarm_in, call, done, event, message, registry},
@@ -97,6 +100,36 @@ fn a_live_entity_that_nothing_will_wake_is_counted_and_said_to_be_stuck() {
     world.call(call("adder", "a", "alarm", "")).unwrap();
     world.call(add("b", 1)).unwrap();
     assert!(!world.waits("a").contains(&Wait::Stuck) && !world.waits("b").contains(&Wait::Stuck));
+}
+
+/// R7
+#[test]
+fn a_live_entity_that_nothing_would_wake_is_woken_and_its_work_runs() {
+    let is_forgotten = Arc::new(AtomicBool::new(true));
+    let forgotten = is_forgotten.clone();
+    let toy = adder()
+        .own("work", |turn| {
+            let status = Some(Status::live("working"));
+            Next::Commit(Commit { status, head: Some("work".into()), ..turn.says("") })
+        })
+        .lists(move |entity, _| {
+            let is_due = entity.head == "work" && !forgotten.load(Ordering::Relaxed);
+            if is_due { vec![Work::new("job/1")] } else { Vec::new() }
+        })
+        .otherwise(|turn| match turn.input {
+            Input::Done { .. } => {
+                let status = Some(Status::resting("done"));
+                Next::Commit(Commit { status, head: Some("done".into()), ..Commit::default() })
+            }
+            _ => Next::nothing(),
+        });
+    let world = World::of(toy.alone());
+    // Stored without its work, as a bug of ours would leave it.
+    world.call(call("adder", "a", "work", "")).unwrap();
+    assert_eq!(world.waits("a"), [Wait::Stuck]);
+    is_forgotten.store(false, Ordering::Relaxed);
+    world.advance(20 * SECOND);
+    assert_eq!((&world.entity("a").unwrap().head[..], world.kernel().counts().stuck), (&b"done"[..], 1));
 }
 
 /// E14
