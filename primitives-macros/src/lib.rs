@@ -7,6 +7,7 @@ mod mistakes;
 mod primitive;
 mod services;
 mod suggest;
+mod transaction;
 mod types;
 mod workflow;
 
@@ -55,7 +56,8 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | `#[apply]` | puts the value of a hook that takes `&self` into the state: `fn apply(&mut self, value: V)` |
 ///
 /// The options that speak of the hook (`max_attempts`, `retry` or `backoff`, `timeout`, `heartbeat`) may stand on the hook instead:
-/// `#[process(max_attempts = 1, timeout = "5s")]`.
+/// `#[process(max_attempts = 1, timeout = "5s")]`. With `transaction` a hook (also `#[destroy(transaction)]`) is a plain `fn` that takes a
+/// `&mut Transaction<'_>`, and writes tables of the author's own in the same file, exactly once.
 ///
 /// All other functions stay plain Rust.
 #[proc_macro_attribute]

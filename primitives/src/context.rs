@@ -8,7 +8,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Change, Cx, Entity, Lifecycle, Message, Millis, Name};
+use drystone_runtime::{
+    Change, Cx, Entity, Lifecycle, Message, Millis, Name,
+    store::sql::{ScriptCode, Scripted},
+};
 use serde::Serialize;
 
 use crate::{
@@ -178,6 +181,16 @@ impl Context {
     /// Where calls are made, with this entity among those who wait.
     pub(crate) fn desk(&self) -> Desk {
         Desk::inside(self.cx.clone(), self.is_shared)
+    }
+
+    pub(crate) async fn transact(
+        &self,
+        row: (drystone_runtime::Lane, drystone_runtime::RowKey),
+        before: Bytes,
+        limit: Duration,
+        code: ScriptCode,
+    ) -> Result<Scripted, Error> {
+        self.cx.transact(row, before, limit, code).await
     }
 
     pub(crate) async fn rows(&self, range: drystone_runtime::Range) -> Result<Vec<drystone_runtime::Row>, Error> {

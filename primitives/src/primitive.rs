@@ -5,7 +5,7 @@ use std::{pin::Pin, sync::Arc};
 use bytes::Bytes;
 use drystone_runtime::Definition;
 
-use crate::{Address, Desk, Env, Error, kind::Kind, stored::Codec};
+use crate::{Address, Desk, Env, Error, Transaction, kind::Kind, stored::Codec};
 
 /// A definition: an author's struct with `#[primitive]` or `#[workflow]` on its `impl`.
 #[diagnostic::on_unimplemented(
@@ -65,6 +65,8 @@ pub struct Code {
     pub init: Option<Pure>,
     /// Whether there is a `#[destroy]`.
     pub has_destroy: bool,
+    /// Whether it is transactional (W6).
+    pub destroy_transaction: bool,
     /// Whether there is a `#[reduce]`.
     pub has_reduce: bool,
 }
@@ -98,6 +100,8 @@ pub struct HookCode {
     pub writes: bool,
     /// Whether what it returns is given to `#[apply]`.
     pub applies: bool,
+    /// Whether it writes tables of the author's, in a transaction (W6).
+    pub transaction: bool,
 }
 
 /// Whether code acts on nothing outside.
@@ -119,6 +123,11 @@ pub trait Acts<D, A>: OfKind {
 
     /// Makes a state: by the `#[create]` of this name, or by `#[init]`, whose name here is `#init`.
     fn make<'a>(name: &'a str, given: Given, env: &'a Env<D, A>) -> Making<'a, Self>;
+
+    /// Runs a transactional hook.
+    fn transact(&mut self, _name: &str, _given: Given, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
+        Err(Thrown::Unknown)
+    }
 }
 
 /// The author's code under way: what it returned, as JSON.

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     known::{Known, Value},
     mistakes::Mistakes,
+    transaction::{self, Noun},
     types,
 };
 
@@ -29,6 +30,9 @@ pub(crate) fn check(model: &Model, sets_alarm: Option<&Ident>, mistakes: &mut Mi
 }
 
 fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
+    if let Some(hook) = model.hooks.iter().find(|hook| hook.transaction.is_some()) {
+        transaction::check_timeout(&Noun::hook(&hook.word), &model.options, mistakes);
+    }
     let set: Vec<_> = model.options.iter().collect();
     options::check_all(&format!("`{}`", known.name), &set, known.options, mistakes);
     let chosen = written_of(model, known.one_of);

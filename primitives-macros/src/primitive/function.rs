@@ -9,7 +9,11 @@ use super::{
     parameter::{self, Parameter},
     returns::Returns,
 };
-use crate::{mistakes::Mistakes, types};
+use crate::{
+    mistakes::Mistakes,
+    transaction::{self, Noun},
+    types,
+};
 
 /// What all of the author's functions have.
 pub(crate) struct Function {
@@ -57,13 +61,27 @@ pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     Some(Action { function: Function::new(function, writes?, parameters?), returns })
 }
 
-/// A hook: `async`, with `self`, at most one input, and a `Result`.
-pub(crate) fn hook(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Hook> {
+/// A hook: with `self`, at most one input, and a `Result`; `async`, unless it is transactional.
+pub(crate) fn hook(
+    (word, is_transaction): (Ident, bool),
+    function: &ImplItemFn,
+    struct_: &Type,
+    mistakes: &mut Mistakes,
+) -> Option<Hook> {
     let (noun, signature) = (format!("`#[{word}]`"), &function.sig);
-    let is_async = is_async(&noun, signature, mistakes);
+    let is_async = is_transaction || is_async(&noun, signature, mistakes);
     let is_plain = is_plain(&noun, signature, mistakes);
     let writes = writes(&noun, signature, mistakes);
-    let parameters = parameter::read(signature, struct_, mistakes);
+    let read = if is_transaction {
+        let read = transaction::parameters(&Noun::hook(&word), function, struct_, mistakes);
+        read.map(|(parameters, place)| (parameters, Some(place)))
+    } else if transaction::refuse(&format!("hook that says so: write `#[{word}(transaction)]"), signature, mistakes) {
+        None
+    } else {
+        parameter::read(signature, struct_, mistakes).map(|parameters| (parameters, None))
+    };
+    let (parameters, transaction) = read.unzip();
+    let transaction = transaction.flatten();
     let inputs = parameters.as_ref().map(|parameters| one_input(&noun, parameters, mistakes));
     let returns = fallible(&noun, signature, struct_, mistakes);
     let (input, returns, writes) = (inputs??, returns?, writes?);
@@ -76,7 +94,8 @@ pub(crate) fn hook(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes:
     if !is_async || !is_plain {
         return None;
     }
-    Some(Hook { word, function: Function::new(function, writes, parameters?), input, value, error: returns.error })
+    let function = Function::new(function, writes, parameters?);
+    Some(Hook { word, function, input, value, error: returns.error, transaction })
 }
 
 /// What a hook that was refused would take: callers hand in items of it.
@@ -91,7 +110,12 @@ pub(crate) fn item(function: &ImplItemFn) -> Option<TokenStream> {
 }
 
 /// `#[destroy]`: a hook that takes nothing.
-pub(crate) fn destroy(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Hook> {
+pub(crate) fn destroy(
+    word: (Ident, bool),
+    function: &ImplItemFn,
+    struct_: &Type,
+    mistakes: &mut Mistakes,
+) -> Option<Hook> {
     let hook = hook(word, function, struct_, mistakes)?;
     if let Some(wrong) = hook.input.as_ref().or(hook.value.as_ref()) {
         mistakes.at(wrong, "`#[destroy]` takes no input and returns `Result<(), E>`");

@@ -3,7 +3,7 @@
 
 use proc_macro2::Ident;
 use syn::{
-    Attribute, Meta, Path, Token,
+    Attribute, Meta, Token,
     parse::{ParseStream, Parser},
 };
 
@@ -11,7 +11,7 @@ use super::attribute::{Kind, Setting, setting};
 use crate::{
     known::{Known, Value},
     mistakes::Mistakes,
-    suggest, types,
+    suggest, transaction, types,
 };
 
 /// The settings in the parentheses of an attribute on a function.
@@ -63,6 +63,17 @@ fn list(input: ParseStream<'_>, settings: &mut Vec<Setting>, mistakes: &mut Mist
     Ok(())
 }
 
+/// Whether a `#[destroy]` is transactional: it has no other option.
+pub(super) fn of_destroy(word: &Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> bool {
+    let mut settings = settings("a hook", attribute, mistakes);
+    let is_transaction = transaction::take_word(&mut settings);
+    for setting in settings {
+        let (name, meant) = (&setting.name, suggest::among(&setting.name.to_string(), &["transaction"]));
+        mistakes.at(name, format!("`#[{word}]` has no option `{name}`{meant}"));
+    }
+    is_transaction
+}
+
 /// Adds the options of a hook to those of its primitive. An option of a kind from outside is checked by that kind.
 pub(super) fn join(
     (kind, options): (&Kind, &mut Vec<Setting>),
@@ -73,7 +84,7 @@ pub(super) fn join(
     for setting in settings {
         let is_known = match kind {
             Kind::Ours(known, _) => is_of_hook(known, word, &setting, mistakes),
-            Kind::Outside(path) => is_not_transaction(path, &setting, mistakes),
+            Kind::Outside(_) => true,
             Kind::Unknown => false,
         };
         if !is_known {
@@ -90,10 +101,11 @@ pub(super) fn join(
 
 fn is_of_hook(known: &Known, word: &Ident, setting: &Setting, mistakes: &mut Mistakes) -> bool {
     let name = setting.name.to_string();
-    let of_hook = known.options_of_hook();
+    let mut of_hook = known.options_of_hook();
     if of_hook.contains(&name.as_str()) {
         return true;
     }
+    of_hook.push("transaction");
     let message = match known.option(&name) {
         Some(value) => {
             let kind = known.name;
@@ -107,15 +119,6 @@ fn is_of_hook(known: &Known, word: &Ident, setting: &Setting, mistakes: &mut Mis
     };
     mistakes.at(&setting.name, message);
     false
-}
-
-fn is_not_transaction(path: &Path, setting: &Setting, mistakes: &mut Mistakes) -> bool {
-    let is_it = setting.name == "transaction";
-    if is_it {
-        let message = format!("a hook of `{}` has no transaction: that is for kinds of ours", types::text(path));
-        mistakes.at(&setting.name, message);
-    }
-    !is_it
 }
 
 /// Refuses options where there are none.

@@ -11,7 +11,7 @@ use super::{
     returns::Returns,
     role::{self, Role},
 };
-use crate::{mistakes::Mistakes, types};
+use crate::{mistakes::Mistakes, transaction, types};
 
 /// A primitive.
 pub(crate) struct Model {
@@ -52,6 +52,8 @@ pub(crate) struct Hook {
     /// What is given to `#[apply]`.
     pub(crate) value: Option<Type>,
     pub(crate) error: TokenStream,
+    /// Where among its parameters its transaction is, if it is transactional.
+    pub(crate) transaction: Option<usize>,
 }
 
 /// `#[create]`.
@@ -131,9 +133,10 @@ impl Model {
         let struct_ = &self.struct_;
         match role {
             Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
-            Role::Hook(word, settings) => {
+            Role::Hook(word, mut settings) => {
+                let is_transaction = transaction::take_word(&mut settings);
                 hook_options::join((&self.kind, &mut self.options), &word, settings, mistakes);
-                match function::hook(word, function, struct_, mistakes) {
+                match function::hook((word, is_transaction), function, struct_, mistakes) {
                     Some(hook) => self.hooks.push(hook),
                     None => {
                         self.refused = true;
@@ -141,7 +144,9 @@ impl Model {
                     }
                 }
             }
-            Role::Destroy(word) => self.destroy.extend(function::destroy(word, function, struct_, mistakes)),
+            Role::Destroy(word, is_transaction) => {
+                self.destroy.extend(function::destroy((word, is_transaction), function, struct_, mistakes));
+            }
             Role::Create => self.creates.extend(function::create(function, struct_, mistakes)),
             Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),
             Role::Reduce(word) => match function::reduce(word, function, struct_, mistakes) {

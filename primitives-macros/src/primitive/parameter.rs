@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{FnArg, Pat, PatType, Signature, Type, TypeReference};
 
-use crate::{mistakes::Mistakes, types};
+use crate::{mistakes::Mistakes, transaction, types};
 
 /// One parameter.
 pub(crate) enum Parameter {
@@ -79,6 +79,9 @@ fn lent(reference: &TypeReference, written: &Type, mistakes: &mut Mistakes) -> O
     let inner = types::bare(&reference.elem);
     let message = if let Some(owned) = owned_form(inner) {
         format!("an input is owned: write `{owned}`")
+    } else if reference.mutability.is_some() && transaction::names_transaction(inner) {
+        "a transaction is for a step or a hook that says so, as `#[flush(transaction)]` does; this code has none"
+            .to_owned()
     } else if reference.mutability.is_some() {
         "a service is shared: write `&T`; an input is owned: write `T`".to_owned()
     } else if reference.lifetime.is_some() {

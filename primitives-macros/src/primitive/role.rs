@@ -16,7 +16,8 @@ pub(crate) enum Role {
     Hook(Ident, Vec<Setting>),
     Create,
     Init(Ident),
-    Destroy(Ident),
+    /// Whether it is transactional, too.
+    Destroy(Ident, bool),
     Reduce(Ident),
     Apply(Ident),
     /// Plain Rust.
@@ -43,13 +44,13 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
     }
     match word.to_string().as_str() {
         "hook" => return named_hook(&attribute, kind, mistakes),
-        "create" | "init" | "destroy" | "reduce" | "apply" => hook_options::refuse(&word, &attribute, mistakes),
+        "destroy" => return Role::Destroy(word.clone(), hook_options::of_destroy(&word, &attribute, mistakes)),
+        "create" | "init" | "reduce" | "apply" => hook_options::refuse(&word, &attribute, mistakes),
         _ => return sugar(word, &attribute, kind, mistakes),
     }
     match word.to_string().as_str() {
         "create" => Role::Create,
         "init" => Role::Init(word),
-        "destroy" => Role::Destroy(word),
         "reduce" => Role::Reduce(word),
         _ => Role::Apply(word),
     }

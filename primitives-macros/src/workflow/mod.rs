@@ -17,7 +17,6 @@ mod role;
 mod select;
 mod signature;
 mod step;
-mod transaction;
 mod undo;
 mod update;
 

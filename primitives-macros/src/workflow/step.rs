@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Type};
 
-use super::{model::Step, signature::refuse_flow, transaction};
+use super::{model::Step, signature::refuse_flow};
 use crate::{
     known::Value,
     mistakes::Mistakes,
@@ -13,6 +13,7 @@ use crate::{
         hook_options, options, parameter,
         returns::Returns,
     },
+    transaction::{self, Noun},
 };
 
 /// The options of a step.
@@ -46,10 +47,15 @@ pub(super) fn read(
     let parameters = match (has_flow, is_transaction) {
         (true, _) => None,
         (false, true) => {
-            transaction::check_timeout(&settings, mistakes);
-            transaction::parameters(function, struct_, mistakes).map(|(inputs, place)| (inputs, Some(place)))
+            transaction::check_timeout(&Noun::step(), &settings, mistakes);
+            transaction::parameters(&Noun::step(), function, struct_, mistakes)
+                .map(|(inputs, place)| (inputs, Some(place)))
         }
-        (false, false) if transaction::refuse(signature, mistakes) => None,
+        (false, false)
+            if transaction::refuse("step that says so: write `#[step(transaction)]", signature, mistakes) =>
+        {
+            None
+        }
         (false, false) => parameter::read_step(signature, struct_, mistakes).map(|parameters| (parameters, None)),
     };
     let returns = Returns::read(signature, struct_);

@@ -15,6 +15,9 @@ pub(super) struct Head<R> {
     /// Values that hooks returned and that are to be applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) applying: Vec<Applying>,
+    /// Transactional hooks that have their claim: a row that says that they are waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) claims: Vec<String>,
 }
 
 /// An entity on its way out: its `#[destroy]` runs until it succeeds, or is given up.

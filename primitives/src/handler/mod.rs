@@ -8,6 +8,7 @@ mod ending;
 mod head;
 mod memory;
 mod running;
+mod transacting;
 mod turning;
 mod verbs;
 
@@ -96,6 +97,10 @@ where
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         self.start(hot, entity, work, cx)
+    }
+
+    fn scripts(&self) -> Vec<Name> {
+        transacting::scripts::<T>()
     }
 }
 

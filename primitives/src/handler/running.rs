@@ -11,6 +11,7 @@ use super::{
     Author, Record,
     head::{Applying, Head},
     memory::Memory,
+    transacting,
     turning::shown,
 };
 use crate::{
@@ -172,7 +173,6 @@ where
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let mut memory = hot.take_boxed::<Memory<T, Record<T>>>().unwrap_or_default();
         let piece = Piecework::parse(work.id.as_str());
         let is_hook = matches!(piece, Piecework::Hook(..));
         let past = entity.map(|entity| Past {
@@ -182,6 +182,15 @@ where
             hook: is_hook.then(|| (Box::new(entity.clone()), scheduled_for::<T> as ScheduledFor)),
         });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
+        if let Some(entity) = entity.filter(|_| transacting::is_transactional::<T>(piece)) {
+            let head = head_of::<T>(&entity.head);
+            let limit = head.and_then(|head| self.transaction_limit(&head, entity, work, env.context().now().into()));
+            let Some(limit) = limit else {
+                return Box::pin(std::future::ready(Outcome::Refused(transacting::UNCLAIMED.to_owned())));
+            };
+            return Box::pin(transacting::transacted::<T, D, A>(entity.state.clone(), limit, work.clone(), env));
+        }
+        let mut memory = hot.take_boxed::<Memory<T, Record<T>>>().unwrap_or_default();
         let task = task_of(piece, work.borrow);
         let lent = match (&task, entity) {
             (Task::Make, _) | (_, None) => Ok(None),
@@ -218,7 +227,7 @@ fn task_of(piece: Piecework<'_>, borrow: Borrow) -> Task {
 }
 
 /// The name of the code that is a piece of work, as the author's functions are told apart.
-fn code_of(piece: Piecework<'_>) -> Cow<'_, str> {
+pub(super) fn code_of(piece: Piecework<'_>) -> Cow<'_, str> {
     match piece {
         Piecework::Action(name) | Piecework::Init(name) | Piecework::Create(name) => name.into(),
         Piecework::Apply(_) => "#apply".into(),
@@ -293,7 +302,7 @@ async fn make<T: Acts<D, A>, D, A>(piece: Piecework<'_>, input: &Bytes, env: &En
 }
 
 /// What the code is given: an action its parameters, a hook what its kind tells it and its items.
-async fn given<D, A>(piece: Piecework<'_>, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
+pub(super) async fn given<D, A>(piece: Piecework<'_>, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
     match piece {
         // Its future is long, and lies in that of every call if it is not put elsewhere.
         Piecework::Hook(_, number) => Box::pin(given_to_hook(number, work, env)).await,
@@ -340,10 +349,21 @@ fn left<T: OfKind>(
     before: Option<&Bytes>,
     state: &T,
 ) -> Result<Option<Bytes>, String> {
-    let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
-    let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
+    let (bytes, read) = read_back(state)?;
     memory.set_state(bytes.clone(), read);
     Ok((before != Some(&bytes)).then_some(bytes))
+}
+
+/// The state that code left, written, and as it reads back.
+fn read_back<T: OfKind>(state: &T) -> Result<(Bytes, T), String> {
+    let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
+    let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
+    Ok((bytes, read))
+}
+
+/// The state that code left, written; it can be read back.
+pub(super) fn written<T: OfKind>(state: &T) -> Result<Bytes, String> {
+    read_back(state).map(|(bytes, _)| bytes)
 }
 
 fn said<T: OfKind, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
@@ -361,7 +381,7 @@ fn said<T: OfKind, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
     Outcome::Ok(Produced { alarm: said.alarm, send: said.send, emit: said.emit, ..produced })
 }
 
-fn failed(thrown: Thrown) -> Outcome {
+pub(super) fn failed(thrown: Thrown) -> Outcome {
     match thrown {
         Thrown::Failed(error) => Outcome::Failed(error),
         Thrown::Malformed(reason) | Thrown::Unwritable(reason) => Outcome::Refused(reason),

@@ -10,6 +10,7 @@ use super::{
     head::{Applying, Ending, Head},
     memory::{Kept, Memory, Works},
     running::{self, Asker, Piecework},
+    transacting,
 };
 use crate::{
     Acts, Error, Failure, OfKind, decode, encode,
@@ -49,6 +50,7 @@ pub(super) struct Open<'a, R> {
     pub(super) turn: Turn<'a, R>,
     pub(super) ending: Option<Ending>,
     pub(super) applying: Vec<Applying>,
+    pub(super) claims: Vec<String>,
     /// The state, if this turn sets it.
     pub(super) state: Option<Bytes>,
 }
@@ -207,6 +209,10 @@ where
             self.check_state(memory, seen)?;
         }
         let mut open = self.open(memory, seen)?;
+        // Nothing was run: this turn puts its claim.
+        if matches!(outcome, Outcome::Refused(reason) if reason == transacting::UNCLAIMED) {
+            return self.close(memory, open, None, None);
+        }
         match piece {
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
             Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
@@ -275,7 +281,7 @@ where
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
         }
         let shown = shown(&head.record, entity, now);
-        let pieces = self.kind.work(&shown).into_iter();
+        let pieces = transacting::within_limit::<T>(self.kind.work(&shown));
         let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
         // What has ended and is to be applied is still the kind's to list: it hears of the end when that is done.
         let is_ended = |piece: &Piece| head.applying.iter().any(|applying| applying.number == piece.number);
@@ -284,7 +290,10 @@ where
             let borrow = hook_borrow::<T>(piece.hook);
             let piece = self.kind.prepared(&shown, piece);
             let row = rows.of(&piece);
-            Work { borrow, ..piece.into_work(row) }
+            // A transaction has a limit of its own: how long it waits for others is not its code's time.
+            let limited = !transacting::is_transactional_hook::<T>(piece.hook);
+            let work = Work { borrow, ..piece.into_work(row) };
+            if limited { work } else { Work { timeout: None, silence: None, ..work } }
         };
         let running = works.of(pieces, make);
         head.applying.iter().map(running::apply).chain(running).collect()
@@ -297,7 +306,7 @@ where
     pub(super) fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
         let mut turn = self.turn_of(Record::<T>::default(), &seen);
         self.kind.born(&mut turn);
-        Open { turn, ending: None, applying: Vec::new(), state: Some(state) }
+        Open { turn, ending: None, applying: Vec::new(), claims: Vec::new(), state: Some(state) }
     }
 
     pub(super) fn open<'a>(
@@ -306,26 +315,27 @@ where
         seen: Seen<'a>,
     ) -> Result<Open<'a, Record<T>>, Halt> {
         let entity = seen.entity.ok_or(Halt::NotBound)?;
-        let Head { record, ending, applying } = memory.take_head(&entity.head).map_err(Halt::Park)?;
-        Ok(Open { turn: self.turn_of(record, &seen), ending, applying, state: None })
+        let Head { record, ending, applying, claims } = memory.take_head(&entity.head).map_err(Halt::Park)?;
+        Ok(Open { turn: self.turn_of(record, &seen), ending, applying, claims, state: None })
     }
 
     /// The commit of a turn: the head only if it differs.
     pub(super) fn close(
         &self,
         memory: &mut Memory<T, Record<T>>,
-        open: Open<'_, Record<T>>,
+        mut open: Open<'_, Record<T>>,
         answer: Option<Answer>,
         ticket: Option<Ticket>,
     ) -> Turned {
-        let Open { mut turn, ending, applying, state } = open;
+        self.claim(&mut open);
+        let Open { mut turn, ending, applying, claims, state } = open;
         if turn.commit.destroy {
             self.kind.ends(&mut turn);
         }
         let before = turn.entity().map(|entity| &entity.head);
         let Turn { record, mut commit, remembered, .. } = turn;
         memory.keep_rows(&commit, remembered);
-        let head = Head { record, ending, applying };
+        let head = Head { record, ending, applying, claims };
         let bytes = encode(&head).map_err(Stop::Malformed)?;
         commit.head = (before != Some(&bytes)).then(|| bytes.clone());
         memory.set_head(bytes, head);

@@ -52,13 +52,14 @@ pub(crate) struct World<K: Kind> {
 const NO_CODE: Code = Code {
     actions: &[],
     hooks: &[
-        HookCode { name: "tick", writes: true, applies: false },
-        HookCode { name: "flush", writes: true, applies: false },
-        HookCode { name: "process", writes: false, applies: false },
-        HookCode { name: "alarm", writes: true, applies: false },
+        HookCode { name: "tick", writes: true, applies: false, transaction: false },
+        HookCode { name: "flush", writes: true, applies: false, transaction: false },
+        HookCode { name: "process", writes: false, applies: false, transaction: false },
+        HookCode { name: "alarm", writes: true, applies: false, transaction: false },
     ],
     creates: &[],
     init: None,
+    destroy_transaction: false,
     has_destroy: false,
     has_reduce: false,
 };

@@ -38,6 +38,27 @@
 //! # });
 //! ```
 //!
+//! A **transactional hook** does the same for a tick, a flush, an item, an alarm or the end of an entity. It takes `&self` or `&mut self`, what its
+//! kind gives it, and the transaction; what it leaves in the state is a part of the record:
+//!
+//! ```
+//! # use drystone::{Batch, SqlError, Transaction, primitive};
+//! # use serde::{Deserialize, Serialize};
+//! #[derive(Default, Serialize, Deserialize)]
+//! struct Usage {
+//!     total: u64,
+//! }
+//!
+//! #[primitive(buffer, max_items = 100, max_wait = "5s")]
+//! impl Usage {
+//!     #[flush(transaction, max_attempts = 10)]
+//!     fn flush(&mut self, batch: Batch<u64>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
+//!         self.total += batch.items.iter().sum::<u64>();
+//!         sql.execute("INSERT INTO usage (batch, total) VALUES (?1, ?2)", (&batch.id, self.total)).map(drop)
+//!     }
+//! }
+//! ```
+//!
 //! # What holds
 //! - What it writes is there if and only if the step has succeeded. If it returns an error, panics or takes too long, nothing of
 //!   it is kept, and it is tried again as its policy says. The code itself may be executed more than once: it acts on nothing

@@ -66,6 +66,9 @@ pub(crate) struct Body {
     pub(crate) ended: Vec<(WorkId, bool)>,
     /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
     pub(crate) calls_went_last: bool,
+    /// Whether the entity was read while it had work, and none of that has borrowed exclusively since. A transaction of that
+    /// work may have left a state which is not taken yet (W6): a call that changed the struct now would be undone by it.
+    pub(crate) may_have_left: bool,
 
     /// What must be read; sent off when the visit ends.
     pub(crate) is_reading: bool,
@@ -125,6 +128,7 @@ impl Body {
             doubted: None,
             ended: Vec::new(),
             calls_went_last: false,
+            may_have_left: false,
             is_reading: false,
             reading: 0,
             asked_at: None,

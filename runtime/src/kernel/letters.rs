@@ -15,7 +15,7 @@ use super::{
     turning::borrow_of,
 };
 use crate::{
-    Borrow, DeadLetter, Error, Key, MessageId, Millis, Version,
+    Borrow, DeadLetter, Error, Key, MessageId, Millis, Version, Work,
     store::{Letter, Outgoing, Retry},
 };
 
@@ -144,7 +144,8 @@ impl Body {
         let Source::Call(pending) = &self.queue[index] else { return false };
         let may = !waits_for_its_first
             && !self.inbox_awaited
-            && !(exclusive && (blocked.exclusive || self.is_lent() || self.work_goes_first(at)))
+            && !(exclusive
+                && (blocked.exclusive || self.is_lent() || self.work_goes_first(at) || self.waits_for_what_was_left()))
             && (!pending.impure || self.state_is_durable());
         blocked.exclusive |= exclusive && !may;
         may
@@ -159,6 +160,17 @@ impl Body {
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
+    /// Whether work that was there when the entity was read must borrow the struct before anybody else (W6).
+    fn waits_for_what_was_left(&self) -> bool {
+        if !self.may_have_left {
+            return false;
+        }
+        let waits = |work: &Work| work.borrow == Borrow::Exclusive && !self.is_under_way(work);
+        let on_their_way =
+            [self.chain.listed.as_ref(), self.flying.as_ref().and_then(|(flying, _)| flying.listed.as_ref())];
+        self.relist || self.listed.iter().chain(on_their_way.into_iter().flatten().flatten()).any(waits)
+    }
+
     fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         let Source::Letter(letter) = &self.queue[index] else { return false };
         let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| borrow_of(found, &letter.verb));
@@ -171,7 +183,8 @@ impl Body {
         let may = self.inbox_read == Some(at.takeovers())
             && in_line
             && !self.is_taking_from(&letter.from)
-            && !(exclusive && (blocked.exclusive || self.is_lent() || self.work_goes_first(at)))
+            && !(exclusive
+                && (blocked.exclusive || self.is_lent() || self.work_goes_first(at) || self.waits_for_what_was_left()))
             && (!self.impure_letters.contains(&letter.id) || self.state_is_durable() && has_place);
         if !may {
             blocked.senders.push(letter.from.clone());

@@ -119,7 +119,8 @@ impl Body {
         // The file's highest time may lie a little behind its entities after a power cut.
         at.time.told(entity.as_ref().map_or(Millis(0), |entity| entity.updated_at));
         self.is_warm = true;
-        self.relist |= entity.as_ref().is_some_and(|entity| entity.active);
+        self.may_have_left = entity.as_ref().is_some_and(|entity| entity.active);
+        self.relist |= self.may_have_left;
         self.committed = entity.clone();
         self.tip = entity;
     }

@@ -259,6 +259,7 @@ impl Body {
     ) {
         if work.borrow == Borrow::Exclusive {
             self.calls_went_last = !matches!(origin, Origin::Listed);
+            self.may_have_left &= self.calls_went_last;
         }
         let (run, now) = (at.next_number(), at.driver.monotonic());
         let pulse = code.pulse.clone();

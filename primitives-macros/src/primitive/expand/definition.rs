@@ -106,8 +106,12 @@ fn code(model: &Model) -> TokenStream {
     });
     let hooks = model.hooks.iter().map(|hook| {
         let (cfgs, name) = (&hook.function.cfgs, types::plain(&hook.word));
-        let (writes, applies) = (hook.function.writes, hook.value.is_some());
-        quote!(#(#cfgs)* ::drystone::author::HookCode { name: #name, writes: #writes, applies: #applies })
+        let (writes, applies, transaction) = (hook.function.writes, hook.value.is_some(), hook.transaction.is_some());
+        quote! {
+            #(#cfgs)* ::drystone::author::HookCode {
+                name: #name, writes: #writes, applies: #applies, transaction: #transaction
+            }
+        }
     });
     let creates = model.creates.iter().map(|create| {
         let function = &create.function;
@@ -122,6 +126,7 @@ fn code(model: &Model) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     let (has_destroy, has_reduce) = (!model.destroy.is_empty(), !model.reduce.is_empty());
+    let destroy_transaction = model.destroy.first().is_some_and(|hook| hook.transaction.is_some());
     quote! {
         ::drystone::author::Code {
             actions: &[#(#actions),*],
@@ -129,6 +134,7 @@ fn code(model: &Model) -> TokenStream {
             creates: &[#(#creates),*],
             init: #init,
             has_destroy: #has_destroy,
+            destroy_transaction: #destroy_transaction,
             has_reduce: #has_reduce,
         }
     }

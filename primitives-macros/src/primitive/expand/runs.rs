@@ -21,7 +21,7 @@ pub(super) fn runs(model: &Model) -> TokenStream {
     let (struct_, lenient, bounds) = (&model.struct_, lenient(), bounds(model));
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
     let (read, write) = (run(model, false), run(model, true));
-    let make = make(model);
+    let (make, transact) = (make(model), transact(model));
     quote! {
         #[automatically_derived]
         #lenient
@@ -67,6 +67,8 @@ pub(super) fn runs(model: &Model) -> TokenStream {
                 __given: ::drystone::author::Given,
                 #env: &'a ::drystone::author::Env<#services, #app>,
             ) -> ::drystone::author::Making<'a, Self> { #make }
+
+            #transact
         }
     }
 }
@@ -97,10 +99,11 @@ pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Ve
 fn run(model: &Model, writes: bool) -> TokenStream {
     let actions = model.actions.iter().filter(|action| action.function.writes == writes);
     let mut arms: Vec<TokenStream> = actions.map(|action| self::action(model, action)).collect();
-    let hooks = model.hooks.iter().filter(|hook| hook.function.writes == writes);
+    let is_plain = |hook: &&Hook| hook.transaction.is_none();
+    let hooks = model.hooks.iter().filter(|hook| hook.function.writes == writes).filter(is_plain);
     arms.extend(hooks.map(|hook| self::hook(model, hook)));
     if writes {
-        arms.extend(model.destroy.iter().map(|hook| destroy(model, hook)));
+        arms.extend(model.destroy.iter().filter(is_plain).map(|hook| destroy(model, hook)));
         arms.extend(model.apply.iter().map(|apply| self::apply(model, apply)));
     }
     by_name(&arms)
@@ -200,6 +203,51 @@ fn hook(model: &Model, hook: &Hook) -> TokenStream {
             #answer
         }
     }
+}
+
+/// `fn transact`: the transactional hooks, by name. Nothing if there are none.
+fn transact(model: &Model) -> Option<TokenStream> {
+    let hooks = model.hooks.iter().map(|hook| (hook, format!("#{}", hook.word)));
+    let hooks = hooks.chain(model.destroy.iter().map(|hook| (hook, "#destroy".to_owned())));
+    let arms: Vec<TokenStream> = hooks.filter_map(|(hook, name)| transactional(model, hook, &name)).collect();
+    if arms.is_empty() {
+        return None;
+    }
+    Some(quote! {
+        fn transact(
+            &mut self,
+            __name: &str,
+            __given: ::drystone::author::Given,
+            __sql: &mut ::drystone::Transaction<'_>,
+        ) -> ::core::result::Result<::drystone::author::Bytes, ::drystone::author::Thrown> {
+            match __name {
+                #(#arms)*
+                _ => ::core::result::Result::Err(::drystone::author::Thrown::Unknown),
+            }
+        }
+    })
+}
+
+fn transactional(model: &Model, hook: &Hook, text: &str) -> Option<TokenStream> {
+    let (place, cfgs, name) = (hook.transaction?, &hook.function.cfgs, &hook.function.name);
+    let (input, at) = (types::local("input"), name.span());
+    let mut given: Vec<_> = hook.input.iter().map(|_| input.to_token_stream()).collect();
+    given.insert(place, quote!(__sql));
+    let taken = (text != "#destroy").then(|| {
+        let taken = calls::taken(model, hook);
+        quote!(let #input = (#taken.take)(__given)?;)
+    });
+    let (ended, answer) = (types::local("ended"), hook_ended(model, hook));
+    let struct_ = types::located(model.struct_.to_token_stream(), at);
+    let called = quote_spanned!(at=> <#struct_>::#name(self, #(#given),*));
+    Some(quote! {
+        #(#cfgs)*
+        #text => {
+            #taken
+            let #ended = #called;
+            #answer
+        }
+    })
 }
 
 /// What a hook returned, written for `#[apply]` or dropped.

@@ -1,5 +1,6 @@
-//! `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`.
+//! Code that takes a transaction: `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`, and hooks.
 
+use proc_macro2::Ident;
 use syn::{FnArg, ImplItemFn, PatType, Signature, Type};
 
 use crate::{
@@ -13,30 +14,59 @@ use crate::{
     types,
 };
 
-/// A transactional step takes at most so long, for nobody else writes meanwhile.
+/// Such code takes at most so long, for nobody else writes meanwhile.
 const LIMIT_MILLIS: u64 = 10_000;
 
+/// What the mistakes of such code are told about.
+pub(crate) struct Noun {
+    /// The code: `a transactional step`.
+    pub(crate) full: String,
+    /// The same in a word: `step`.
+    pub(crate) short: &'static str,
+    /// Where it takes what it needs from.
+    pub(crate) advice: &'static str,
+}
+
+impl Noun {
+    pub(crate) fn step() -> Self {
+        Self {
+            full: "a transactional step".to_owned(),
+            short: "step",
+            advice: "take what it needs as input, from a `#[step] async fn` before it",
+        }
+    }
+
+    pub(crate) fn hook(word: &Ident) -> Self {
+        Self {
+            full: format!("`#[{word}(transaction)]`"),
+            short: "hook",
+            advice: "what it needs is in its state, its input or its tables",
+        }
+    }
+}
+
 /// Takes the word `transaction` out of the options: it is no part of the policy.
-pub(super) fn take_word(settings: &mut Vec<Setting>) -> bool {
+pub(crate) fn take_word(settings: &mut Vec<Setting>) -> bool {
     let place = settings.iter().position(|setting| setting.name == "transaction");
     place.map(|place| settings.remove(place)).is_some()
 }
 
 /// What it takes: its inputs, and at which place among them its transaction; `None` once its mistakes are told.
-pub(super) fn parameters(
+pub(crate) fn parameters(
+    noun: &Noun,
     function: &ImplItemFn,
     struct_: &Type,
     mistakes: &mut Mistakes,
 ) -> Option<(Vec<Parameter>, usize)> {
     let signature = &function.sig;
-    let is_sync = is_sync(signature, mistakes);
+    let is_sync = is_sync(noun, signature, mistakes);
     let (mut inputs, mut place, mut is_well) = (Vec::new(), None, true);
     for (index, typed) in typed(signature).enumerate() {
         if names_transaction(&typed.ty) {
-            is_well &= is_lent(typed, mistakes) && is_first(place, typed, mistakes);
+            is_well &= is_lent(typed, mistakes) && is_first(noun, place, typed, mistakes);
             place = place.or(Some(index));
         } else {
-            match input(index, typed, struct_, mistakes) {
+            match input(noun, index, typed, struct_, mistakes) {
                 Some(input) => inputs.push(input),
                 None => is_well = false,
             }
@@ -44,43 +74,40 @@ pub(super) fn parameters(
     }
     if place.is_none() && is_well {
         let name = &signature.ident;
-        let message =
-            format!("a transactional step takes its transaction: write `fn {name}(.., sql: &mut Transaction<'_>)`");
+        let full = &noun.full;
+        let message = format!("{full} takes its transaction: write `fn {name}(.., sql: &mut Transaction<'_>)`");
         mistakes.at(name, message);
     }
     place.filter(|_| is_sync && is_well).map(|place| (inputs, place))
 }
 
-/// Tells a step that takes a transaction and does not say so.
-pub(super) fn refuse(signature: &Signature, mistakes: &mut Mistakes) -> bool {
+/// Tells code that takes a transaction and does not say so.
+pub(crate) fn refuse(form: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     let taken = typed(signature).find(|typed| is_mutable(&typed.ty) && names_transaction(&typed.ty));
     if let Some(taken) = taken {
-        let message = format!(
-            "a transaction is for a step that says so: write `#[step(transaction)] fn {}(..)`",
-            signature.ident
-        );
+        let message = format!("a transaction is for a {form} fn {}(..)`", signature.ident);
         mistakes.at(&taken.ty, message);
     }
     taken.is_some()
 }
 
 /// `timeout = "10s"` at most; that of a constant is looked at by the compiler.
-pub(super) fn check_timeout(settings: &[Setting], mistakes: &mut Mistakes) {
+pub(crate) fn check_timeout(noun: &Noun, settings: &[Setting], mistakes: &mut Mistakes) {
     for setting in settings.iter().filter(|setting| setting.name == "timeout") {
         if let Some(value @ Given::Literal(syn::Lit::Str(text))) = &setting.value
             && duration::parse(&text.value()).is_ok_and(|millis| millis > LIMIT_MILLIS)
         {
-            let message = "nobody else writes while a transactional step runs: its `timeout` is \"10s\" at most";
+            let message = format!("nobody else writes while {} runs: its `timeout` is \"10s\" at most", noun.full);
             mistakes.at(value, message);
         }
     }
 }
 
-fn is_sync(signature: &Signature, mistakes: &mut Mistakes) -> bool {
+fn is_sync(noun: &Noun, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     if let Some(word) = &signature.asyncness {
         let message = format!(
-            "a transactional step cannot wait, for nobody else writes meanwhile: write `fn {}(..)` without `async`",
-            signature.ident
+            "{} cannot wait, for nobody else writes meanwhile: write `fn {}(..)` without `async`",
+            noun.full, signature.ident
         );
         mistakes.at(word, message);
     }
@@ -95,20 +122,21 @@ fn is_lent(typed: &PatType, mistakes: &mut Mistakes) -> bool {
     is_lent
 }
 
-fn is_first(before: Option<usize>, typed: &PatType, mistakes: &mut Mistakes) -> bool {
+fn is_first(noun: &Noun, before: Option<usize>, typed: &PatType, mistakes: &mut Mistakes) -> bool {
     if before.is_some() {
-        mistakes.at(&typed.ty, "a step has one transaction, and takes it already");
+        let message = format!("a {} has one transaction, and takes it already", noun.short);
+        mistakes.at(&typed.ty, message);
     }
     before.is_none()
 }
 
 /// An input: nothing else is lent to it.
-fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
+fn input(noun: &Noun, index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     match parameter::parameter(index, typed, struct_, mistakes)? {
         input @ Parameter::Input { .. } => Some(input),
         Parameter::Service(_) | Parameter::Client(_) | Parameter::Context | Parameter::Heartbeat(_) => {
-            let message = "a transactional step acts on its transaction alone, for it may be executed again: take what it needs \
-                 as input, from a `#[step] async fn` before it";
+            let (full, advice) = (&noun.full, noun.advice);
+            let message = format!("{full} acts on its transaction alone, for it may be executed again: {advice}");
             mistakes.at(&typed.ty, message);
             None
         }
@@ -120,7 +148,7 @@ fn is_mutable(ty: &Type) -> bool {
 }
 
 /// `&mut Transaction<'_>`, by its name.
-fn names_transaction(ty: &Type) -> bool {
+pub(crate) fn names_transaction(ty: &Type) -> bool {
     types::last_segment(strip_reference(ty)).is_some_and(|segment| segment.ident == "Transaction")
 }
 

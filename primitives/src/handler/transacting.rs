@@ -1,0 +1,212 @@
+//! Transactional hooks: the row that says that one is waited for, and how one is run (W6).
+//!
+//! The commit after which a hook should run puts a row, its *claim*. The hook's transaction runs the author's code if the claim is as it
+//! was put, and puts what the code left (its value and the state) into that row. The turn that takes this into the entity removes the
+//! row. So a hook that begins again after a crash finds what it left, and its code is not run again. A commit after which the
+//! hook should not run any more removes the row, too: from then on no transaction of it is run. Steps do the same; see
+//! [`sql`](crate::sql).
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use drystone_runtime::{
+    Entity, Millis, Name, Outcome, Produced, Row, Version, Work,
+    store::sql::{ScriptCode, Scripted, Statements},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    Author, Record,
+    head::Head,
+    running::{Piecework, code_of, failed, given},
+    turning::{Open, shown},
+};
+use crate::{
+    Acts, Env, OfKind, Transaction, decode, encode,
+    kind::{Kind, Piece, Shown},
+    primitive::Given,
+};
+
+/// What a claim holds as long as its hook was not run. It is no JSON, so it is never what a hook left.
+const WAITED_FOR: &[u8] = b"waited for";
+
+/// The outcome of a hook that was started without a claim: the turn that takes it puts the claim.
+pub(super) const UNCLAIMED: &str = "its row is not there yet";
+
+/// The lane of the claims. Lanes of kinds have no slash in their names.
+const LANE: &str = "drystone/transactions";
+
+/// Hooks of one entity that have their claim at once: a commit that ends them all removes as many rows (K3).
+const CLAIMS_MAX: usize = 400;
+
+/// How long a transaction may take without a `timeout`, and with one at most: nobody else writes meanwhile.
+const LIMIT: Duration = Duration::from_secs(1);
+const LIMIT_MAX: Duration = Duration::from_secs(10);
+
+/// The longest value and the longest state.
+const BYTES_MAX: usize = 1 << 20;
+
+/// What the author's code left, as it stands in the row.
+#[derive(Serialize, Deserialize)]
+struct Left {
+    /// What `#[apply]` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<Box<RawValue>>,
+    /// The state, if it changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<Box<RawValue>>,
+}
+
+/// The hooks of a primitive that are transactional, by name.
+pub(super) fn scripts<T: OfKind>() -> Vec<Name> {
+    let hooks = T::CODE.hooks.iter().filter(|hook| hook.transaction).map(|hook| Name::new(hook.name));
+    hooks.chain(T::CODE.destroy_transaction.then(|| Name::new("destroy"))).collect()
+}
+
+/// Whether a piece of work is a transactional hook.
+pub(super) fn is_transactional<T: OfKind>(piece: Piecework<'_>) -> bool {
+    match piece {
+        Piecework::Destroy => T::CODE.destroy_transaction,
+        Piecework::Hook(hook, _) => is_transactional_hook::<T>(hook),
+        _ => false,
+    }
+}
+
+pub(super) fn is_transactional_hook<T: OfKind>(name: &str) -> bool {
+    T::CODE.hooks.iter().any(|hook| hook.transaction && hook.name == name)
+}
+
+/// The pieces that may run: of transactional hooks, those that have a place for their claim.
+pub(super) fn within_limit<T: OfKind>(pieces: Vec<Piece>) -> impl Iterator<Item = Piece> {
+    let mut claims = 0;
+    pieces.into_iter().filter(move |piece| {
+        claims += usize::from(is_transactional_hook::<T>(piece.hook));
+        claims <= CLAIMS_MAX
+    })
+}
+
+impl<T, D, A> Author<T, D, A>
+where
+    T: Acts<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    /// Puts the claims of the hooks that should run after this turn, and removes those of hooks that should not.
+    pub(super) fn claim(&self, open: &mut Open<'_, Record<T>>) {
+        let has_hooks = T::CODE.destroy_transaction || T::CODE.hooks.iter().any(|hook| hook.transaction);
+        // With the entity all of its rows go.
+        if open.turn.commit.destroy || !has_hooks && open.claims.is_empty() {
+            return;
+        }
+        let wanted = self.wanted(open);
+        let before = std::mem::replace(&mut open.claims, wanted);
+        let (after, commit) = (&open.claims, &mut open.turn.commit);
+        let ended = before.iter().filter(|name| !after.contains(name));
+        commit.remove.extend(ended.map(|name| row(name)));
+        let begun = after.iter().filter(|name| !before.contains(name)).map(|name| row(name));
+        commit.put.extend(begun.map(|(lane, key)| Row { lane, key, body: Bytes::from_static(WAITED_FOR) }));
+    }
+
+    /// How long the transaction of a hook may take; `None` if the hook has no claim.
+    pub(super) fn transaction_limit(
+        &self,
+        head: &Head<Record<T>>,
+        entity: &Entity,
+        work: &Work,
+        now: Millis,
+    ) -> Option<Duration> {
+        let name = work.id.as_str();
+        if !head.claims.iter().any(|claim| claim == name) {
+            return None;
+        }
+        let pieces = self.kind.work(&shown(&head.record, entity, now)).into_iter();
+        let said = pieces.filter(|piece| piece.is_named(name)).find_map(|piece| piece.timeout);
+        Some(said.unwrap_or(LIMIT).min(LIMIT_MAX))
+    }
+
+    /// The names of the transactional hooks that should run after this turn.
+    fn wanted(&self, open: &Open<'_, Record<T>>) -> Vec<String> {
+        let turn = &open.turn;
+        if let Some(ending) = &open.ending {
+            let is_due = T::CODE.destroy_transaction && ending.is_due(turn.now);
+            return is_due.then(|| "destroy/1".to_owned()).into_iter().collect();
+        }
+        let entity = turn.entity();
+        let word = turn.commit.status.as_ref().or(entity.map(|entity| &entity.status)).map(|status| &status.word);
+        let shown = Shown {
+            id: entity.map_or(Version(0), |entity| entity.id),
+            definition: self.name.as_str(),
+            record: &turn.record,
+            word: word.map_or("", |word| word.as_str()),
+            alarm: turn.commit.alarm.apply(entity.and_then(|entity| entity.alarm)).map(Into::into),
+            now: turn.now.into(),
+        };
+        let is_ended = |piece: &Piece| open.applying.iter().any(|applying| applying.number == piece.number);
+        let pieces = within_limit::<T>(self.kind.work(&shown));
+        let claimed = pieces.filter(|piece| is_transactional_hook::<T>(piece.hook) && !is_ended(piece));
+        claimed.map(|piece| format!("{}/{}", piece.hook, piece.number)).collect()
+    }
+}
+
+fn row(name: &str) -> (Name, Bytes) {
+    (Name::new(LANE), Bytes::copy_from_slice(name.as_bytes()))
+}
+
+/// Runs a transactional hook: its code, unless it was run before.
+pub(super) async fn transacted<T, D, A>(state: Bytes, limit: Duration, work: Work, env: Env<D, A>) -> Outcome
+where
+    T: Acts<D, A>,
+    D: Send + Sync + 'static,
+    A: 'static,
+{
+    let piece = Piecework::parse(work.id.as_str());
+    let given = match given(piece, &work, &env).await {
+        Ok(given) => given,
+        Err(reason) => return Outcome::Refused(reason),
+    };
+    let name = code_of(piece).into_owned();
+    let script: ScriptCode =
+        Arc::new(move |statements| run::<T, D, A>(&name, &state, given.clone(), statements).map_err(Box::new));
+    let scripted = env.context().transact(row(work.id.as_str()), Bytes::from_static(WAITED_FOR), limit, script).await;
+    match scripted {
+        Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::Refused),
+        Ok(Scripted::Ended(outcome)) => outcome,
+        // Such an end is not waited for.
+        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused("nobody waits for it".to_owned()),
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+/// The author's code, on a state of its own: it may be run more than once.
+fn run<T: Acts<D, A>, D, A>(
+    name: &str,
+    before: &Bytes,
+    given: Given,
+    statements: &mut dyn Statements,
+) -> Result<Bytes, Outcome> {
+    let mut state = T::codec().read_part("state", before).map_err(Outcome::Refused)?;
+    let value = state.transact(name, given, &mut Transaction::new(statements)).map_err(failed)?;
+    let after = super::running::written(&state).map_err(Outcome::Refused)?;
+    for (noun, bytes) in [("what it returned", &value), ("the state it left", &after)] {
+        if bytes.len() > BYTES_MAX {
+            let length = bytes.len();
+            return Err(Outcome::Refused(format!("{noun} has {length} bytes, more than {BYTES_MAX}")));
+        }
+    }
+    left(&value, (after != *before).then_some(&after)).map_err(Outcome::Refused)
+}
+
+fn left(value: &Bytes, state: Option<&Bytes>) -> Result<Bytes, String> {
+    let raw = |bytes: &Bytes| decode::<Box<RawValue>>(bytes);
+    let value = (!value.is_empty()).then(|| raw(value)).transpose()?;
+    encode(&Left { value, state: state.map(raw).transpose()? })
+}
+
+/// What a hook left, now or before a crash.
+fn taken(left: &Bytes) -> Result<Outcome, String> {
+    let Left { value, state } = decode(left)?;
+    let bytes = |raw: Box<RawValue>| Bytes::copy_from_slice(raw.get().as_bytes());
+    let value = value.map_or_else(Bytes::new, bytes);
+    Ok(Outcome::Ok(Produced { value, state: state.map(bytes), ..Produced::default() }))
+}
