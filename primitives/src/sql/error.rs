@@ -20,6 +20,8 @@ pub enum SqlErrorKind {
     Constraint,
     /// It is not for a transaction: it names a table of Drystone's, or begins, ends or configures something.
     Refused,
+    /// It sends more than a transaction may: 1,000 messages, 4 MiB in all, 1 MiB each.
+    Limit,
     /// The time for the transaction is over.
     TimedOut,
     /// The store is in trouble: whatever the code makes of it, it is executed again.
@@ -54,6 +56,7 @@ impl From<SqlFault> for SqlError {
             SqlFaultKind::Constraint => SqlErrorKind::Constraint,
             SqlFaultKind::Refused => SqlErrorKind::Refused,
             SqlFaultKind::TimedOut => SqlErrorKind::TimedOut,
+            SqlFaultKind::Limit => SqlErrorKind::Limit,
             SqlFaultKind::Store => SqlErrorKind::Store,
             _ => SqlErrorKind::Statement,
         };

@@ -72,7 +72,7 @@ async fn apply_schema(sql: &dyn Sql, schema: &str) -> Result<(), Error> {
     let code = move |sql: &mut dyn drystone_runtime::store::sql::Statements| {
         sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Box::new(Outcome::Refused(fault.message)))
     };
-    let script = Script { claim: None, limit: SCHEMA_LIMIT, code: Arc::new(code) };
+    let script = Script { claim: None, fence: None, limit: SCHEMA_LIMIT, code: Arc::new(code) };
     match sql.transact(&[script]).await?.pop() {
         Some(Scripted::Ended(outcome)) => Err(ended("schema", outcome)),
         _ => Ok(()),

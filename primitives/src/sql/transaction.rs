@@ -5,6 +5,7 @@ use std::fmt;
 use drystone_runtime::store::sql::{SqlFault, SqlFaultKind, Statements};
 
 use super::{SqlError, SqlErrorKind, SqlParams, SqlRow};
+use crate::Call;
 
 /// A transaction in the file of the app: what it writes is kept as a whole, or not at all. See [the module](super).
 ///
@@ -71,6 +72,18 @@ impl<'a> Transaction<'a> {
                 Err(SqlError::new(SqlErrorKind::Rows, message))
             }
         }
+    }
+
+    /// Sends a call as a message, as a part of this transaction: it is delivered, once, if and only if what the transaction writes is kept
+    /// (M6). Nobody waits for its answer. `Runtime::client` and its handles make the call: `sql.send(client.mails("out").enqueue(mail))`, the
+    /// start of a run, an event for a run, `client.publish(event)`.
+    ///
+    /// A transaction sends 1,000 messages at most, 4 MiB in all. In a rehearsal ([`testing::transaction`](crate::testing::transaction)) nothing is
+    /// sent.
+    pub fn send<T, E>(&mut self, call: Call<T, E>) -> Result<(), SqlError> {
+        let message = call.into_message();
+        let message = message.map_err(|error| SqlError::new(SqlErrorKind::Value, error.to_string()))?;
+        Ok(self.0.send(message)?)
     }
 
     /// Runs several statements, which take no parameters: `CREATE TABLE ..; CREATE INDEX ..;`

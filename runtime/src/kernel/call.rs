@@ -89,7 +89,7 @@ pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
     fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
     fn outpost(&self) -> super::Outpost;
-    fn transact(&self, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
+    fn transact(&self, from: Key, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
 }
 
 /// Code that reads rows: of which entity it is the work, and under which epoch it was started.

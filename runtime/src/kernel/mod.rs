@@ -34,6 +34,7 @@ mod pace;
 mod pages;
 mod pending;
 mod place;
+mod posting;
 mod pulse;
 mod race;
 mod reading;
@@ -159,7 +160,7 @@ impl Kernel {
     /// Runs code in a transaction of the store's, beside the entities (W6). It may be run more than once; what it writes is kept
     /// once, or not at all if it says so. If the store answers with an error that leaves it open, so does this.
     pub async fn transact(&self, limit: Duration, code: ScriptCode) -> Result<Scripted, Error> {
-        self.shared.clone().transact(Script { claim: None, limit, code }).await
+        self.shared.clone().transact(None, Script { claim: None, fence: None, limit, code }).await
     }
 
     /// The `primitive:*` view of a key; `None` if it is unbound (E14).

@@ -96,9 +96,9 @@ impl Door for Outpost {
         self.clone()
     }
 
-    fn transact(&self, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>> {
+    fn transact(&self, from: Key, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>> {
         let shared = self.0.upgrade();
-        Box::pin(async move { shared.ok_or(Error::Closing)?.transact(script).await })
+        Box::pin(async move { shared.ok_or(Error::Closing)?.transact(Some(from), script).await })
     }
 }
 

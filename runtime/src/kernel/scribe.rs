@@ -8,9 +8,9 @@ use std::{
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{shared::Shared, turning::guarded};
+use super::{posting::Post, shared::Shared, turning::guarded};
 use crate::{
-    Error, Outcome,
+    Error, Key, Outcome,
     store::{
         Applied, StoreError,
         sql::{Script, ScriptCode, Scripted},
@@ -36,6 +36,8 @@ struct State {
 
 struct Waiting {
     script: Script,
+    /// What it sends.
+    post: Option<Arc<Post>>,
     asker: oneshot::Sender<Result<Scripted, Error>>,
 }
 
@@ -66,7 +68,13 @@ impl Line {
 impl Shared {
     /// Has a script run, however long the store takes to come back: a store that is down is no failure of the code's (R4).
     /// One without a claim is not sent again, for it might be run twice.
-    pub(crate) async fn transact(self: Arc<Self>, mut script: Script) -> Result<Scripted, Error> {
+    pub(crate) async fn transact(self: Arc<Self>, from: Option<Key>, mut script: Script) -> Result<Scripted, Error> {
+        let entity = script.claim.as_ref().map(|claim| claim.owned);
+        let post = self.post_of(from.zip(entity));
+        if let Some(post) = &post {
+            script.fence = Some(post.owned());
+            script.code = post.clone().of(script.code);
+        }
         script.code = guard(script.code);
         let (asker, answer) = oneshot::channel();
         let needs_scribe = {
@@ -74,7 +82,7 @@ impl Shared {
             if state.is_closed || self.is_closed() {
                 return Err(Error::Closing);
             }
-            state.waiting.push_back(Waiting { script, asker });
+            state.waiting.push_back(Waiting { script, post, asker });
             !std::mem::replace(&mut state.has_scribe, true)
         };
         if needs_scribe {
@@ -103,6 +111,9 @@ impl Shared {
             match self.run_scripts(&scripts).await {
                 Ok(done) => {
                     for (waiting, scripted) in waiting.drain(..).zip(done) {
+                        if let (Scripted::Done(_), Some(post)) = (&scripted, &waiting.post) {
+                            self.deliver(post);
+                        }
                         // Whoever has left finds it in the store.
                         drop(waiting.asker.send(Ok(scripted)));
                     }

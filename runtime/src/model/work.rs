@@ -161,7 +161,7 @@ impl Cx {
     ) -> Result<Scripted, Error> {
         let Some(entity) = self.id else { return Ok(Scripted::Gone) };
         let claim = Some(Claim { owned: self.owned, entity, lane, key, before });
-        self.door.transact(Script { claim, limit, code }).await
+        self.door.transact(self.key.clone(), Script { claim, fence: None, limit, code }).await
     }
 
     /// The kernel for what goes on after this code has ended: a guard that it leaves behind.

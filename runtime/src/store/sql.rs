@@ -12,10 +12,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use super::{
-    Answer,
+    Answer, Outgoing,
     migration::{Migration, MigrationFault},
 };
-use crate::{Epoch, Lane, Outcome, Partition, RowKey, Version};
+use crate::{Epoch, Key, Lane, Message, Millis, Outcome, Partition, RowKey, Version};
 
 /// A store that can run code in a transaction.
 pub trait Sql: Send + Sync {
@@ -37,6 +37,8 @@ pub trait Sql: Send + Sync {
 pub struct Script {
     /// For whom; without one it is run as often as it is sent.
     pub claim: Option<Claim>,
+    /// The partition and epoch that it needs beside its claim: if another owner has the partition, the code is not run.
+    pub fence: Option<(Partition, Epoch)>,
     /// How long it may take, for nobody else writes meanwhile.
     pub limit: Duration,
     /// The code: what it comes to, or how it ended, and then nothing that it wrote is kept.
@@ -84,6 +86,16 @@ pub trait Statements {
 
     /// Runs several statements, which take no values.
     fn batch(&mut self, sql: &str) -> Result<(), SqlFault>;
+
+    /// Sends a message, as a part of the transaction (M6). Code that is only rehearsed sends nothing.
+    fn send(&mut self, _message: Message) -> Result<(), SqlFault> {
+        Ok(())
+    }
+
+    /// Puts a message into the inbox of its receiver, unless it is there. For the kernel, which gives messages their ids.
+    fn put_message(&mut self, _from: &Key, _now: Millis, _message: &Outgoing) -> Result<(), SqlFault> {
+        Err(SqlFault::new(SqlFaultKind::Refused, "this store takes no messages in a transaction"))
+    }
 }
 
 /// What takes the rows of a query.
@@ -121,6 +133,8 @@ pub enum SqlFaultKind {
     Constraint,
     /// It is not for code in a transaction: it names our tables, or begins, ends or configures something.
     Refused,
+    /// It sends more than a transaction may.
+    Limit,
     /// The time is over.
     TimedOut,
     /// The store is in trouble; whatever the code makes of it, it is run again.

@@ -1,9 +1,16 @@
 //! Scripts over the store in memory, for simulations: its own rows say what was run, and somebody else keeps the authors' tables.
 
-use super::{Memory, tables::Tables};
+use super::{
+    Memory,
+    tables::{Slot, Tables},
+};
 use crate::{
+    Epoch, Key, Millis, Partition,
     planted::Bug,
-    store::sql::{Claim, Script, Scripted, Statements},
+    store::{
+        Letter, Outgoing,
+        sql::{Claim, EachRow, Script, Scripted, SqlFault, SqlValue, Statements},
+    },
 };
 
 /// Tables of authors that can be set back.
@@ -25,12 +32,19 @@ impl Memory {
 
 impl Tables {
     fn run(&mut self, script: &Script, authors: &mut dyn Savepoints) -> Scripted {
+        if script.fence.is_some_and(|(partition, epoch)| self.epoch_of(partition) != Some(epoch)) {
+            return Scripted::Fenced;
+        }
         if let Some(scripted) = script.claim.as_ref().and_then(|claim| self.answered(claim)) {
             return scripted;
         }
         authors.save();
-        match (script.code)(as_statements(authors)) {
+        let mut posted = Posted { authors, messages: Vec::new() };
+        match (script.code)(&mut posted) {
             Ok(value) => {
+                for (slot, letter) in posted.messages {
+                    self.inbox.entry(slot).or_insert(letter);
+                }
                 if let Some(claim) = &script.claim {
                     self.rows.insert((claim.entity, claim.lane.clone(), claim.key.clone()), value.clone());
                 }
@@ -45,11 +59,14 @@ impl Tables {
         }
     }
 
+    fn epoch_of(&self, partition: Partition) -> Option<Epoch> {
+        self.owners.get(partition.0 as usize).map(|owner| owner.epoch)
+    }
+
     /// What is known of a script before it is run.
     fn answered(&self, claim: &Claim) -> Option<Scripted> {
         let (partition, epoch) = claim.owned;
-        let owner = self.owners.get(partition.0 as usize);
-        if owner.is_none_or(|owner| owner.epoch != epoch) {
+        if self.epoch_of(partition) != Some(epoch) {
             return Some(Scripted::Fenced);
         }
         let is_there = self.entities.contains_key(&claim.entity)
@@ -63,6 +80,36 @@ impl Tables {
     }
 }
 
-fn as_statements(authors: &mut dyn Savepoints) -> &mut dyn Statements {
-    authors
+/// The authors' tables, and the messages that are sent beside them.
+struct Posted<'a> {
+    authors: &'a mut dyn Savepoints,
+    messages: Vec<(Slot, Letter)>,
+}
+
+impl Statements for Posted<'_> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
+        self.authors.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        self.authors.query(sql, values, each)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
+        self.authors.batch(sql)
+    }
+
+    fn put_message(&mut self, from: &Key, now: Millis, sent: &Outgoing) -> Result<(), SqlFault> {
+        let letter = Letter {
+            id: sent.id,
+            from: from.clone(),
+            definition: sent.definition.clone(),
+            verb: sent.verb.clone(),
+            body: sent.body.clone(),
+            attempts: 0,
+            at: now,
+        };
+        self.messages.push(((sent.partition, sent.to.clone(), sent.id), letter));
+        Ok(())
+    }
 }

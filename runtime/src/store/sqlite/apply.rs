@@ -11,7 +11,7 @@ use super::{
     value::{Payload, Signed, bits, number},
 };
 use crate::{
-    Entity, Epoch, Key, Lane, Partition, Version,
+    Entity, Epoch, Key, Lane, Millis, Partition, Version,
     store::{After, Batch, Guard, Outgoing, Remembered, Touched, Verdict, Write},
 };
 
@@ -242,24 +242,7 @@ impl<'a> Applier<'a> {
     }
 
     fn send(&self, write: &Write, sent: &Outgoing) -> Result<(), Fault> {
-        let sql = "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
-        self.execute(
-            sql,
-            params![
-                sent.partition.0,
-                sent.to.space.as_str(),
-                &sent.to.key[..],
-                Signed(sent.id.version),
-                sent.id.index,
-                write.key.space.as_str(),
-                &write.key.key[..],
-                sent.definition.as_str(),
-                sent.verb.as_str(),
-                self.batch.now.0,
-                Payload(&sent.body),
-            ],
-        )?;
-        Ok(())
+        Ok(put_message(self.connection, &write.key, self.batch.now, sent)?)
     }
 
     fn remember(&self, write: &Write, reply: &Remembered) -> Result<(), Fault> {
@@ -311,4 +294,24 @@ fn expected(write: &Write) -> Option<Version> {
 /// Whether something of it can be refused when its guard has held.
 fn may_stop_halfway(write: &Write) -> bool {
     !(write.drop.is_empty() && write.release.is_empty() && write.taken.is_empty() && write.remember.is_empty())
+}
+
+/// Puts a message into the inbox of its receiver, unless it is there.
+pub(super) fn put_message(connection: &Connection, from: &Key, now: Millis, sent: &Outgoing) -> Result<(), Error> {
+    let sql =
+        "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
+    let values = params![
+        sent.partition.0,
+        sent.to.space.as_str(),
+        &sent.to.key[..],
+        Signed(sent.id.version),
+        sent.id.index,
+        from.space.as_str(),
+        &from.key[..],
+        sent.definition.as_str(),
+        sent.verb.as_str(),
+        now.0,
+        Payload(&sent.body),
+    ];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
 }

@@ -7,8 +7,9 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
-use super::leash::Leash;
+use super::{apply::put_message, leash::Leash};
 use crate::store::sql::{EachRow, SqlFault, SqlFaultKind, SqlValue, Statements};
+use crate::{Key, Millis, store::Outgoing};
 
 /// Statements are kept prepared by their text: one of ours, prepared as ours, must not be found by an author who writes the
 /// same. None of ours begins so.
@@ -104,6 +105,12 @@ impl Statements for Author<'_> {
                 return Err(SqlFault::new(SqlFaultKind::Refused, refusal));
             }
         }
+    }
+
+    fn put_message(&mut self, from: &Key, now: Millis, message: &Outgoing) -> Result<(), SqlFault> {
+        self.may_go_on()?;
+        let put = self.leash.lifted(|| put_message(self.connection, from, now, message));
+        put.map_err(|error| self.fault(error))
     }
 }
 

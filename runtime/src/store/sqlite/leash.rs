@@ -53,6 +53,14 @@ impl Leash {
         Held(self)
     }
 
+    /// Runs a statement of ours while the author's code runs.
+    pub(super) fn lifted<T>(&self, ours: impl FnOnce() -> T) -> T {
+        let was_on = self.0.is_on.swap(false, Ordering::Relaxed);
+        let answer = ours();
+        self.0.is_on.store(was_on, Ordering::Relaxed);
+        answer
+    }
+
     /// Whether the time is over.
     pub(super) fn is_over(&self) -> bool {
         self.until().is_some_and(|until| now() >= until)

@@ -76,6 +76,11 @@ fn attempt(writer: &Writer, owners: &mut Owners, scripts: &[Script]) -> Result<A
 }
 
 fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Script) -> Result<Ran, Error> {
+    if let Some((partition, epoch)) = script.fence
+        && owners.epoch_of(connection, partition)? != Some(epoch)
+    {
+        return Ok(Ran::without(Scripted::Fenced));
+    }
     if let Some(scripted) =
         script.claim.as_ref().map(|claim| answered(connection, owners, claim)).transpose()?.flatten()
     {

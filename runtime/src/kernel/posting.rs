@@ -1,0 +1,150 @@
+//! Messages of a transaction of the author's: they are in their receivers' inboxes if and only if its rows are there (M6).
+//!
+//! The code sends by [`Statements::send`]. Each message gets an id of its own and is put into the inbox within the transaction. An
+//! id is made of a version of the worker's lease, drawn once for the script, so that code which runs again sends the same
+//! messages. When the transaction is durable they are handed to their receivers in this process, as those of a commit are (M2);
+//! after a crash the inbox has them.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+
+use super::{lease::Held, mail::Mail, settling::letter, shared::Shared};
+use crate::{
+    Epoch, Key, Message, MessageId, Millis, Partition, Version,
+    store::{
+        Outgoing,
+        sql::{EachRow, ScriptCode, SqlFault, SqlFaultKind, SqlValue, Statements},
+    },
+};
+
+/// The space of the senders of transactions beside the entities: each of them is a sender of its own.
+const OUTSIDE: &str = "drystone:transaction";
+
+/// What a script sends.
+pub(crate) struct Post {
+    /// The entity that sends; `None` beside the entities.
+    from: Option<Key>,
+    lease: Arc<Held>,
+    version: OnceLock<Version>,
+    now: Millis,
+    partitions: u32,
+    limits: Limits,
+    sent: Mutex<Vec<Outgoing>>,
+}
+
+/// How much one transaction may send (K3).
+#[derive(Clone, Copy)]
+struct Limits {
+    messages: usize,
+    bytes: usize,
+    payload: usize,
+}
+
+impl Shared {
+    /// The post of a script of this entity, or of one beside the entities. `None` if this worker owns nothing to send under.
+    pub(crate) fn post_of(&self, entity: Option<(Key, (Partition, Epoch))>) -> Option<Arc<Post>> {
+        let (from, owned) = entity.unzip();
+        let core = self.lock();
+        let mut leases = core.leases.values();
+        let lease = leases.find(|lease| owned.is_none_or(|owned| owned == (lease.partition, lease.epoch)))?.clone();
+        drop(core);
+        let limits = Limits {
+            messages: self.options.commit_rows_max,
+            bytes: self.options.commit_bytes_max,
+            payload: self.options.payload_bytes_max,
+        };
+        let (now, partitions) = (self.time.now(), self.partitions());
+        let (version, sent) = (OnceLock::new(), Mutex::default());
+        Some(Arc::new(Post { from, lease, version, now, partitions, limits, sent }))
+    }
+
+    /// Hands over what a durable transaction has sent.
+    pub(crate) fn deliver(&self, post: &Post) {
+        let sent = std::mem::take(&mut *post.sent());
+        let from = post.sender();
+        self.with(|core, _| {
+            for message in sent {
+                let to = message.to.clone();
+                core.post(&to, Mail::Letter(letter(message, &from)));
+            }
+        });
+    }
+}
+
+impl Post {
+    /// Under which epoch of which partition it sends.
+    pub(crate) fn owned(&self) -> (Partition, Epoch) {
+        (self.lease.partition, self.lease.epoch)
+    }
+
+    /// The same code, whose messages are sent by this post.
+    pub(crate) fn of(self: Arc<Self>, code: ScriptCode) -> ScriptCode {
+        Arc::new(move |statements| {
+            self.sent().clear();
+            code(&mut Posting { post: &self, bytes: 0, statements })
+        })
+    }
+
+    fn version(&self) -> Version {
+        *self.version.get_or_init(|| self.lease.next_version())
+    }
+
+    fn sender(&self) -> Key {
+        let outside = || Key { space: OUTSIDE.into(), key: Bytes::from(format!("{:x}", self.version().0)) };
+        self.from.clone().unwrap_or_else(outside)
+    }
+
+    fn sent(&self) -> MutexGuard<'_, Vec<Outgoing>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Statements of code that can send.
+struct Posting<'a> {
+    post: &'a Post,
+    bytes: usize,
+    statements: &'a mut dyn Statements,
+}
+
+impl Posting<'_> {
+    fn check(&self, message: &Message) -> Result<(), SqlFault> {
+        let Limits { messages, bytes, payload } = self.post.limits;
+        let reason = if message.body.len() > payload {
+            format!("a message has {} bytes, more than {payload}", message.body.len())
+        } else if self.post.sent().len() >= messages {
+            format!("a transaction sends {messages} messages at most")
+        } else if self.bytes + message.body.len() > bytes {
+            format!("a transaction sends {bytes} bytes at most")
+        } else {
+            return Ok(());
+        };
+        Err(SqlFault::new(SqlFaultKind::Limit, reason))
+    }
+}
+
+impl Statements for Posting<'_> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
+        self.statements.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        self.statements.query(sql, values, each)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
+        self.statements.batch(sql)
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), SqlFault> {
+        self.check(&message)?;
+        let id = MessageId { version: self.post.version(), index: self.post.sent().len() as u32 };
+        let Message { to, definition, verb, body } = message;
+        self.bytes += body.len();
+        let partition = to.partition(self.post.partitions);
+        let outgoing = Outgoing { id, partition, to, definition, verb, body };
+        self.statements.put_message(&self.post.sender(), self.post.now, &outgoing)?;
+        self.post.sent().push(outgoing);
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! The outbox: what a transaction of the author's sends is a part of it (M6).
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
+use drystone::{
+    CallError, Event, Flow, Item, Primitives, SqlError, d, primitive,
+    sql::SqlErrorKind,
+    testing::{Fault, Moment, Setup, World},
+    workflow,
+};
+use serde::{Deserialize, Serialize};
+
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS orders (name TEXT NOT NULL)";
+
+/// Mails that go out once, as their state shows.
+#[derive(Default, Serialize, Deserialize)]
+struct Mails {
+    sent: Vec<String>,
+}
+
+#[primitive(queue)]
+impl Mails {
+    #[process]
+    async fn send(&mut self, item: Item<String>) -> Result<(), String> {
+        self.sent.push(item.value);
+        Ok(())
+    }
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+struct Paid {
+    cents: u64,
+}
+
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(topic)]
+struct Opened;
+
+/// A run that waits for an event of its own, and for one that is published.
+#[derive(Default, Serialize, Deserialize)]
+struct Checkout;
+
+#[workflow(events(Paid, Opened))]
+impl Checkout {
+    async fn run(flow: &Flow<Self>, name: String) -> String {
+        let paid = flow.wait_for::<Paid>().await;
+        flow.wait_for::<Opened>().await;
+        format!("{name} {}", paid.cents)
+    }
+}
+
+#[derive(Primitives)]
+struct App {
+    mails: Mails,
+    checkout: Checkout,
+}
+
+async fn started(setup: Setup<()>) -> World<App> {
+    setup.schema(SCHEMA).start::<App>().await
+}
+
+/// An order is written and mailed in one transaction; it fails after that if it `fails`.
+async fn order(world: &World<App>, name: &'static str, fails: bool) -> Result<(), CallError<SqlError>> {
+    let client = world.client();
+    let ordered = world.transaction(move |sql| {
+        sql.execute("INSERT INTO orders VALUES (?1)", (name,))?;
+        sql.send(client.mails("out").enqueue(name.to_owned()))?;
+        if fails { sql.execute("INSERT INTO nowhere VALUES (1)", ()).map(drop) } else { Ok(()) }
+    });
+    ordered.await
+}
+
+async fn orders(world: &World<App>) -> Vec<String> {
+    world.transaction(|sql| sql.query("SELECT name FROM orders ORDER BY name", (), |row| row.get(0))).await.unwrap()
+}
+
+async fn mailed(world: &World<App>) -> Vec<String> {
+    world.client().mails("out").state().await.unwrap().map(|mails| mails.sent).unwrap_or_default()
+}
+
+/// M6
+#[tokio::test]
+async fn what_a_transaction_sends_is_delivered_with_its_rows_and_at_once() {
+    let world = started(World::sqlite()).await;
+    order(&world, "a", false).await.unwrap();
+    world.settle().await;
+    assert_eq!((orders(&world).await, mailed(&world).await), (vec!["a".to_owned()], vec!["a".to_owned()]));
+}
+
+/// M6
+#[tokio::test]
+async fn a_transaction_that_fails_sends_nothing() {
+    let world = started(World::sqlite()).await;
+    order(&world, "a", true).await.unwrap_err();
+    world.advance(d!("1h")).await;
+    assert!(orders(&world).await.is_empty() && mailed(&world).await.is_empty());
+}
+
+/// M6
+#[tokio::test]
+async fn a_crash_at_the_transaction_loses_both_or_neither() {
+    for (moment, expected) in [(Moment::Before, 0), (Moment::After, 1)] {
+        let world = started(World::sqlite()).await;
+        order(&world, "first", false).await.unwrap();
+        world.settle().await;
+        world.crash_at_commit(1, moment);
+        order(&world, "second", false).await.unwrap_err();
+        world.restart().await;
+        world.advance(d!("1h")).await;
+        let (orders, mailed) = (orders(&world).await, mailed(&world).await);
+        assert_eq!(orders.len(), 1 + expected, "{moment:?}");
+        assert_eq!(orders, mailed, "{moment:?}");
+    }
+}
+
+/// M6
+#[tokio::test]
+async fn a_message_is_delivered_once_wherever_its_delivery_crashes() {
+    for (write, moment) in (2..=5).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]) {
+        let world = started(World::sqlite()).await;
+        world.crash_at_commit(write, moment);
+        order(&world, "a", false).await.unwrap();
+        world.advance(d!("1h")).await;
+        world.restart().await;
+        world.advance(d!("1h")).await;
+        assert_eq!(mailed(&world).await, ["a"], "{moment:?} write {write}");
+    }
+}
+
+/// M6
+#[tokio::test]
+async fn what_was_sent_is_delivered_although_the_answer_of_the_store_was_lost() {
+    let world = started(World::sqlite()).await;
+    world.store_fails(Fault::LostAnswer);
+    order(&world, "a", false).await.unwrap_err();
+    world.advance(d!("3d")).await;
+    assert_eq!((orders(&world).await, mailed(&world).await), (vec!["a".to_owned()], vec!["a".to_owned()]));
+}
+
+/// M6, V11, T1
+#[tokio::test]
+async fn a_transaction_starts_a_run_sends_it_an_event_and_publishes_one() {
+    let world = started(World::sqlite()).await;
+    let (client, run) = (world.client(), world.client().checkout("7"));
+    world
+        .transaction(move |sql| {
+            sql.send(client.checkout("7").start("ada".to_owned()))?;
+            sql.send(client.checkout("7").send(Paid { cents: 42 }))
+        })
+        .await
+        .unwrap();
+    world.settle().await;
+    let client = world.client();
+    world.transaction(move |sql| sql.send(client.publish(Opened))).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "ada 42");
+}
+
+/// M6, M1
+#[tokio::test]
+async fn messages_of_one_transaction_arrive_in_order() {
+    let world = started(World::sqlite()).await;
+    let client = world.client();
+    let names = |count: usize| (0..count).map(|number| format!("{number:03}"));
+    world
+        .transaction(move |sql| names(500).try_for_each(|name| sql.send(client.mails("out").enqueue(name))))
+        .await
+        .unwrap();
+    world.advance(d!("1h")).await;
+    assert_eq!(mailed(&world).await, names(500).collect::<Vec<_>>());
+}
+
+/// M6, K3
+#[tokio::test]
+async fn a_transaction_sends_1000_messages_and_4_mib_at_most() {
+    let world = started(World::sqlite()).await;
+    for (count, length) in [(1_001, 1), (5, 1_000_000), (1, 1 << 20)] {
+        let client = world.client();
+        let refused = world
+            .transaction(move |sql| {
+                sql.execute("INSERT INTO orders VALUES ('never')", ())?;
+                (0..count).try_for_each(|_| sql.send(client.mails("out").enqueue("x".repeat(length))))
+            })
+            .await;
+        let Err(CallError::Failed(error)) = refused else { panic!("{count} messages of {length} bytes are too much") };
+        assert_eq!(error.kind(), SqlErrorKind::Limit, "{error}");
+    }
+    world.advance(d!("1h")).await;
+    assert!(orders(&world).await.is_empty() && mailed(&world).await.is_empty());
+}
