@@ -263,6 +263,9 @@ impl Body {
     }
 
     fn due_again(&mut self, at: &Shared) -> Option<Source> {
+        if self.later.is_empty() {
+            return None;
+        }
         // An alarm that was cleared or moved meanwhile is not tried again (A7).
         let alarm = self.tip.as_ref().and_then(|tip| tip.alarm);
         self.later.retain(|(_, source)| !matches!(source, Source::Alarm(at) if Some(*at) != alarm));

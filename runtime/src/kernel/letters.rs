@@ -105,10 +105,13 @@ impl Body {
 
     /// More is read when nothing that is here can be taken, and at once if something was missed.
     fn wants_inbox(&self, at: &Shared) -> bool {
+        if !self.inbox_has_more {
+            return false;
+        }
         let now = at.time.now();
         let ready = |source: &Source| matches!(source, Source::Letter(letter) if letter.at <= now);
         let has_room = self.letters_queued() < QUEUED_LETTERS_MAX;
-        self.inbox_has_more && (self.inbox_missed && has_room || !self.queue.iter().any(ready))
+        self.inbox_missed && has_room || !self.queue.iter().any(ready)
     }
 
     /// Letters wait until the inbox was read after the last takeover: an older one of the same sender may lie
