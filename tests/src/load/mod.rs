@@ -58,7 +58,8 @@ pub fn main() -> Result<ExitCode> {
     }
 }
 
-/// Without `--strict` a missed goal is said, not punished: a busy machine is no bug.
+/// Without `--strict` a missed goal is only reported. With it, a goal that holds on a busy machine, too, must be met; of
+/// what is measured instead of all that (`--compile`, `--peers`) all goals.
 async fn measure(plan: &Plan) -> Result<ExitCode> {
     let target = target();
     std::fs::create_dir_all(&target)?;
@@ -71,7 +72,8 @@ async fn measure(plan: &Plan) -> Result<ExitCode> {
     };
     print!("{}", report.table());
     report.save(&target, plan.quick)?;
-    Ok(if plan.strict && !report.all_met() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let is_met = if plan.compile || plan.peers { report.all_met() } else { report.holds_on_a_busy_machine() };
+    Ok(if plan.strict && !is_met { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {

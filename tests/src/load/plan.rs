@@ -19,7 +19,7 @@ pub(super) struct CommandLine {
     /// Use smaller numbers: about two minutes in all.
     #[arg(long)]
     quick: bool,
-    /// Exit with code 1 if a goal is missed. The default only reports it, because a busy machine misses goals, too.
+    /// Exit with code 1 if a goal is missed that holds on a busy machine, too. The default only reports missed goals.
     #[arg(long)]
     strict: bool,
     /// Measure one part alone.
