@@ -48,7 +48,7 @@ impl Bell {
         Definition { kind: "bell".into(), name, space, config: Bytes::new(), handler: Arc::new(Self) }
     }
 
-    fn call(past: Past, verb: &str, body: &[u8], ticket: Ticket, now: Millis) -> Next {
+    fn call(past: Past, is_there: bool, verb: &str, body: &[u8], ticket: Ticket, now: Millis) -> Next {
         Next::Commit(match verb {
             "arm" => match body.first_chunk() {
                 Some(millis) => arm(past, Duration::from_millis(u64::from_be_bytes(*millis)), ticket, now),
@@ -56,7 +56,8 @@ impl Bell {
             },
             "rung" if past.rung == 0 => Commit { hold: Some(RUNG), ..Commit::default() },
             "rung" => Commit::reply(ticket, Ok(Bytes::new())),
-            _ => return unknown("bell", verb, &["arm", "rung"]),
+            "forget" => Commit { destroy: is_there, ..Commit::reply(ticket, Ok(Bytes::new())) },
+            _ => return unknown("bell", verb, &["arm", "rung", "forget"]),
         })
     }
 }
@@ -92,7 +93,7 @@ impl Handler for Bell {
             return Next::Park("a bell's state is three counts and a time".into());
         };
         match input {
-            Input::Call { verb, body, ticket } => Self::call(past, verb, body, *ticket, now),
+            Input::Call { verb, body, ticket } => Self::call(past, entity.is_some(), verb, body, *ticket, now),
             Input::Alarm { at } => Next::Commit(ring(past, *at, now)),
             _ => Next::nothing(),
         }

@@ -36,6 +36,11 @@ struct Entry(u32);
 #[event(topic, from = "start", keep_for = "1d")]
 struct Page(u32);
 
+/// A log that is read from its beginning and keeps few events.
+#[derive(Clone, Debug, Event, Serialize, Deserialize)]
+#[event(topic, from = "start", max_pending = 5)]
+struct Notice(u32);
+
 /// To one who waits.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "1h", max_pending = 3)]
@@ -75,7 +80,7 @@ struct Reader {
     read: Vec<u32>,
 }
 
-#[workflow(events(News, Entry, Page, Job, Chore, Chapter))]
+#[workflow(events(News, Entry, Page, Job, Chore, Chapter, Notice))]
 impl Reader {
     async fn run(flow: &Flow<Self>, what: String, count: u32) -> Vec<u32> {
         for _ in 0..count {
@@ -85,6 +90,7 @@ impl Reader {
                 "pages" => flow.wait_for::<Page>().await.0,
                 "chores" => flow.wait_for::<Chore>().await.0,
                 "chapters" => flow.wait_for::<Chapter>().await.0,
+                "notices" => flow.wait_for::<Notice>().await.0,
                 _ => flow.wait_for::<Job>().await.0,
             };
             flow.update(|reader| reader.read.push(number));
@@ -405,6 +411,43 @@ async fn a_log_keeps_so_many_and_counts_those_that_go_early() {
         assert_eq!((status.last, status.kept, status.trimmed), (8, 5, 3));
         let history = client.topic::<Entry>().history(100).await.unwrap();
         assert_eq!(history.iter().map(|entry| entry.event.0).collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
+    }
+}
+
+/// The most rows that a topic keeps of its deliveries, where `max_pending` is small.
+const DELIVERIES_MAX: usize = 1_000;
+
+/// T1, T2
+#[tokio::test]
+async fn a_topic_forgets_its_oldest_deliveries_and_every_run_has_heard_the_event() {
+    let world = World::memory().start::<App>().await;
+    let client = world.client();
+    client.publish(Notice(7)).await.unwrap();
+    let runs = DELIVERIES_MAX + 1;
+    // Each run comes after the event, so that its delivery is a row of its own.
+    for run in 0..runs {
+        client.reader(format!("r{run}")).start("notices".into(), 1).await.unwrap();
+    }
+    world.settle().await;
+    for run in 0..runs {
+        assert_eq!(client.reader(format!("r{run}")).try_result().await.unwrap(), Some(vec![7]), "{run}");
+    }
+    assert_eq!(client.topic::<Notice>().history(5).await.unwrap().len(), 1, "the event itself is kept");
+    let told = told(&client, 1).await;
+    assert_eq!(told.len(), runs - 100, "the oldest hundred went together");
+    assert!(!told.contains(&"r0".to_owned()) && told.contains(&format!("r{}", runs - 1)), "the oldest go first");
+}
+
+/// The runs that a notice was sent to, as its topic says.
+async fn told(client: &AppClient, number: u64) -> Vec<String> {
+    let (mut told, mut after) = (Vec::new(), None);
+    loop {
+        let page = client.topic::<Notice>().deliveries(number, after).await.unwrap();
+        told.extend(page.deliveries.into_iter().map(|to| to.run));
+        after = page.next;
+        if after.is_none() {
+            return told;
+        }
     }
 }
 

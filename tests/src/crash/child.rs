@@ -1,27 +1,23 @@
-//! The process that is killed: it opens the file, asks again what was not acknowledged, and goes on.
+//! The process that is killed: it opens the files, asks again what was not acknowledged, and goes on.
 
 use std::{
     collections::VecDeque,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use drystone::Runtime;
-use drystone_runtime::{
-    Call, Kernel, Options, Registry,
-    driver::TokioDriver,
-    store::{Sqlite, SqliteOptions},
-};
+use drystone_runtime::{Call, Kernel, Options, Registry, driver::TokioDriver};
 
 use super::{
     SPACE,
+    app::{self, App},
     counter::Counter,
-    doubt, fleet,
+    doubt, fleet, guilt,
     op::{Deed, GUILTY_JOB, Op},
     plan::Errand,
-    rest,
+    rest, retire,
     said::Said,
     storm, typed,
     worker::Worker,
@@ -29,58 +25,63 @@ use super::{
 use crate::bell::Bell;
 
 /// Callers at once.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// Runs an errand; without `finish` it ends only by being killed.
 pub(super) async fn run(errand: Errand) -> Result<()> {
-    let kernel = open(&errand.file).await?;
-    let app = Arc::new(typed::open(&errand.file).await?);
-    let fleet = Arc::new(fleet::open(&errand.file).await?);
-    let storm = Arc::new(storm::open(&errand.file).await?);
+    std::panic::set_hook(Box::new(typed::quiet));
+    let kernel = open(&errand).await?;
+    let app = Arc::new(app::open(&errand).await?);
+    if !errand.gathered {
+        storm::gather(&app, errand.round).await?;
+        typed::begin(&app, errand.round).await?;
+        Said::Gathered.aloud();
+    }
+    let retiring = tokio::spawn(retire::round_before(kernel.clone(), app.clone(), errand.round, errand.retire));
     let queue = Arc::new(Queue::new(&errand));
-    let apps = || (app.clone(), fleet.clone(), storm.clone());
-    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), apps(), queue.clone()))).collect();
+    let lanes: Vec<_> = (0..LANES).map(|_| tokio::spawn(lane(kernel.clone(), app.clone(), queue.clone()))).collect();
     for lane in lanes {
         lane.await??;
     }
-    rest::reach(&kernel).await?;
-    typed::reach(Arc::into_inner(app).context("a lane is still there")?).await?;
-    storm::reach(Arc::into_inner(storm).context("a lane is still there")?).await?;
-    fleet::reach(Arc::into_inner(fleet).context("a lane is still there")?).await?;
+    retiring.await??;
+    let app = Arc::into_inner(app).context("a lane is still there")?;
+    rest::reach(kernel, app, queue.next_unbegun()).await?;
     Said::Finished.aloud();
     Ok(())
 }
 
-async fn open(file: &Path) -> Result<Kernel> {
-    let store = Arc::new(Sqlite::open(file, SqliteOptions::default())?);
+async fn open(errand: &Errand) -> Result<Kernel> {
+    guilt::remember_beside(&errand.file);
+    let store = app::store(&errand.file, errand.round)?;
     let registry = Registry::new().with(Counter::definition()).with(Bell::definition(SPACE)).with(Worker::definition());
-    let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
+    let mut options = Options::default();
+    app::options(&mut options);
+    let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), options).await?;
     Said::Opened.aloud();
-    doubt::over(file).await?;
+    doubt::over(&errand.file).await?;
     Ok(kernel)
 }
 
-/// The apps beside the kernel.
-type Apps = (Arc<Runtime<typed::App>>, Arc<Runtime<fleet::App>>, Arc<Runtime<storm::App>>);
-
-async fn lane(kernel: Kernel, apps: Apps, queue: Arc<Queue>) -> Result<()> {
+async fn lane(kernel: Kernel, app: Arc<Runtime<App>>, queue: Arc<Queue>) -> Result<()> {
     while let Some(op) = queue.next() {
-        let number = done(&kernel, &apps, op).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
+        let number = done(&kernel, &app, op).await.with_context(|| format!("{op:?} of `{}`", op.key()))?;
         Said::Acknowledged(op, number).aloud();
     }
     Ok(())
 }
 
 /// Does an operation; the number that it was answered.
-async fn done(kernel: &Kernel, (app, fleet, storm): &Apps, op: Op) -> Result<u64> {
-    match op.deed() {
-        Deed::Signal => return fleet::signal(fleet, op).await.map(|()| 0),
-        Deed::Publish => return storm::publish(storm, op).await,
-        _ => {}
+async fn done(kernel: &Kernel, app: &Runtime<App>, op: Op) -> Result<u64> {
+    if let Some(call) = op.call() {
+        let answer = ask(kernel, &call).await?;
+        return Ok(answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number)));
     }
-    let Some(call) = op.call() else { return typed::ask(app, op).await.map(|()| 0) };
-    let answer = ask(kernel, &call).await?;
-    Ok(answer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number)))
+    match op.deed() {
+        Deed::Sail => fleet::sail(app, op).await.map(|()| 0),
+        Deed::Publish => storm::publish(app, op).await,
+        Deed::Permit => typed::moor(app, op).await,
+        _ => typed::ask(app, op).await.map(|()| 0),
+    }
 }
 
 /// Asks until it is answered: the idempotency key makes that safe.
@@ -122,5 +123,10 @@ impl Queue {
             Said::Begun(op).aloud();
             op
         })
+    }
+
+    /// The first operation of the round that nobody began.
+    fn next_unbegun(&self) -> Op {
+        Op(self.0.lock().unwrap_or_else(PoisonError::into_inner).next)
     }
 }

@@ -8,7 +8,7 @@ use drystone_runtime::{
     Rows, Status, Ticket, To, Work,
 };
 
-use super::{SPACE, log::Entry, op::Op};
+use super::{SPACE, log::Entry, op::Op, part::Part};
 use crate::refuse::{malformed, unknown};
 
 /// Under this name wait those who ask for a count that is not reached yet.
@@ -29,15 +29,23 @@ impl Counter {
     }
 
     fn call(count: u64, verb: &str, body: &[u8], ticket: Ticket) -> Next {
+        if verb == "forget" {
+            return forget(count > 0, ticket);
+        }
         let Some(op) = Op::decode(body) else { return malformed(verb) };
         Next::Commit(match verb {
             "add" => add(count, op, Some(ticket)),
             "relay" => Commit { send: vec![pass_on(op)], ..add(count, op, Some(ticket)) },
             "reach" if count < op.0 => Commit { hold: Some(COUNTED), ..Commit::default() },
             "reach" => Commit::reply(ticket, Ok(number(count))),
-            _ => return unknown("counter", verb, &["add", "relay", "reach"]),
+            _ => return unknown("counter", verb, &["add", "relay", "reach", "forget"]),
         })
     }
+}
+
+/// An entity of a round that is judged ends. One that is not there stays so.
+pub(super) fn forget(is_there: bool, caller: Ticket) -> Next {
+    Next::Commit(Commit { destroy: is_there, ..Commit::reply(caller, Ok(Bytes::new())) })
 }
 
 /// One more: count, log and answers, in one commit.
@@ -71,6 +79,7 @@ impl Handler for Counter {
         match input {
             Input::Call { verb, body, ticket } => Self::call(count, verb, body, *ticket),
             Input::Message { verb, body, .. } => {
+                Part::Messages.moved();
                 Op::decode(body).map_or_else(|| malformed(verb), |op| Next::Commit(add(count, op, None)))
             }
             _ => Next::nothing(),

@@ -1,20 +1,30 @@
-//! What the file says in the end, read by the parent without any kernel.
+//! What the files say at the end of a round, read by the parent.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use drystone_runtime::{
-    Entity, Store,
-    store::{Query, Sqlite, SqliteOptions},
+    Entity, Phase, Store,
+    store::{Query, Sqlite},
 };
 use rusqlite::Connection;
 
 use super::{
+    app,
+    fate::Fate,
     fleet,
+    heard::Heard,
     log::{self, Entry},
+    op::round_of,
     storm, typed,
 };
 use crate::bell::Past;
+
+/// How many entities are read at once.
+const PAGE: usize = 1_000;
+
+/// How long the app may take to close.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Everything stored that has to do with the promises.
 #[derive(Debug, Default)]
@@ -23,54 +33,98 @@ pub(super) struct Evidence {
     pub(super) logs: BTreeMap<String, Vec<Entry>>,
     /// The bells, by key.
     pub(super) bells: BTreeMap<String, Past>,
-    /// Entities that are not run, and why.
-    pub(super) parked: Vec<String>,
-    /// Entities that nothing will wake.
-    pub(super) stuck: Vec<String>,
-    /// What SQLite says of its file: `ok`.
-    pub(super) integrity: String,
-    /// What the typed app has stored.
+    /// What is wrong with entities, of whatever sort: parked, failing, or left by a round before.
+    pub(super) ill: Vec<String>,
+    /// What SQLite says of its files, if that is not `ok`.
+    pub(super) damage: Vec<String>,
+    /// What the typed primitives have stored.
     pub(super) typed: typed::Evidence,
-    /// What became of the fleet.
+    /// What became of the runs.
     pub(super) fleet: fleet::Evidence,
     /// What was heard in the storm.
     pub(super) storm: storm::Evidence,
 }
 
 impl Evidence {
-    pub(super) async fn gather(file: &Path) -> Result<Self> {
-        let store = Sqlite::open(file, SqliteOptions::default())?;
+    /// That of the round in which this was heard.
+    pub(super) async fn gather(file: &Path, heard: &Heard) -> Result<Self> {
         let mut evidence = Self::default();
-        for entity in all(&store, Query::default()).await? {
-            evidence.take(&store, &entity).await?;
+        evidence.read_kernel(file, heard.round).await?;
+        evidence.read_app(&app::beside(file), heard).await?;
+        for file in [file.to_owned(), app::beside(file)] {
+            let found: String =
+                Connection::open(&file)?.pragma_query_value(None, "integrity_check", |row| row.get(0))?;
+            evidence.damage.extend((found != "ok").then(|| format!("integrity_check of {}: {found}", file.display())));
         }
-        let stuck = all(&store, Query { stuck: true, ..Query::default() }).await?;
-        evidence.stuck = stuck.iter().map(|entity| entity.key.to_string()).collect();
-        drop(store);
-        evidence.integrity = integrity(file)?;
-        evidence.typed = typed::Evidence::gather(file).await?;
-        evidence.fleet = fleet::Evidence::gather(file).await?;
-        evidence.storm = storm::Evidence::gather(file).await?;
         Ok(evidence)
     }
 
-    async fn take(&mut self, store: &dyn Store, entity: &Entity) -> Result<()> {
-        let key = String::from_utf8(entity.key.key.to_vec())?;
-        if let Some(reason) = &entity.parked {
-            self.parked.push(format!("{key} is parked: {reason}"));
-        }
-        if entity.definition == "bell" {
-            let past = Past::decode(&entity.state).context("a bell's state cannot be read")?;
-            self.bells.insert(key, past);
-        } else {
-            self.logs.insert(key, log::read(store, entity.id).await?);
+    async fn read_kernel(&mut self, file: &Path, round: u64) -> Result<()> {
+        let store = app::store(file, round)?;
+        for entity in self.look_at_all(&store, round).await? {
+            let key = String::from_utf8(entity.key.key.to_vec())?;
+            if entity.definition == "bell" {
+                let past = Past::decode(&entity.state).context("a bell's state cannot be read")?;
+                self.bells.insert(key, past);
+            } else {
+                self.logs.insert(key, log::read(&*store, entity.id).await?);
+            }
         }
         Ok(())
     }
+
+    async fn read_app(&mut self, file: &Path, heard: &Heard) -> Result<()> {
+        let store = app::store(file, heard.round)?;
+        self.look_at_all(&store, heard.round).await?;
+        let app = app::start(store, Fate::Lives).await?;
+        self.typed = typed::Evidence::gather(&app, heard.round).await?;
+        self.fleet = fleet::Evidence::gather(&app, heard.next()).await?;
+        self.storm = storm::Evidence::gather(&app, heard.round, &heard.acknowledged).await?;
+        Ok(app.shutdown(PATIENCE).await?)
+    }
+
+    /// Looks whether anything is wrong with any entity of a store; those of the round.
+    async fn look_at_all(&mut self, store: &Sqlite, round: u64) -> Result<Vec<Entity>> {
+        let stuck = all(store, Query { stuck: true, ..Query::default() }).await?;
+        self.ill.extend(stuck.iter().map(|entity| format!("nothing will wake `{}`", entity.key)));
+        let entities = all(store, Query::default()).await?;
+        self.ill.extend(entities.iter().filter_map(|entity| illness(entity, round)));
+        Ok(entities.into_iter().filter(|entity| round_of(&name(entity)) == Some(round)).collect())
+    }
 }
 
-async fn all(store: &dyn Store, mut query: Query) -> Result<Vec<Entity>> {
-    let mut entities = Vec::new();
+/// What is wrong with an entity. Kills come from outside: none but the guilty may be held for them (W2).
+fn illness(entity: &Entity, round: u64) -> Option<String> {
+    let name = name(entity);
+    if is_guilty(&name) {
+        return None;
+    }
+    if let Some(reason) = &entity.parked {
+        return Some(format!("{name} is parked: {reason}"));
+    }
+    if entity.status.phase == Phase::Failing {
+        return Some(format!("{name} is failing: {}", entity.status.word));
+    }
+    is_left(&name, round).then(|| format!("{name} was left by a round before {round}"))
+}
+
+/// Whether an entity is one of those that kill their process. They stay in the files.
+fn is_guilty(name: &str) -> bool {
+    name.starts_with("guilty")
+}
+
+/// Whether an entity of an earlier round is still there.
+pub(super) fn is_left(name: &str, round: u64) -> bool {
+    !is_guilty(name) && round_of(name).is_some_and(|of| of < round)
+}
+
+/// The key of an entity, as text.
+pub(super) fn name(entity: &Entity) -> String {
+    String::from_utf8_lossy(&entity.key.key).into_owned()
+}
+
+async fn all(store: &dyn Store, query: Query) -> Result<Vec<Entity>> {
+    let (mut entities, mut query) = (Vec::new(), Query { limit: PAGE, ..query });
     loop {
         let page = store.list(&query).await?;
         entities.extend(page.entities);
@@ -79,8 +133,4 @@ async fn all(store: &dyn Store, mut query: Query) -> Result<Vec<Entity>> {
             return Ok(entities);
         }
     }
-}
-
-fn integrity(file: &Path) -> Result<String> {
-    Ok(Connection::open(file)?.pragma_query_value(None, "integrity_check", |row| row.get(0))?)
 }

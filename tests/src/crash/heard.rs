@@ -1,20 +1,31 @@
-//! What the parent has heard from all its children: the promises that the file must keep.
+//! What the parent has heard from the children of one round: the promises that the files must keep.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
 
-use super::{op::Op, plan::Errand, said::Said};
+use super::{
+    op::{Deed, Op},
+    permits::Permits,
+    plan::Errand,
+    said::Said,
+};
 
-/// Everything that children said before they died.
+/// Everything that the children of a round said before they died.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
+    pub(super) round: u64,
     pub(super) begun: BTreeSet<Op>,
     /// With the number that each was answered.
     pub(super) acknowledged: BTreeMap<Op, u64>,
     pub(super) ran: BTreeSet<Op>,
     pub(super) jobs: Jobs,
+    pub(super) permits: Permits,
+    /// Whether the runs that are to hear all of the round have begun.
+    gathered: bool,
+    /// How many turns the round before had, until nothing of it is left.
+    retire: u64,
     pub(super) finished: bool,
 }
 
@@ -42,24 +53,53 @@ impl Jobs {
 }
 
 impl Heard {
+    /// Nothing yet, of this round; the one before had so many turns.
+    pub(super) fn of_round(round: u64, retire: u64) -> Self {
+        Self { round, retire, ..Self::default() }
+    }
+
     pub(super) fn hear(&mut self, said: Said) {
         match said {
             // How far a child comes is no promise.
-            Said::Opened | Said::Booked(_) => {}
+            Said::Opened | Said::Moved(_) => {}
+            Said::Gathered => self.gathered = true,
+            Said::Retired => self.retire = 0,
             Said::Begun(op) => self.begun.extend([op]),
-            Said::Acknowledged(op, number) => self.acknowledged.extend([(op, number)]),
+            Said::Acknowledged(op, number) => {
+                self.acknowledged.extend([(op, number)]);
+                if op.deed() == Deed::Permit {
+                    self.permits.granted(op, number);
+                }
+            }
             Said::Ran(op) => self.ran.extend([op]),
             Said::Processed(op, name) => self.jobs.processed(op, name),
             Said::Recorded(op) => self.jobs.recorded.extend([op]),
+            Said::Docked(op) => self.permits.docked(op),
+            Said::Undocked(op) => self.permits.undocked(op),
             Said::Finished => self.finished = true,
         }
     }
 
-    /// Where the next child goes on.
+    /// A child has ended, and its lines are all heard.
+    pub(super) fn life_ended(&mut self) {
+        self.permits.life_ended();
+    }
+
+    /// What the next child does.
     pub(super) fn errand(&self, file: &Path, finish: bool) -> Errand {
         let pending = self.begun.iter().copied().filter(|op| !self.acknowledged.contains_key(op)).collect();
-        let next = self.begun.last().map_or(0, |op| op.0 + 1);
-        Errand { file: file.to_owned(), pending, next, finish }
+        let (next, gathered, retire) = (self.next().0, self.gathered, self.retire);
+        Errand { file: file.to_owned(), round: self.round, pending, next, finish, gathered, retire }
+    }
+
+    /// The first operation of the round that nobody began.
+    pub(super) fn next(&self) -> Op {
+        self.begun.last().map_or(Op(Op::of_round(self.round).start), |op| Op(op.0 + 1))
+    }
+
+    /// How many operations of each deed there were, at most.
+    pub(super) fn turns(&self) -> u64 {
+        self.begun.last().map_or(0, |op| op.turn() + 1)
     }
 }
 
@@ -74,6 +114,17 @@ mod tests {
         lines.into_iter().for_each(|said| heard.hear(said));
         let errand = heard.errand(Path::new("file"), false);
         assert_eq!((errand.pending, errand.next), (vec![Op(0), Op(2)], 3));
+    }
+
+    #[test]
+    fn a_round_begins_with_operations_of_its_own() {
+        let mut heard = Heard::of_round(2, 40);
+        heard.hear(Said::Gathered);
+        let errand = heard.errand(Path::new("file"), true);
+        assert_eq!((errand.round, errand.next, errand.retire), (2, Op::of_round(2).start, 40));
+        assert!(errand.gathered && errand.finish);
+        heard.hear(Said::Retired);
+        assert_eq!(heard.errand(Path::new("file"), true).retire, 0, "what is gone is not retired again");
     }
 
     #[test]

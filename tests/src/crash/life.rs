@@ -1,6 +1,8 @@
 //! One child, from its start to its end: how far it came.
 
-use super::said::Said;
+use std::collections::BTreeSet;
+
+use super::{part::Part, said::Said};
 
 /// What was heard of one child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,18 +11,30 @@ pub(super) struct Life {
     pub(super) opened: u32,
     /// How many operations it acknowledged.
     pub(super) acknowledged: u32,
-    /// How many legs it found in the logbook of the fleet, if it came to open that.
-    pub(super) booked: Option<u64>,
-    /// Whether it was we who ended it.
-    pub(super) killed: bool,
+    /// The parts in which it moved.
+    pub(super) moved: BTreeSet<Part>,
+    /// How it was killed, if it was we who ended it.
+    pub(super) killed: Option<Killed>,
+}
+
+/// When a child was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    /// While it opened its files and took up what was begun.
+    Opening,
+    /// While it worked.
+    Working,
 }
 
 impl Life {
     pub(super) fn hear(&mut self, said: Said) {
         match said {
             Said::Opened => self.opened += 1,
-            Said::Acknowledged(..) => self.acknowledged += 1,
-            Said::Booked(legs) => self.booked = Some(legs),
+            Said::Moved(part) => self.moved.extend([part]),
+            Said::Acknowledged(op, _) => {
+                self.acknowledged += 1;
+                self.moved.extend(Part::of(op.deed()));
+            }
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Entry {
     /// Its place, from 1.
     pub(super) nth: u64,
     pub(super) op: Op,
-    /// Whether the operation was given up because it killed the process too often.
+    /// Whether it is the operation that killed the process, and acted on nothing.
     pub(super) crashed: bool,
 }
 

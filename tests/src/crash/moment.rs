@@ -6,13 +6,13 @@ use std::{ops::Range, time::Duration};
 
 use drystone_runtime::stable_hash;
 
-use super::life::Life;
+use super::life::{Killed, Life};
 
-/// One kill in so many falls while its child opens its files and takes up what was begun, the first one among them.
+/// One life in so many is killed while its child opens its files and takes up what was begun, the first one among them.
 const OPENING: u32 = 4;
 
 /// How many files a child opens.
-const FILES: u64 = 4;
+const FILES: u64 = 2;
 
 /// A child that works is killed after so many operations: among them is one of each sort.
 pub(super) const ACKNOWLEDGED: Range<u64> = 16..65;
@@ -30,14 +30,14 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// That of a kill, in this round: a child that dies of itself is followed by one that is killed elsewhere.
-    pub(super) fn of(seed: u64, kill: u32, round: u32) -> Self {
+    /// That of a life: a child that dies of itself is followed by one that is killed elsewhere.
+    pub(super) fn of(seed: u64, life: u32) -> Self {
         let draw = |what: &str, from: Range<u64>| {
-            let chance = stable_hash(&[&seed.to_be_bytes(), &round.to_be_bytes(), what.as_bytes()]);
+            let chance = stable_hash(&[&seed.to_be_bytes(), &life.to_be_bytes(), what.as_bytes()]);
             from.start + chance % (from.end - from.start)
         };
         let pause = Duration::from_micros(draw("pause", PAUSE_US));
-        let (opened, acknowledged) = if kill.is_multiple_of(OPENING) {
+        let (opened, acknowledged) = if life.is_multiple_of(OPENING) {
             (draw("opened", 0..FILES + 1), 0)
         } else {
             (FILES, draw("acknowledged", ACKNOWLEDGED))
@@ -49,6 +49,11 @@ impl Moment {
     pub(super) fn has_come(&self, life: &Life) -> bool {
         life.opened >= self.opened && life.acknowledged >= self.acknowledged
     }
+
+    /// What a kill in this moment is.
+    pub(super) fn kind(&self) -> Killed {
+        if self.acknowledged == 0 { Killed::Opening } else { Killed::Working }
+    }
 }
 
 #[cfg(test)]
@@ -57,23 +62,23 @@ mod tests {
 
     #[test]
     fn most_kills_come_while_children_work_and_some_with_each_number_of_files_open() {
-        let moments: Vec<_> = (0..2_000).map(|round| Moment::of(7, round, round)).collect();
+        let moments: Vec<_> = (0..2_000).map(|life| Moment::of(7, life)).collect();
         let (opening, working): (Vec<&Moment>, Vec<&Moment>) =
-            moments.iter().partition(|moment| moment.acknowledged == 0);
+            moments.iter().partition(|moment| moment.kind() == Killed::Opening);
         assert_eq!((opening.len(), working.len()), (500, 1_500));
-        assert!((0..=4).all(|files| opening.iter().any(|moment| moment.opened == files)));
+        assert!((0..=2).all(|files| opening.iter().any(|moment| moment.opened == files)));
         let after = || working.iter().map(|moment| moment.acknowledged);
         assert_eq!((after().min(), after().max()), (Some(16), Some(64)));
         assert!(moments.iter().all(|moment| moment.pause <= Duration::from_millis(20)));
-        assert_eq!(Moment::of(7, 3, 5), Moment::of(7, 3, 5));
+        assert_eq!(Moment::of(7, 5), Moment::of(7, 5));
     }
 
     #[test]
     fn a_moment_has_come_when_the_child_has_come_so_far() {
-        let moment = Moment { opened: 4, acknowledged: 20, pause: Duration::ZERO };
-        let life = Life { opened: 4, acknowledged: 20, ..Life::default() };
+        let moment = Moment { opened: 2, acknowledged: 20, pause: Duration::ZERO };
+        let life = Life { opened: 2, acknowledged: 20, ..Life::default() };
         assert!(moment.has_come(&life));
         assert!(!moment.has_come(&Life { acknowledged: 19, ..life.clone() }));
-        assert!(!moment.has_come(&Life { opened: 3, ..life }));
+        assert!(!moment.has_come(&Life { opened: 1, ..life }));
     }
 }

@@ -1,9 +1,13 @@
-//! The operations of a run: numbered, so that each is known by name before and after any crash.
+//! The operations of a campaign: numbered, so that each has one name before and after any crash.
+//!
+//! A campaign is divided into rounds. The number of an operation says its round, what it does, to which entity, and its idempotency key.
+
+use std::ops::Range;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use drystone_runtime::{Call, stable_hash};
 
-/// One operation. Its number says what it does, to whom, and under which idempotency key.
+/// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Op(pub(super) u64);
 
@@ -24,14 +28,22 @@ pub(super) enum Deed {
     Note,
     /// Enqueues a job: a queue.
     Job,
-    /// Sends an event to a run: a workflow.
-    Signal,
+    /// Starts workflows and sends them events.
+    Sail,
     /// Publishes an event on a topic.
     Publish,
+    /// Acquires a permit of a semaphore and releases it.
+    Permit,
 }
 
 /// How many deeds there are.
-const DEEDS: u64 = 9;
+pub(super) const DEEDS: u64 = 10;
+
+/// Of so many operations in a row, the number of the one that sails.
+pub(super) const SAIL: u64 = 7;
+
+/// No round has so many operations.
+const ROUND: u64 = 1_000_000;
 
 /// What becomes of a batch with this item in it, of several the worst; or of this job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,20 +55,33 @@ pub(super) enum Rule {
 }
 
 /// The piece of work that kills every process it runs in.
-pub(super) const GUILTY: Op = Op(48);
+pub(super) const GUILTY: Op = Op(53);
 
-/// The item whose flush does: later, so that one of them is given up before the next begins.
-pub(super) const GUILTY_ITEM: Op = Op(247);
+/// The item whose flush kills: later, so that one of them is given up before the next begins.
+pub(super) const GUILTY_ITEM: Op = Op(264);
 
-/// The job that does: later still.
-pub(super) const GUILTY_JOB: Op = Op(438);
+/// The job that kills: later still.
+pub(super) const GUILTY_JOB: Op = Op(476);
 
 /// No alarm is set further ahead: some ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
 
 impl Op {
+    /// The operations of a round.
+    pub(super) fn of_round(round: u64) -> Range<u64> {
+        round * ROUND..(round + 1) * ROUND
+    }
+
+    pub(super) fn round(self) -> u64 {
+        self.0 / ROUND
+    }
+
+    fn nth(self) -> u64 {
+        self.0 % ROUND
+    }
+
     pub(super) fn deed(self) -> Deed {
-        match self.0 % DEEDS {
+        match self.nth() % DEEDS {
             0 => Deed::Add,
             1 => Deed::Relay,
             2 => Deed::Arm,
@@ -64,14 +89,20 @@ impl Op {
             4 => Deed::Item,
             5 => Deed::Note,
             6 => Deed::Job,
-            7 => Deed::Signal,
-            _ => Deed::Publish,
+            SAIL => Deed::Sail,
+            8 => Deed::Publish,
+            _ => Deed::Permit,
         }
+    }
+
+    /// How many operations of its deed the round had before it.
+    pub(super) fn turn(self) -> u64 {
+        self.nth() / DEEDS
     }
 
     /// What its flush does, if it is an item, or itself, if it is a job.
     pub(super) fn rule(self) -> Rule {
-        match self.0 / DEEDS {
+        match self.turn() {
             _ if self == GUILTY_ITEM || self == GUILTY_JOB => Rule::Kills,
             some if some % 31 == 7 => Rule::Panics,
             some if some % 23 == 5 => Rule::Fails,
@@ -79,23 +110,25 @@ impl Op {
         }
     }
 
-    /// The entity that it is asked of.
+    /// The entity that it is asked of. Every round has entities of its own.
     pub(super) fn key(self) -> String {
-        let some = self.0 / DEEDS;
-        match self.deed() {
-            Deed::Add => format!("counter-{}", some % 4),
-            Deed::Relay => format!("relay-{}", some % 3),
-            Deed::Arm => format!("bell-{}", self.0),
+        let turn = self.turn();
+        let name = match self.deed() {
+            Deed::Add => format!("counter-{}", turn % 4),
+            Deed::Relay => format!("relay-{}", turn % 3),
+            Deed::Arm => format!("bell-{turn}"),
             Deed::Work if self == GUILTY => "guilty".into(),
-            Deed::Work => format!("worker-{}", some % 4),
+            Deed::Work => format!("worker-{}", turn % 4),
             Deed::Item if self == GUILTY_ITEM => "guilty-pile".into(),
-            Deed::Item => format!("pile-{}", some % 3),
-            Deed::Note => format!("note-{}", self.0),
+            Deed::Item => format!("pile-{}", turn % 3),
+            Deed::Note => format!("note-{turn}"),
             Deed::Job if self == GUILTY_JOB => "guilty-jobs".into(),
-            Deed::Job => format!("jobs-{}", some % 2),
-            Deed::Signal => format!("ship-{}", some % super::fleet::SHIPS),
+            Deed::Job => format!("jobs-{}", turn % 2),
+            Deed::Sail => format!("ship-{turn}"),
             Deed::Publish => "storm".into(),
-        }
+            Deed::Permit => format!("berth-{}", turn % 2),
+        };
+        in_round(&name, self.round())
     }
 
     /// The call of the kernel that does it; `None` if it is one of the typed app's.
@@ -105,7 +138,7 @@ impl Op {
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
-            Deed::Item | Deed::Note | Deed::Job | Deed::Signal | Deed::Publish => return None,
+            Deed::Item | Deed::Note | Deed::Job | Deed::Sail | Deed::Publish | Deed::Permit => return None,
         };
         let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
@@ -116,19 +149,9 @@ impl Op {
         format!("op-{}", self.0)
     }
 
-    /// Which ship it signals to, counted on through both signals.
-    pub(super) fn ship(self) -> u64 {
-        self.0 / DEEDS
-    }
-
-    /// Which event of the storm it is.
-    pub(super) fn gust(self) -> u64 {
-        self.0 / DEEDS
-    }
-
-    /// Where a relay passes it on to: two relays share a receiver.
-    pub(super) fn sink(self) -> &'static str {
-        if self.0 / DEEDS % 3 == 1 { "sink-one" } else { "sink-two" }
+    /// The counter that a relay passes it on to: two relays share a receiver.
+    pub(super) fn sink(self) -> String {
+        in_round(if self.turn() % 3 == 1 { "sink-one" } else { "sink-two" }, self.round())
     }
 
     /// How far ahead an alarm is set.
@@ -147,6 +170,23 @@ impl Op {
     }
 }
 
+/// The key of an entity of a round.
+pub(super) fn in_round(name: &str, round: u64) -> String {
+    format!("{name}@{round}")
+}
+
+/// The round that a key belongs to; that of a child run is its parent's.
+pub(super) fn round_of(key: &str) -> Option<u64> {
+    let (_, round) = key.rsplit_once('@')?;
+    let digits = round.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(round.len());
+    round[..digits].parse().ok()
+}
+
+/// The counter that every piece of work adds itself to.
+pub(super) fn ledger(round: u64) -> String {
+    in_round("ledger", round)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +203,16 @@ mod tests {
     fn an_operation_comes_back_as_it_was() {
         assert_eq!(Op::decode(&Op(7).encode()), Some(Op(7)));
         assert_eq!(Op::decode(b"short"), None);
+    }
+
+    #[test]
+    fn a_key_says_its_round() {
+        let op = Op(Op::of_round(12).start + 31);
+        assert_eq!((op.round(), op.turn(), op.deed()), (12, 3, Deed::Relay));
+        for key in [op.key(), op.sink(), ledger(12), "ship-3@12/boat-1".into()] {
+            assert_eq!(round_of(&key), Some(12), "{key}");
+        }
+        assert_eq!(round_of("dead letters"), None);
+        assert_ne!(op.key(), Op(Op::of_round(13).start + 31).key());
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     os::unix::process::ExitStatusExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
@@ -13,27 +13,37 @@ use std::{
 use anyhow::{Context, Result};
 
 use super::{
+    footprint::{Footprint, Growth, files, resident},
     heard::Heard,
     life::Life,
     moment::Moment,
     plan::{Errand, Plan},
+    proof::Proof,
     said::Said,
 };
 
 /// What `abort` ends a process with.
 const SIGABRT: i32 = 6;
-/// Whoever has killed so many is never going to be given up.
+/// If the guilty ones have killed so many, they are never going to be given up.
 const ABORTS_MAX: u32 = 40;
-/// How long a child may take to come to its kill, or to its end, rests included: whoever does not is stuck.
+/// How long a child may take to come to its kill, or to its end, rests included: one that takes longer is stuck.
 const LIFE_MAX: Duration = Duration::from_secs(120);
+/// How many children are killed in a round, before one finishes and the round is judged.
+const KILLS_OF_ROUND: u32 = 50;
 
-/// What a campaign of kills leaves behind.
-#[derive(Debug, Default)]
+/// A campaign of kills, and what it has come to so far.
+#[derive(Debug)]
 pub(super) struct Campaign {
+    plan: Plan,
+    file: PathBuf,
+    /// What was heard in the last round.
     pub(super) heard: Heard,
-    /// Its children, in order.
-    pub(super) lives: Vec<Life>,
-    pub(super) kills: u32,
+    rounds: u32,
+    lives: u32,
+    /// How many operations were acknowledged in all rounds.
+    pub(super) acknowledged: usize,
+    pub(super) proof: Proof,
+    pub(super) growth: Growth,
     /// Children that the guilty ones killed.
     pub(super) aborts: u32,
     /// Why it was broken off, if it was: what was begun then is not all done.
@@ -52,32 +62,52 @@ enum End {
 }
 
 impl Campaign {
-    /// Kills as often as planned, then lets one child finish in peace.
-    pub(super) fn fight(plan: &Plan, file: &Path) -> Result<Self> {
-        let mut campaign = Self::default();
-        while !campaign.is_over() {
-            let moment = plan.moment(campaign.kills, campaign.aborts);
-            let errand = campaign.heard.errand(file, moment.is_none());
-            campaign.failure = match campaign.child(plan, &errand, moment)? {
-                End::Stuck => Some(format!("a child came no further within {LIFE_MAX:?}: {:?}", campaign.lives.last())),
+    pub(super) fn new(plan: &Plan, file: &Path) -> Self {
+        Self {
+            plan: plan.clone(),
+            file: file.to_owned(),
+            heard: Heard::default(),
+            rounds: 0,
+            lives: 0,
+            acknowledged: 0,
+            proof: Proof::default(),
+            growth: Growth::default(),
+            aborts: 0,
+            failure: None,
+        }
+    }
+
+    /// Whether as many were killed as planned, and the last round has come to its end.
+    pub(super) fn is_over(&self) -> bool {
+        self.failure.is_some() || (self.rounds > 0 && self.proof.kills >= self.plan.kills)
+    }
+
+    /// One round: kills children, then lets one finish in peace.
+    pub(super) fn round(&mut self) -> Result<()> {
+        self.heard = Heard::of_round(self.rounds.into(), self.heard.turns());
+        self.rounds += 1;
+        let until = self.plan.kills.min(self.rounds * KILLS_OF_ROUND);
+        while !self.heard.finished && self.failure.is_none() {
+            let moment = (self.proof.kills < until).then(|| self.plan.moment(self.lives));
+            self.failure = match self.child(moment)? {
+                End::Stuck => Some(format!("life {} came no further within {LIFE_MAX:?}", self.lives)),
                 End::Failed(status) => Some(format!("a child failed: {status}")),
-                End::Aborted if campaign.aborts >= ABORTS_MAX => Some("the guilty ones are never given up".into()),
+                End::Aborted if self.aborts >= ABORTS_MAX => Some("the guilty ones are never given up".into()),
                 End::Killed | End::Aborted | End::Finished => None,
             };
         }
-        Ok(campaign)
-    }
-
-    fn is_over(&self) -> bool {
-        self.heard.finished || self.failure.is_some()
+        self.acknowledged += self.heard.acknowledged.len();
+        Ok(())
     }
 
     /// One child, from its start to its end.
-    fn child(&mut self, plan: &Plan, errand: &Errand, moment: Option<Moment>) -> Result<End> {
-        let mut child = Command::new(&plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;
+    fn child(&mut self, moment: Option<Moment>) -> Result<End> {
+        let errand: Errand = self.heard.errand(&self.file, moment.is_none());
+        let mut child = Command::new(&self.plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;
         let lines = listen(child.stdout.take().context("the pipe is missing")?);
         let mut life = Life::default();
         let kill = self.hear_until(&lines, &mut life, moment)?;
+        let memory = resident(&child.id().to_string());
         if kill.is_some() {
             child.kill()?;
         }
@@ -86,9 +116,21 @@ impl Campaign {
             self.hear(said?, &mut life);
         }
         let end = self.ended(&mut child, kill)?;
-        life.killed = end == End::Killed;
-        self.lives.push(life);
+        self.heard.life_ended();
+        self.lives += 1;
+        life.killed = moment.filter(|_| end == End::Killed).map(|moment| moment.kind());
+        self.count(&life, memory);
         Ok(end)
+    }
+
+    /// Counts a life that has ended, and what it took if it was killed at work.
+    fn count(&mut self, life: &Life, child: u64) {
+        let kills = self.proof.kills;
+        self.proof.count(life);
+        if self.proof.kills > kills {
+            let files = self.file.parent().map_or(0, files);
+            self.growth.measured(Footprint { files, child, parent: resident("self") });
+        }
     }
 
     /// Listens until the moment has come and its pause is over, or the child's time is; as what it is to be killed then, unless it has come
@@ -127,7 +169,6 @@ impl Campaign {
             _ => End::Failed(status),
         };
         self.aborts += u32::from(end == End::Aborted);
-        self.kills += u32::from(end == End::Killed);
         Ok(end)
     }
 }

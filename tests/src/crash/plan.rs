@@ -53,9 +53,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// When the child of this round is killed; `None` if enough are, and it may finish.
-    pub(super) fn moment(&self, kills: u32, aborts: u32) -> Option<Moment> {
-        (kills < self.kills).then(|| Moment::of(self.seed, kills, kills + aborts))
+    /// When a child is killed.
+    pub(super) fn moment(&self, life: u32) -> Moment {
+        Moment::of(self.seed, life)
     }
 }
 
@@ -65,6 +65,9 @@ pub(super) struct Errand {
     /// The store.
     #[arg(long)]
     pub(super) file: PathBuf,
+    /// The round that it belongs to.
+    #[arg(long)]
+    pub(super) round: u64,
     /// Operations that were begun and not acknowledged: they are asked again first.
     #[arg(long, value_parser = op)]
     pub(super) pending: Vec<Op>,
@@ -74,6 +77,12 @@ pub(super) struct Errand {
     /// Whether to bring everything to rest and end, instead of going on for ever.
     #[arg(long)]
     pub(super) finish: bool,
+    /// Whether the runs that are to hear all of the round have begun.
+    #[arg(long)]
+    pub(super) gathered: bool,
+    /// How many turns of the round before are to be retired.
+    #[arg(long)]
+    pub(super) retire: u64,
 }
 
 impl Errand {
@@ -81,9 +90,12 @@ impl Errand {
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut words = vec!["child".to_owned()];
         words.push(format!("--file={}", self.file.to_string_lossy()));
+        words.push(format!("--round={}", self.round));
         words.push(format!("--next={}", self.next));
+        words.push(format!("--retire={}", self.retire));
         words.extend(self.pending.iter().map(|op| format!("--pending={}", op.0)));
         words.extend(self.finish.then(|| "--finish".to_owned()));
+        words.extend(self.gathered.then(|| "--gathered".to_owned()));
         words
     }
 }
@@ -111,17 +123,11 @@ mod tests {
     #[test]
     fn an_errand_reaches_the_child_as_it_was_given() {
         for pending in [vec![], vec![Op(7), Op(9)]] {
-            let errand = Errand { file: "/a b/c.db".into(), pending, next: 12, finish: true };
+            let file = "/a b/c.db".into();
+            let errand = Errand { file, round: 3, pending, next: 12, finish: true, gathered: true, retire: 7 };
             let Ok(Task::Child(heard)) = parsed(errand.arguments()) else { panic!("an errand") };
             assert_eq!(heard, errand);
         }
-    }
-
-    #[test]
-    fn whoever_comes_after_the_last_kill_may_finish() {
-        let plan = Plan { kills: 2, seed: 7, program: PathBuf::new() };
-        assert!(plan.moment(1, 9).is_some());
-        assert_eq!(plan.moment(2, 0), None);
     }
 
     #[test]

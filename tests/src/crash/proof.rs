@@ -1,63 +1,74 @@
 //! What a campaign is worth: how much was done by children that were then killed. A kill of a child that did nothing proves nothing.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use super::{fleet::SHIPS, life::Life};
+use super::{
+    life::{Killed, Life},
+    part::Part,
+};
 
-/// Fewer operations per kill are none that could have been lost. Three kills in four come after sixteen or more.
-const ACKNOWLEDGED_MIN: u32 = 8;
+/// Fewer operations per kill are none that could have been lost. Each kill comes after sixteen or more.
+const ACKNOWLEDGED_MIN: u32 = 16;
 
-/// In one of so many lives that were killed runs of the fleet must have got on.
-const MOVED_IN: u32 = 2;
-
-/// So many kills the fleet lasts: each sends three or four signals, of which a run takes two and then rests.
-const FLEET_LASTS: u32 = SHIPS as u32 * 2 / 5;
+/// A part may be idle in one life of so many, and in a few that are killed before anything of a round is under way.
+const IDLE_IN: u32 = 10;
+const IDLE_AT_FIRST: u32 = 2;
 
 /// What was done in the lives that were killed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// How many children were killed.
+    /// How many children were killed while they worked.
     pub kills: u32,
-    /// How many of them had acknowledged something.
-    pub worked: u32,
-    /// How many operations they had acknowledged.
+    /// How many others were killed while they opened their files.
+    pub openings: u32,
+    /// How many operations those had acknowledged that were killed while they worked.
     pub acknowledged: u32,
-    /// In how many of these lives runs of the fleet recorded steps.
-    pub moved: u32,
-    /// How many legs of voyages were recorded in them.
-    pub legs: u64,
+    /// In how many of their lives each part moved.
+    moved: BTreeMap<Part, u32>,
 }
 
 impl Proof {
-    pub(super) fn of(lives: &[Life]) -> Self {
-        let mut proof = Self::default();
-        for life in lives.iter().filter(|life| life.killed) {
-            proof.kills += 1;
-            proof.worked += u32::from(life.acknowledged > 0);
-            proof.acknowledged += life.acknowledged;
+    pub(super) fn count(&mut self, life: &Life) {
+        match life.killed {
+            Some(Killed::Working) => {
+                self.kills += 1;
+                self.acknowledged += life.acknowledged;
+                life.moved.iter().for_each(|part| *self.moved.entry(*part).or_default() += 1);
+            }
+            Some(Killed::Opening) => self.openings += 1,
+            None => {}
         }
-        // What a child has recorded is what the next one finds beyond what itself has found.
-        let sailed: Vec<_> = lives.iter().filter_map(|life| Some((life, life.booked?))).collect();
-        for ((_, before), (_, after)) in sailed.iter().zip(sailed.iter().skip(1)).filter(|((life, _), _)| life.killed) {
-            proof.moved += u32::from(after > before);
-            proof.legs += after.saturating_sub(*before);
-        }
-        proof
+    }
+
+    /// In how many lives that were killed at work a part has moved.
+    fn moved(&self, part: Part) -> u32 {
+        self.moved.get(&part).copied().unwrap_or_default()
     }
 
     /// Why it proves nothing, if it does not.
-    pub(super) fn hollow(&self) -> Option<String> {
-        let acknowledged = self.acknowledged < self.kills * ACKNOWLEDGED_MIN;
-        let moved = self.moved * MOVED_IN < self.kills.min(FLEET_LASTS);
-        (acknowledged || moved).then(|| format!("the proof is hollow: {self}"))
+    pub(super) fn hollow(&self) -> Vec<String> {
+        let mut hollow = Vec::new();
+        if self.acknowledged < self.kills * ACKNOWLEDGED_MIN {
+            hollow.push(format!("the proof is hollow: {} operations in {} lives", self.acknowledged, self.kills));
+        }
+        for part in Part::ALL {
+            let idle = self.kills - self.moved(part);
+            if idle > self.kills / IDLE_IN + IDLE_AT_FIRST {
+                hollow.push(format!("the proof is hollow: {part} were idle in {idle} of {} lives", self.kills));
+            }
+        }
+        hollow
     }
 }
 
 impl fmt::Display for Proof {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, worked, acknowledged, moved, legs } = self;
-        write!(out, "{worked} of {kills} were killed at work, with {acknowledged} operations acknowledged; ")?;
-        write!(out, "runs of the fleet moved in {moved} of these lives, by {legs} legs")
+        let Self { kills, openings, acknowledged, .. } = self;
+        write!(out, "{kills} were killed at work, with {acknowledged} operations acknowledged; ")?;
+        writeln!(out, "{openings} more while they opened their files")?;
+        write!(out, "lives in which each part moved:")?;
+        Part::ALL.iter().try_for_each(|part| write!(out, " {part} {},", self.moved(*part)))?;
+        write!(out, " of {kills}")
     }
 }
 
@@ -65,25 +76,40 @@ impl fmt::Display for Proof {
 mod tests {
     use super::*;
 
-    fn life(acknowledged: u32, booked: Option<u64>) -> Life {
-        Life { opened: 4, acknowledged, booked, killed: true }
+    fn life(acknowledged: u32, idle: Option<Part>, killed: Option<Killed>) -> Life {
+        let moved = Part::ALL.into_iter().filter(|part| Some(*part) != idle).collect();
+        Life { opened: 2, acknowledged, moved, killed }
+    }
+
+    fn proof(lives: impl IntoIterator<Item = Life>) -> Proof {
+        let mut proof = Proof::default();
+        lives.into_iter().for_each(|life| proof.count(&life));
+        proof
     }
 
     #[test]
-    fn what_was_done_in_lives_that_were_killed_counts() {
-        let aborted = Life { killed: false, ..life(100, Some(50)) };
-        let last = Life { killed: false, ..life(400, Some(90)) };
-        let proof = Proof::of(&[life(20, Some(0)), life(0, None), aborted, life(30, Some(60)), last]);
-        assert_eq!(proof, Proof { kills: 3, worked: 2, acknowledged: 50, moved: 2, legs: 80 });
-        assert_eq!(proof.hollow(), None);
+    fn only_lives_that_were_killed_at_work_count() {
+        let others = [life(100, None, None), life(0, None, Some(Killed::Opening))];
+        let proof = proof(
+            [life(20, None, Some(Killed::Working)), life(30, None, Some(Killed::Working))].into_iter().chain(others),
+        );
+        assert_eq!((proof.kills, proof.openings, proof.acknowledged), (2, 1, 50));
+        assert!(Part::ALL.into_iter().all(|part| proof.moved(part) == 2));
+        assert_eq!(proof.hollow(), [""; 0]);
     }
 
     #[test]
-    fn kills_of_children_that_did_nothing_are_hollow() {
-        let nothing = Proof::of(&[life(0, None), life(0, Some(0)), life(0, Some(0))]);
-        assert!(nothing.hollow().is_some_and(|hollow| hollow.contains("0 of 3 were killed at work")));
-        let without_fleet = Proof::of(&[life(20, Some(0)), life(20, Some(0)), life(20, Some(0))]);
-        assert!(without_fleet.hollow().is_some());
-        assert_eq!(Proof::default().hollow(), None);
+    fn kills_of_children_that_acknowledged_too_little_are_hollow() {
+        let nothing = proof((0..3).map(|_| life(15, None, Some(Killed::Working))));
+        assert_eq!(nothing.hollow(), ["the proof is hollow: 45 operations in 3 lives"]);
+        assert_eq!(Proof::default().hollow(), [""; 0]);
+    }
+
+    #[test]
+    fn a_part_that_was_idle_in_more_than_a_tenth_of_the_lives_is_hollow() {
+        let lives =
+            |idle| (0..100).map(move |nth| life(20, (nth < idle).then_some(Part::Undos), Some(Killed::Working)));
+        assert_eq!(proof(lives(12)).hollow(), [""; 0]);
+        assert_eq!(proof(lives(13)).hollow(), ["the proof is hollow: undos were idle in 13 of 100 lives"]);
     }
 }

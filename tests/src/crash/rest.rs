@@ -1,39 +1,67 @@
-//! How the last child brings everything to rest: it waits for messages, alarms and work, as callers do.
+//! How the last child of a round brings everything to rest: it waits for messages, alarms, work and runs, as callers do.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use drystone::Runtime;
 use drystone_runtime::{Call, Entity, Kernel, Key, store::Query};
+use tokio::time::{sleep, timeout};
 
 use super::{
     SPACE,
+    app::App,
     counter::Counter,
-    op::{Deed, Op},
+    evidence::{is_left, name},
+    fleet,
+    op::{Deed, Op, round_of},
+    storm, typed,
 };
 
 /// What has not come to rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until every worker is idle, every bell has rung and every message is taken, then closes the kernel.
-pub(super) async fn reach(kernel: &Kernel) -> Result<()> {
-    for worker in all(kernel, "worker").await? {
+/// Between two looks at what goes by itself.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How many entities are listed at once.
+const PAGE: usize = 1_000;
+
+/// Waits until everything of the round of `next` has ended, and nothing of those before is left, then closes both kernels. Every operation
+/// before `next` is acknowledged.
+pub(super) async fn reach(kernel: Kernel, app: Runtime<App>, next: Op) -> Result<()> {
+    let round = next.round();
+    settled(&kernel, round).await?;
+    storm::reach(&app, next).await?;
+    fleet::reach(&app, next).await?;
+    typed::reach(&app, round).await?;
+    for kernel in [&kernel, app.kernel()] {
+        timeout(PATIENCE, gone(kernel, round)).await.context("what the rounds before left does not go")??;
+    }
+    kernel.shutdown(PATIENCE).await?;
+    Ok(app.shutdown(PATIENCE).await?)
+}
+
+/// Waits until every worker is idle, every bell has rung and every message is taken.
+async fn settled(kernel: &Kernel, round: u64) -> Result<()> {
+    for worker in all(kernel, "worker", round).await? {
         wait(kernel, &worker.key, "worker", "idle", 0).await?;
     }
-    for bell in all(kernel, "bell").await? {
+    for bell in all(kernel, "bell", round).await? {
         wait(kernel, &bell.key, "bell", "rung", 0).await?;
     }
-    for (sink, sent) in sent(kernel).await? {
+    for (sink, sent) in sent(kernel, round).await? {
         let key = Key::new(SPACE, sink)?;
         while wait(kernel, &key, "counter", "reach", sent).await? < sent {}
     }
-    Ok(kernel.shutdown(PATIENCE).await?)
+    Ok(())
 }
 
 /// How many messages each sink is to get: as many as its relays have counted.
-async fn sent(kernel: &Kernel) -> Result<Vec<(&'static str, u64)>> {
-    let mut sinks: Vec<(&'static str, u64)> = Vec::new();
-    for op in (0..27).map(Op).filter(|op| op.deed() == Deed::Relay) {
+async fn sent(kernel: &Kernel, round: u64) -> Result<Vec<(String, u64)>> {
+    let mut sinks: Vec<(String, u64)> = Vec::new();
+    let ops = Op::of_round(round).map(Op).take_while(|op| op.turn() < 3).filter(|op| op.deed() == Deed::Relay);
+    for op in ops {
         let relay = kernel.view(&Key::new(SPACE, op.key())?).await?;
         let count = relay.map_or(0, |view| Counter::count(&view.entity));
         match sinks.iter_mut().find(|(sink, _)| *sink == op.sink()) {
@@ -45,9 +73,26 @@ async fn sent(kernel: &Kernel) -> Result<Vec<(&'static str, u64)>> {
     Ok(sinks)
 }
 
-async fn all(kernel: &Kernel, definition: &'static str) -> Result<Vec<Entity>> {
-    let mut query = Query { definition: Some(definition.into()), ..Query::default() };
-    let mut entities = Vec::new();
+/// Waits until no entity of an earlier round is there.
+async fn gone(kernel: &Kernel, round: u64) -> Result<()> {
+    loop {
+        let entities = listed(kernel, Query::default()).await?;
+        let left: BTreeSet<String> = entities.iter().map(name).filter(|name| is_left(name, round)).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn all(kernel: &Kernel, definition: &'static str, round: u64) -> Result<Vec<Entity>> {
+    let mut entities = listed(kernel, Query { definition: Some(definition.into()), ..Query::default() }).await?;
+    entities.retain(|entity| round_of(&name(entity)) == Some(round));
+    Ok(entities)
+}
+
+async fn listed(kernel: &Kernel, query: Query) -> Result<Vec<Entity>> {
+    let (mut entities, mut query) = (Vec::new(), Query { limit: PAGE, ..query });
     loop {
         let page = kernel.list(query.clone()).await?;
         entities.extend(page.entities);

@@ -8,15 +8,19 @@ use std::{
 
 use anyhow::{Context, Error, Result, bail};
 
-use super::op::Op;
+use super::{op::Op, part::Part};
 
 /// One line of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// One more of its files is open, and what was begun there is taken up.
     Opened,
-    /// So many legs are in the logbook of the fleet: those of the lives before.
-    Booked(u64),
+    /// The runs that are to hear all of a round have begun.
+    Gathered,
+    /// What the round before left in the files is gone.
+    Retired,
+    /// Code of this part runs.
+    Moved(Part),
     /// It is about to ask for this operation for the first time.
     Begun(Op),
     /// The operation was answered: it must never be lost from here on. With the answer's number.
@@ -27,7 +31,11 @@ pub(super) enum Said {
     Processed(Op, u64),
     /// The job's success is recorded: it must never be executed from here on.
     Recorded(Op),
-    /// Everything has come to rest and the kernel is closed.
+    /// The run of this operation holds the only permit of its dock.
+    Docked(Op),
+    /// The run is about to give its permit back.
+    Undocked(Op),
+    /// Everything has come to rest and the kernels are closed.
     Finished,
 }
 
@@ -45,12 +53,16 @@ impl fmt::Display for Said {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened => out.write_str("opened"),
-            Self::Booked(legs) => write!(out, "booked {legs}"),
+            Self::Gathered => out.write_str("gathered"),
+            Self::Retired => out.write_str("retired"),
+            Self::Moved(part) => write!(out, "moved {}", *part as u32),
             Self::Begun(op) => write!(out, "begun {}", op.0),
             Self::Acknowledged(op, number) => write!(out, "acknowledged {} {number}", op.0),
             Self::Ran(op) => write!(out, "ran {}", op.0),
             Self::Processed(op, name) => write!(out, "processed {} {name}", op.0),
             Self::Recorded(op) => write!(out, "recorded {}", op.0),
+            Self::Docked(op) => write!(out, "docked {}", op.0),
+            Self::Undocked(op) => write!(out, "undocked {}", op.0),
             Self::Finished => out.write_str("finished"),
         }
     }
@@ -65,12 +77,16 @@ impl FromStr for Said {
         let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<u64>()?);
         Ok(match verb {
             "opened" => Self::Opened,
-            "booked" => Self::Booked(number()?),
+            "gathered" => Self::Gathered,
+            "retired" => Self::Retired,
+            "moved" => Self::Moved(Part::numbered(number()?).context("there is no such part")?),
             "begun" => Self::Begun(Op(number()?)),
             "acknowledged" => Self::Acknowledged(Op(number()?), number()?),
             "ran" => Self::Ran(Op(number()?)),
             "processed" => Self::Processed(Op(number()?), number()?),
             "recorded" => Self::Recorded(Op(number()?)),
+            "docked" => Self::Docked(Op(number()?)),
+            "undocked" => Self::Undocked(Op(number()?)),
             "finished" => Self::Finished,
             _ => bail!("a child said `{line}`"),
         })
@@ -83,11 +99,13 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_is_heard() {
-        let jobs = [Said::Opened, Said::Booked(8), Said::Processed(Op(5), 6), Said::Recorded(Op(7))];
-        let others = [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Finished];
-        for said in jobs.into_iter().chain(others) {
+        let plain = [Said::Opened, Said::Gathered, Said::Retired, Said::Finished];
+        let jobs = [Said::Processed(Op(5), 6), Said::Recorded(Op(7)), Said::Docked(Op(8)), Said::Undocked(Op(9))];
+        let others = [Said::Begun(Op(1)), Said::Acknowledged(Op(2), 3), Said::Ran(Op(4)), Said::Moved(Part::Topics)];
+        for said in plain.into_iter().chain(jobs).chain(others) {
             assert_eq!(said.to_string().parse::<Said>().unwrap(), said);
         }
         assert!("acknowledged 2".parse::<Said>().is_err());
+        assert!("moved 99".parse::<Said>().is_err());
     }
 }

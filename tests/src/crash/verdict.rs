@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use drystone_runtime::Options;
-
 use super::{
-    LEDGER,
     evidence::Evidence,
+    footprint::Growth,
+    guilt::KILLS_MAX,
+    heard::Heard,
     log::Entry,
-    op::{Deed, GUILTY, Op},
+    op::{Deed, GUILTY, Op, ledger},
     parent::Campaign,
     proof::Proof,
 };
@@ -27,6 +27,8 @@ pub struct Verdict {
     pub aborts: u32,
     /// What was done by those that were killed.
     pub proof: Proof,
+    /// What files and memory came to.
+    pub(super) growth: Growth,
     /// What was acknowledged and is not there.
     pub lost: Vec<String>,
     /// What is there more than once.
@@ -41,40 +43,59 @@ impl Verdict {
         self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
     }
 
-    pub(super) fn judge(campaign: &Campaign, evidence: &Evidence) -> Self {
-        let acknowledged = campaign.heard.acknowledged.len();
-        let proof = Proof::of(&campaign.lives);
-        let (kills, aborts) = (campaign.kills, campaign.aborts);
-        let mut verdict = Self { kills, acknowledged, aborts, proof, ..Self::default() };
-        let logs = evidence.logs.iter().map(|(key, log)| (key.as_str(), Tally::of(log))).collect();
-        for op in &campaign.heard.begun {
-            verdict.operation(*op, campaign, evidence, &logs);
-        }
-        verdict.order(evidence);
-        verdict.strangers(campaign, evidence);
-        verdict.health(campaign, evidence);
-        verdict
+    /// Judges the round that has come to its end.
+    pub(super) fn judge(&mut self, campaign: &Campaign, evidence: &Evidence) {
+        self.round(&campaign.heard, campaign.failure.as_deref(), evidence);
     }
 
-    fn operation(&mut self, op: Op, campaign: &Campaign, evidence: &Evidence, logs: &BTreeMap<&str, Tally>) {
-        let Some(answer) = campaign.heard.acknowledged.get(&op) else {
-            // Nothing was promised, unless the campaign came to its end.
-            let unanswered = campaign.failure.is_none().then(|| format!("{op:?} was never acknowledged"));
-            return self.wrong.extend(unanswered);
-        };
+    /// What a campaign came to, when its last round is judged.
+    pub(super) fn close(&mut self, campaign: &Campaign) {
+        (self.kills, self.acknowledged, self.aborts) = (campaign.proof.kills, campaign.acknowledged, campaign.aborts);
+        (self.proof, self.growth) = (campaign.proof.clone(), campaign.growth.clone());
+        self.wrong.extend(campaign.failure.clone());
+        self.worth();
+    }
+
+    /// Whether kills, memory and guilty ones are what a campaign is to have.
+    fn worth(&mut self) {
+        let (hollow, excessive) = (self.proof.hollow(), self.growth.excessive());
+        self.wrong.extend(hollow.into_iter().chain(excessive));
+        let most = GUILTY_ONES * KILLS_MAX as u32;
+        if !(1..=most).contains(&self.aborts) {
+            self.wrong.push(format!("the guilty killed {} processes, not 1 to {most}", self.aborts));
+        }
+    }
+
+    fn round(&mut self, heard: &Heard, failure: Option<&str>, evidence: &Evidence) {
+        let logs = evidence.logs.iter().map(|(key, log)| (key.as_str(), Tally::of(log))).collect();
+        for op in &heard.begun {
+            if heard.acknowledged.contains_key(op) {
+                self.operation(*op, heard, evidence, &logs);
+            } else if failure.is_none() {
+                // Of a round that was broken off, nothing was promised.
+                self.wrong.push(format!("{op:?} was never acknowledged"));
+            }
+        }
+        self.order(evidence);
+        self.strangers(heard, evidence);
+        self.health(heard, evidence);
+    }
+
+    fn operation(&mut self, op: Op, heard: &Heard, evidence: &Evidence, logs: &BTreeMap<&str, Tally>) {
+        let answer = heard.acknowledged.get(&op).copied().unwrap_or_default();
         match op.deed() {
-            Deed::Add => self.counted(op, *answer, logs),
+            Deed::Add => self.counted(op, answer, logs),
             Deed::Relay => {
-                self.counted(op, *answer, logs);
-                self.once(op, op.sink(), times(logs, op.sink(), op));
+                self.counted(op, answer, logs);
+                self.once(op, &op.sink(), times(logs, &op.sink(), op));
             }
             Deed::Arm => self.rung(op, evidence),
-            Deed::Work => self.worked(op, campaign, logs),
+            Deed::Work => self.worked(op, heard, logs),
             Deed::Item => evidence.typed.item(op, self),
             Deed::Note => evidence.typed.note(op, self),
-            Deed::Job => self.processed(op, campaign, evidence),
-            // Each voyage says what it heard, and so does each who listens.
-            Deed::Signal | Deed::Publish => {}
+            Deed::Job => self.processed(op, heard, evidence),
+            // Runs say what became of them, and listeners what they heard; tokens are judged as they are heard of.
+            Deed::Sail | Deed::Publish | Deed::Permit => {}
         }
     }
 
@@ -97,25 +118,26 @@ impl Verdict {
         }
     }
 
-    /// Ended once, having run, and acted once; the guilty piece ended as one that was given up.
-    fn worked(&mut self, op: Op, campaign: &Campaign, logs: &BTreeMap<&str, Tally>) {
+    /// Ended once, having run, and acted once; the guilty piece ended as such.
+    fn worked(&mut self, op: Op, heard: &Heard, logs: &BTreeMap<&str, Tally>) {
         let key = op.key();
         self.once(op, &key, times(logs, &key, op));
         let crashed = logs.get(key.as_str()).is_some_and(|tally| tally.crashed(op));
         if crashed != (op == GUILTY) {
-            self.wrong.push(format!("the work of {op:?} was given up: {crashed}"));
+            self.wrong.push(format!("the work of {op:?} is guilty: {crashed}"));
         }
-        if !campaign.heard.ran.contains(&op) {
+        if !heard.ran.contains(&op) {
             self.wrong.push(format!("the work of {op:?} ended and never ran"));
         }
         if op != GUILTY {
-            self.once(op, LEDGER, times(logs, LEDGER, op));
+            let ledger = ledger(op.round());
+            self.once(op, &ledger, times(logs, &ledger, op));
         }
     }
 
     /// Processed once, or a dead letter; executed under one name, and never after its success was recorded.
-    fn processed(&mut self, op: Op, campaign: &Campaign, evidence: &Evidence) {
-        let jobs = &campaign.heard.jobs;
+    fn processed(&mut self, op: Op, heard: &Heard, evidence: &Evidence) {
+        let jobs = &heard.jobs;
         evidence.typed.job(op, self);
         if !jobs.names.contains_key(&op) {
             self.wrong.push(format!("the job {op:?} ended and was never executed"));
@@ -138,7 +160,7 @@ impl Verdict {
     fn order(&mut self, evidence: &Evidence) {
         for (key, log) in evidence.logs.iter().filter(|(key, _)| key.starts_with("relay")) {
             let sent: Vec<Op> = log.iter().map(|entry| entry.op).collect();
-            let Some(sink) = sent.first().and_then(|op| evidence.logs.get(op.sink())) else { continue };
+            let Some(sink) = sent.first().and_then(|op| evidence.logs.get(&op.sink())) else { continue };
             let taken: Vec<Op> = sink.iter().map(|entry| entry.op).filter(|op| op.key() == *key).collect();
             if sent != taken {
                 self.wrong.push(format!("the messages of `{key}` were not taken in their order"));
@@ -147,27 +169,18 @@ impl Verdict {
     }
 
     /// Nothing is stored that nobody asked for.
-    fn strangers(&mut self, campaign: &Campaign, evidence: &Evidence) {
+    fn strangers(&mut self, heard: &Heard, evidence: &Evidence) {
         for (key, log) in &evidence.logs {
-            let strangers = log.iter().filter(|entry| !campaign.heard.begun.contains(&entry.op));
+            let strangers = log.iter().filter(|entry| !heard.begun.contains(&entry.op));
             self.wrong.extend(strangers.map(|entry| format!("nobody asked for {:?} in `{key}`", entry.op)));
         }
     }
 
-    fn health(&mut self, campaign: &Campaign, evidence: &Evidence) {
-        self.wrong.extend(campaign.failure.iter().chain(&evidence.parked).cloned());
-        self.wrong.extend(self.proof.hollow());
-        self.wrong.extend(evidence.stuck.iter().map(|key| format!("nothing will wake `{key}`")));
-        if evidence.integrity != "ok" {
-            self.wrong.push(format!("integrity_check: {}", evidence.integrity));
-        }
+    fn health(&mut self, heard: &Heard, evidence: &Evidence) {
+        self.wrong.extend(evidence.ill.iter().chain(&evidence.damage).chain(&heard.permits.wrong).cloned());
         evidence.fleet.judge(self);
-        evidence.storm.judge(&campaign.heard.acknowledged, self);
-        evidence.typed.health(|op| campaign.heard.begun.contains(&op), self);
-        let most = GUILTY_ONES * (u32::from(Options::default().crashes_max) + 1);
-        if !(1..=most).contains(&campaign.aborts) {
-            self.wrong.push(format!("the guilty killed {} processes, not 1 to {most}", campaign.aborts));
-        }
+        evidence.storm.judge(&heard.acknowledged, self);
+        evidence.typed.health(|op| heard.begun.contains(&op), self);
     }
 }
 
@@ -204,17 +217,14 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bell::Past,
-        crash::{heard::Heard, life::Life},
-    };
+    use crate::bell::Past;
 
     fn entry(nth: u64, op: Op) -> Entry {
         Entry { nth, op, crashed: op == GUILTY }
     }
 
     /// One operation of each sort, and the guilty one, all as they should be.
-    fn kept() -> (Campaign, Evidence) {
+    fn kept() -> (Heard, Evidence) {
         let [add, relay, arm, work] = [0, 1, 2, 3].map(Op);
         let mut heard = Heard::default();
         for op in [add, relay, arm, work, GUILTY] {
@@ -222,20 +232,18 @@ mod tests {
             heard.ran.insert(op);
             heard.acknowledged.insert(op, 1);
         }
-        let logged = [(add.key(), add), (relay.key(), relay), (relay.sink().into(), relay), (work.key(), work)];
-        let logged = logged.into_iter().chain([(LEDGER.into(), work), (GUILTY.key(), GUILTY)]);
+        let logged = [(add.key(), add), (relay.key(), relay), (relay.sink(), relay), (work.key(), work)];
+        let logged = logged.into_iter().chain([(ledger(0), work), (GUILTY.key(), GUILTY)]);
         let logs = logged.map(|(key, op)| (key, vec![entry(1, op)])).collect();
         let bells = BTreeMap::from([(arm.key(), Past { armed: 1, rung: 1, ..Past::default() })]);
-        let evidence = Evidence { logs, bells, integrity: "ok".into(), ..Evidence::default() };
-        let life = |booked| Life { opened: 4, acknowledged: 20, booked: Some(booked), killed: true };
-        let lives = (0..8).map(life).collect();
-        (Campaign { heard, lives, kills: 7, aborts: 6, failure: None }, evidence)
+        (heard, Evidence { logs, bells, ..Evidence::default() })
     }
 
-    fn judged(change: impl FnOnce(&mut Campaign, &mut Evidence)) -> Verdict {
-        let (mut campaign, mut evidence) = kept();
-        change(&mut campaign, &mut evidence);
-        Verdict::judge(&campaign, &evidence)
+    fn judged(change: impl FnOnce(&mut Heard, &mut Evidence)) -> Verdict {
+        let ((mut heard, mut evidence), mut verdict) = (kept(), Verdict { kills: 7, ..Verdict::default() });
+        change(&mut heard, &mut evidence);
+        verdict.round(&heard, None, &evidence);
+        verdict
     }
 
     #[test]
@@ -245,39 +253,36 @@ mod tests {
 
     #[test]
     fn whatever_is_missing_is_lost() {
-        for key in ["counter-0", "relay-0", "sink-two", "worker-0", LEDGER, "guilty"] {
+        for key in ["counter-0@0", "relay-0@0", "sink-two@0", "worker-0@0", "ledger@0", "guilty@0"] {
             let verdict = judged(|_, evidence| evidence.logs.retain(|log, _| log != key));
             assert_eq!(verdict.lost.len(), 1, "{key}: {verdict}");
         }
         let silent = Past { armed: 1, ..Past::default() };
-        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), silent)]));
+        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-0@0".into(), silent)]));
         assert_eq!(verdict.lost, ["Op(2) is not in its bell, rung"]);
     }
 
     #[test]
     fn whatever_is_there_twice_is_doubled() {
-        for (key, op) in [("counter-0", 0), ("sink-two", 1), ("worker-0", 3), (LEDGER, 3)] {
+        for (key, op) in [("counter-0@0", 0), ("sink-two@0", 1), ("worker-0@0", 3), ("ledger@0", 3)] {
             let verdict = judged(|_, evidence| evidence.logs.entry(key.into()).or_default().push(entry(2, Op(op))));
             assert_eq!((verdict.lost.len(), verdict.doubled.len()), (0, 1), "{key}: {verdict}");
         }
         let twice = Past { armed: 1, rung: 2, ..Past::default() };
-        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-2".into(), twice)]));
+        let verdict = judged(|_, evidence| evidence.bells.extend([("bell-0@0".into(), twice)]));
         assert!(verdict.to_string().ends_with("7 kills: 0 lost, 1 doubled"));
     }
 
     #[test]
     fn other_broken_promises_are_wrong() {
-        let wrongs: [fn(&mut Campaign, &mut Evidence); 10] = [
-            |campaign, _| campaign.failure = Some("a child failed".into()),
-            |campaign, _| campaign.heard.acknowledged.extend([(Op(0), 9)]),
-            |campaign, _| campaign.heard.acknowledged.retain(|op, _| op.0 != 0),
-            |campaign, _| campaign.heard.ran.retain(|op| op.0 != 3),
-            |campaign, _| campaign.aborts = 25,
-            |campaign, _| campaign.lives.iter_mut().for_each(|life| life.acknowledged = 0),
-            |_, evidence| evidence.integrity = "row 3 missing from index".into(),
-            |_, evidence| evidence.parked.push("worker-0 is parked".into()),
-            |_, evidence| evidence.stuck.push("bell-2".into()),
-            |_, evidence| evidence.logs.entry("worker-0".into()).or_default()[0].crashed = true,
+        let wrongs: [fn(&mut Heard, &mut Evidence); 7] = [
+            |heard, _| heard.acknowledged.extend([(Op(0), 9)]),
+            |heard, _| heard.acknowledged.retain(|op, _| op.0 != 0),
+            |heard, _| heard.ran.retain(|op| op.0 != 3),
+            |heard, _| heard.permits.wrong.push("two have one token".into()),
+            |_, evidence| evidence.damage.push("row 3 missing from index".into()),
+            |_, evidence| evidence.ill.push("worker-0 is parked".into()),
+            |_, evidence| evidence.logs.entry("worker-0@0".into()).or_default()[0].crashed = true,
         ];
         for (nth, wrong) in wrongs.into_iter().enumerate() {
             let verdict = judged(wrong);
@@ -285,17 +290,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_campaign_that_is_worth_nothing_is_wrong() {
+        let worth = |aborts| {
+            let mut verdict = Verdict { aborts, ..Verdict::default() };
+            verdict.worth();
+            verdict.wrong
+        };
+        assert_eq!(worth(6), [""; 0]);
+        assert_eq!(worth(17), ["the guilty killed 17 processes, not 1 to 16"]);
+        assert_eq!(worth(0).len(), 1);
+    }
+
     /// M1
     #[test]
     fn messages_of_one_sender_keep_their_order() {
-        let verdict = judged(|campaign, evidence| {
-            let later = Op(28);
+        let verdict = judged(|heard, evidence| {
+            let later = Op(31);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
-            campaign.heard.begun.insert(later);
-            campaign.heard.acknowledged.insert(later, 2);
-            evidence.logs.insert("relay-0".into(), vec![entry(1, Op(1)), entry(2, later)]);
-            evidence.logs.insert("sink-two".into(), vec![entry(1, later), entry(2, Op(1))]);
+            heard.begun.insert(later);
+            heard.acknowledged.insert(later, 2);
+            evidence.logs.insert("relay-0@0".into(), vec![entry(1, Op(1)), entry(2, later)]);
+            evidence.logs.insert("sink-two@0".into(), vec![entry(1, later), entry(2, Op(1))]);
         });
-        assert_eq!(verdict.wrong, ["the messages of `relay-0` were not taken in their order"]);
+        assert_eq!(verdict.wrong, ["the messages of `relay-0@0` were not taken in their order"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The entity that works: each piece acts on another entity, ends once, and one of them kills the process.
+//! The entity that works: each piece acts on another entity, ends once, and one of them kills the process a few times.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -9,9 +9,12 @@ use drystone_runtime::{
 };
 
 use super::{
-    LEDGER, SPACE,
+    SPACE,
+    counter::forget,
+    guilt,
     log::Entry,
-    op::{GUILTY, Op},
+    op::{GUILTY, Op, ledger},
+    part::Part,
     pieces::{Pieces, name},
     said::Said,
 };
@@ -29,7 +32,10 @@ impl Worker {
         Definition { kind: "worker".into(), name, space, config: Bytes::new(), handler: Arc::new(Self) }
     }
 
-    fn call(mut pieces: Pieces, verb: &str, body: &[u8], ticket: Ticket) -> Next {
+    fn call(mut pieces: Pieces, is_there: bool, verb: &str, body: &[u8], ticket: Ticket) -> Next {
+        if verb == "forget" {
+            return forget(is_there, ticket);
+        }
         let Some(op) = Op::decode(body) else { return malformed(verb) };
         Next::Commit(match verb {
             "work" => {
@@ -39,15 +45,14 @@ impl Worker {
             }
             "idle" if !pieces.open.is_empty() => Commit { hold: Some(IDLE), ..Commit::default() },
             "idle" => Commit::reply(ticket, Ok(Bytes::new())),
-            _ => return unknown("worker", verb, &["work", "idle"]),
+            _ => return unknown("worker", verb, &["work", "idle", "forget"]),
         })
     }
 
     fn done(mut pieces: Pieces, work: &WorkId, outcome: &Outcome) -> Commit {
         let Some(place) = pieces.find(work) else { return Commit::default() };
         let crashed = match outcome {
-            Outcome::Ok(_) => false,
-            Outcome::Crashed { .. } => true,
+            Outcome::Ok(_) => pieces.open[place].0 == GUILTY,
             _ => {
                 pieces.open[place].1 += 1;
                 return Commit { head: Some(pieces.encode()), ..Commit::default() };
@@ -68,11 +73,13 @@ fn at_rest(commit: Commit) -> Commit {
 
 /// One piece: it adds itself to the ledger, once however often it runs.
 async fn piece(op: Op, cx: Cx) -> Outcome {
+    Part::Work.moved();
     Said::Ran(op).aloud();
     if op == GUILTY {
-        std::process::abort();
+        guilt::kill("work");
+        return Outcome::Ok(Produced::default());
     }
-    let call = Call::new("counter", LEDGER, "add", op.encode()).once(name(op));
+    let call = Call::new("counter", ledger(op.round()), "add", op.encode()).once(name(op));
     match cx.call(call).await {
         Ok(_) => Outcome::Ok(Produced::default()),
         Err(error) => Outcome::Failed(error.to_string().into()),
@@ -89,7 +96,7 @@ impl Handler for Worker {
             return Next::Park("a worker's record is cut".into());
         };
         match input {
-            Input::Call { verb, body, ticket } => Self::call(pieces, verb, body, *ticket),
+            Input::Call { verb, body, ticket } => Self::call(pieces, entity.is_some(), verb, body, *ticket),
             Input::Done { work, outcome, .. } => Next::Commit(Self::done(pieces, work, outcome)),
             _ => Next::nothing(),
         }

@@ -6,17 +6,22 @@ use drystone::{Client, Flow, RunError, join_all, primitive, workflow};
 use drystone_runtime::stable_hash;
 use serde::{Deserialize, Serialize};
 
-/// How many boats a convoy has.
-pub(super) const BOATS: u64 = 5;
+use super::{
+    super::part::Part,
+    {Op, in_round},
+};
 
-/// How many harbours there are.
-pub(super) const HARBOURS: u64 = 3;
+/// How many boats a convoy has.
+pub(super) const BOATS: u64 = 3;
+
+/// How many harbours a round has.
+const HARBOURS: u64 = 3;
 
 /// No boat is at sea for longer.
-const AT_SEA_MS_MAX: u64 = 150;
+const AT_SEA_MS_MAX: u64 = 40;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Convoy;
+pub(in super::super) struct Convoy;
 
 #[workflow]
 impl Convoy {
@@ -27,30 +32,46 @@ impl Convoy {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Boat;
+pub(in super::super) struct Boat;
 
 #[workflow]
 impl Boat {
     async fn run(flow: &Flow<Self>, id: u64, harbours: &Client<Harbour>) -> Result<u64, String> {
-        let harbour = harbours.get(harbour(id % HARBOURS));
+        let harbour = harbours.get(harbour(id));
         flow.sleep(Duration::from_millis(stable_hash(&[&id.to_be_bytes()]) % AT_SEA_MS_MAX)).await;
         Ok(flow.call(harbour.enter(id)).await)
     }
 }
 
-pub(super) fn harbour(number: u64) -> String {
-    format!("harbour-{number}")
+/// The boats of a convoy.
+pub(super) fn boats(op: Op) -> Vec<u64> {
+    (op.0 * BOATS..(op.0 + 1) * BOATS).collect()
 }
 
-/// Who has come, in order.
+pub(super) fn convoy(op: Op) -> String {
+    in_round(&format!("convoy-{}", op.turn()), op.round())
+}
+
+/// Where a boat is entered.
+fn harbour(boat: u64) -> String {
+    in_round(&format!("harbour-{}", boat % HARBOURS), Op(boat / BOATS).round())
+}
+
+/// The harbours of a round.
+pub(in super::super) fn harbours(round: u64) -> impl Iterator<Item = String> {
+    (0..HARBOURS).map(move |number| in_round(&format!("harbour-{number}"), round))
+}
+
+/// The boats that came, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Harbour {
+pub(in super::super) struct Harbour {
     pub(super) entered: Vec<u64>,
 }
 
 #[primitive(object)]
 impl Harbour {
     async fn enter(&mut self, id: u64) -> u64 {
+        Part::Children.moved();
         self.entered.push(id);
         id
     }

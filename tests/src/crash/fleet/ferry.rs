@@ -5,15 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 use drystone::{CallError, Event, Flow, workflow, workflow::SendError};
 use serde::{Deserialize, Serialize};
-use tokio::task::JoinSet;
 
-use super::AppClient;
-
-/// How many ferries there are.
-pub(super) const FERRIES: u64 = 24;
+use super::{
+    super::{app::AppClient, part::Part},
+    {Op, in_round},
+};
 
 /// How many fares each takes.
-pub(super) const FARES: u32 = 12;
+pub(super) const FARES: u32 = 6;
 
 /// A crossing takes so long that fares pile up meanwhile.
 const CROSSING: Duration = Duration::from_millis(3);
@@ -23,7 +22,7 @@ const CROSSING: Duration = Duration::from_millis(3);
 pub(super) struct Fare(pub(super) u32);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Ferry;
+pub(in super::super) struct Ferry;
 
 #[workflow(events(Fare))]
 impl Ferry {
@@ -38,34 +37,24 @@ impl Ferry {
 
     #[step]
     async fn cross(number: u32) -> u32 {
+        Part::Generations.moved();
         tokio::time::sleep(CROSSING).await;
         number
     }
 }
 
-pub(super) fn ferry(number: u64) -> String {
-    format!("ferry-{number}")
+/// The ferry that takes the fare of an operation.
+pub(super) fn ferry(op: Op) -> String {
+    in_round(&format!("ferry-{}", op.turn() / u64::from(FARES)), op.round())
 }
 
-/// Starts the ferries and pays all fares, each after the one before it was taken in. Several may do so at once, and again: a fare is
-/// never there before those that come before it.
-pub(super) async fn pay_all(client: AppClient) -> Result<()> {
-    let mut payers = JoinSet::new();
-    for number in 0..FERRIES {
-        payers.spawn(pay(client.clone(), ferry(number), FARES));
-    }
-    while let Some(paid) = payers.join_next().await {
-        paid??;
-    }
-    Ok(())
-}
-
-/// Starts a ferry and pays its fares up to this one.
-pub(super) async fn pay(client: AppClient, key: String, last: u32) -> Result<()> {
-    client.ferry(&key).start_or_get(Vec::new()).await?;
+/// Starts a ferry and pays its fares up to this one. Several may do so at once, and again: a fare is never there before those that come
+/// before it.
+pub(super) async fn pay(client: &AppClient, key: &str, last: u32) -> Result<()> {
+    client.ferry(key).start_or_get(Vec::new()).await?;
     for number in 1..=last {
         loop {
-            let paid = client.ferry(&key).send(Fare(number)).idempotency_key(format!("fare-{number}"));
+            let paid = client.ferry(key).send(Fare(number)).idempotency_key(format!("fare-{number}"));
             match paid.await {
                 Ok(_) => break,
                 // It has them all: this is one of them again.

@@ -1,172 +1,97 @@
-//! A thousand workflows in flight, in a file of their own: whatever is killed, each comes to its end with every leg recorded once,
-//! and booked once, in a table of the app's own.
+//! Workflows: whatever is killed, each run comes to its end, with every step recorded once, and booked once in a table of the app's own.
 //!
-//! A voyage is started by the first child that gets to it and goes on through all kills. It sleeps, races and waits for signals,
-//! which operations send while children live, and the last child sends again. One is steered by a step that kills its process. With the
-//! signals set out, so that some are at sea in every life: convoys, parents with children of their own, each of which is entered once in
-//! the book of a harbour; wrecks, whose steps are all undone; and ferries, which go on as one generation after another, one for each fare,
-//! and take all of them in order.
+//! Each operation starts a voyage, which takes steps, books them in a transaction, sleeps, races and waits for two signals; the second signal
+//! is sent by the next operation. Beside it set out a wreck, whose steps are all undone, and, in turns: a convoy, a parent with children,
+//! each of which is entered once in the book of a harbour; and a diver, who holds the one permit of a dock. A ferry goes on as one
+//! generation after another, one for each fare. One voyage of the first round kills its process.
 
 mod convoy;
+mod diver;
 mod evidence;
 mod ferry;
+mod judged;
+mod rest;
 mod voyage;
 mod wreck;
 
-use std::path::{Path, PathBuf};
+use anyhow::Result;
+use drystone::{CallError, Failure, Runtime, workflow::SendError};
 
-use anyhow::{Context, Result};
-use drystone::{CallError, Failure, Primitives, Runtime, workflow::SendError};
-use tokio::task::JoinSet;
-
-pub(super) use self::evidence::Evidence;
 use self::{
-    convoy::{Boat, Convoy, Harbour},
-    ferry::{FARES, FERRIES, Ferry, ferry},
-    voyage::{Signal, Voyage},
-    wreck::{Wreck, wreck},
+    convoy::convoy,
+    diver::diver,
+    ferry::{FARES, ferry},
+    voyage::Signal,
+    wreck::wreck,
+};
+pub(super) use self::{
+    convoy::{Boat, Convoy, Harbour, harbours},
+    diver::{Diver, Dock, dock},
+    evidence::Evidence,
+    ferry::Ferry,
+    rest::reach,
+    voyage::Voyage,
+    wreck::Wreck,
 };
 use super::{
-    doubt,
-    fate::{Deps, Fate},
-    op::Op,
-    said::Said,
+    app::{App, AppClient},
+    fate::Fate,
+    op::{Op, in_round},
 };
 
-/// How many are in flight. A build for tests is many times slower, and has fewer.
-pub(super) const SHIPS: u64 = if cfg!(debug_assertions) { 200 } else { 1_000 };
-/// The signals that each waits for.
+/// The signals that each voyage waits for.
 const SIGNALS: [u32; 2] = [1, 4];
-/// The one that is given up.
-const GUILTY: &str = "guilty";
-/// To one ship in so many there is a convoy, and a wreck.
-const LED: u64 = 10;
+/// The one that kills its process.
+const GUILTY: &str = "guilty-ship@0";
 /// Where each leg of each ship is booked. Nothing but the promise keeps a leg from being there twice.
-const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
-/// Callers at once: each waits for the pauses of its ship in the end.
-const LANES: u64 = 64;
+pub(super) const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
 
-#[derive(Primitives)]
-pub(super) struct App {
-    voyage: Voyage,
-    convoy: Convoy,
-    boat: Boat,
-    harbour: Harbour,
-    ferry: Ferry,
-    wreck: Wreck,
+/// The operation of this turn that sails.
+fn sailing(round: u64, turn: u64) -> Op {
+    Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::SAIL)
 }
 
-fn beside(file: &Path) -> PathBuf {
-    file.with_extension("fleet.db")
+/// The operations of a round that sail, before `next`.
+fn sailed(next: Op) -> impl Iterator<Item = Op> {
+    (0..).map(move |turn| sailing(next.round(), turn)).take_while(move |op| *op < next)
 }
 
-fn convoy(number: u64) -> String {
-    format!("convoy-{number}")
-}
-
-fn ship(number: u64) -> String {
-    format!("ship-{number}")
-}
-
-/// Opens the fleet in a child; those that no child has started yet set out.
-pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
-    let builder = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies });
-    let app = builder.schema(LOGBOOK).start::<App>().await?;
-    Said::Opened.aloud();
-    Said::Booked(booked(&app).await?).aloud();
-    app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
-    each(&app, |app, number| async move { Ok(app.voyage(ship(number)).start_or_get(number).await.map(drop)?) }).await?;
-    doubt::over(&beside(file)).await?;
-    Ok(app)
-}
-
-/// How many legs are in the logbook.
-async fn booked(app: &Runtime<App>) -> Result<u64> {
-    let legs = app.transaction(|sql| {
-        let legs = sql.query("SELECT count(*) AS legs FROM logbook", (), |row| row.get::<u64>("legs"));
-        legs.map_err(Failure::from)
-    });
-    let legs = legs.await.map_err(|error| anyhow::anyhow!("the logbook cannot be read: {error}"))?;
-    Ok(legs.into_iter().sum())
-}
-
-/// Sends the signal of an operation: which one it is, its number says. The next convoy sets out with it, and somebody crosses.
-pub(super) async fn signal(app: &Runtime<App>, op: Op) -> Result<()> {
-    let (nth, client) = (op.ship(), app.client());
-    if nth < SHIPS / LED {
-        set_out(&client, nth * LED).await?;
+/// Lets runs set out, and sends the signals and the fare of an operation.
+pub(super) async fn sail(app: &Runtime<App>, op: Op) -> Result<()> {
+    let (turn, client) = (op.turn(), app.client());
+    client.voyage(op.key()).start_or_get(op.0).await?;
+    send(&client, op, SIGNALS[0]).await?;
+    if turn > 0 {
+        send(&client, sailing(op.round(), turn - 1), SIGNALS[1]).await?;
     }
-    if nth < FERRIES * u64::from(FARES) {
-        ferry::pay(client.clone(), ferry(nth % FERRIES), (nth / FERRIES) as u32 + 1).await?;
+    client.wreck(wreck(op)).start_or_get(op.0).await?;
+    if turn.is_multiple_of(2) {
+        client.convoy(convoy(op)).start_or_get(op.0).await?;
+    } else {
+        client.diver(diver(op)).start_or_get(op.0).await?;
     }
-    send(&client, nth % SHIPS, SIGNALS[(nth / SHIPS % 2) as usize]).await
+    ferry::pay(&client, &ferry(op), (turn % u64::from(FARES)) as u32 + 1).await
 }
 
-/// Starts the convoy of a ship, and the wreck.
-async fn set_out(client: &AppClient, number: u64) -> Result<()> {
-    client.convoy(convoy(number)).start_or_get(number).await?;
-    client.wreck(wreck(number)).start_or_get(number).await?;
-    Ok(())
-}
-
-async fn send(client: &AppClient, number: u64, leg: u32) -> Result<()> {
+async fn send(client: &AppClient, op: Op, leg: u32) -> Result<()> {
+    // The operation of this ship may not have started it yet.
+    client.voyage(op.key()).start_or_get(op.0).await?;
     loop {
-        let sent = client.voyage(ship(number)).send(Signal(leg)).idempotency_key(format!("signal-{leg}")).await;
+        let sent = client.voyage(op.key()).send(Signal(leg)).idempotency_key(format!("signal-{leg}")).await;
         match sent {
-            Ok(_) => return Ok(()),
-            // It had all its signals: this is one of them again, asked for by an operation that was not acknowledged.
-            Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
+            // One that has ended had all its signals: this is one of them again, for an operation that was not acknowledged.
+            Ok(_) | Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
             Err(error) if error.is_retryable() => tokio::task::yield_now().await,
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Brings every voyage to its end, and closes the app.
-pub(super) async fn reach(app: Runtime<App>) -> Result<()> {
-    each(&app, |app, number| async move {
-        for leg in SIGNALS {
-            send(&app, number, leg).await?;
-        }
-        app.voyage(ship(number)).result().await.with_context(|| format!("{} came to grief", ship(number)))?;
-        if number.is_multiple_of(LED) {
-            set_out(&app, number).await?;
-            let convoy = convoy(number);
-            app.convoy(&convoy).result().await.with_context(|| format!("{convoy} came to grief"))?;
-            // It fails, and how is looked at later.
-            let _ = app.wreck(wreck(number)).result().await;
-        }
-        Ok(())
-    })
-    .await?;
-    ferry::pay_all(app.client()).await?;
-    for number in 0..FERRIES {
-        let ferry = ferry(number);
-        app.client().ferry(&ferry).result().await.with_context(|| format!("{ferry} came to grief"))?;
-    }
-    // The last of all: it kills this process until it is given up.
-    app.client().voyage(GUILTY).send(Signal(0)).idempotency_key("signal-0").await.ok();
-    let _ = app.client().voyage(GUILTY).result().await;
-    Ok(app.shutdown(std::time::Duration::from_secs(30)).await?)
-}
-
-/// Does something for each ship, several at once.
-async fn each<F>(app: &Runtime<App>, act: impl Fn(AppClient, u64) -> F + Send + Copy + 'static) -> Result<()>
-where
-    F: Future<Output = Result<()>> + Send,
-{
-    let mut lanes = JoinSet::new();
-    for lane in 0..LANES {
-        let client = app.client();
-        lanes.spawn(async move {
-            for number in (lane..SHIPS).step_by(LANES as usize) {
-                act(client.clone(), number).await?;
-            }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(lane) = lanes.join_next().await {
-        lane??;
-    }
-    Ok(())
+/// Removes what was booked before this operation.
+pub(super) async fn forget_logbook(app: &Runtime<App>, before: Op) -> Result<()> {
+    let before = i64::try_from(before.0)?;
+    let gone = app.transaction(move |sql| {
+        sql.execute("DELETE FROM logbook WHERE ship >= 0 AND ship < ?1", (before,)).map_err(Failure::from)
+    });
+    gone.await.map(drop).map_err(|error| anyhow::anyhow!("the logbook cannot be cut: {error}"))
 }

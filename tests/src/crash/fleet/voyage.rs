@@ -6,13 +6,16 @@ use drystone::{Event, Flow, SqlError, Transaction, workflow};
 use drystone_runtime::stable_hash;
 use serde::{Deserialize, Serialize};
 
-use super::Fate;
+use super::{
+    super::{guilt, part::Part},
+    Fate,
+};
 
 /// How many legs it has.
 pub(super) const LEGS: u32 = 6;
 
 /// No pause between legs is longer: some are over in the same process, some in the next.
-const PAUSE_MS_MAX: u64 = 150;
+const PAUSE_MS_MAX: u64 = 80;
 
 /// Lets a ship sail on.
 #[derive(Debug, Event, Serialize, Deserialize)]
@@ -20,7 +23,7 @@ pub(super) struct Signal(pub(super) u32);
 
 /// What was seen of a voyage.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Voyage {
+pub(in super::super) struct Voyage {
     pub(super) legs: Vec<u32>,
 }
 
@@ -32,6 +35,8 @@ impl Voyage {
             signals.push(flow.wait_for::<Signal>().await.0);
             flow.scuttle().await;
         }
+        // Before anything else, so that a transaction is under way as soon as a ship sets out.
+        flow.book(number, LEGS).await.map_err(|error| error.to_string())?;
         for leg in 0..LEGS {
             let sailed = flow.sail(number, leg).await?;
             flow.update(|voyage| voyage.legs.push(sailed));
@@ -52,6 +57,7 @@ impl Voyage {
     /// Fails now and then at first.
     #[step(max_attempts = 5, backoff = "2ms")]
     async fn sail(number: u64, leg: u32, cx: &drystone::Context) -> Result<u32, String> {
+        Part::Runs.moved();
         let stumbles = (number + u64::from(leg)).is_multiple_of(13) && cx.attempt() == 1;
         if stumbles { Err("a lull".to_owned()) } else { Ok(leg) }
     }
@@ -59,6 +65,7 @@ impl Voyage {
     /// Into the logbook, in the same file: once, whenever the process dies.
     #[step(transaction)]
     fn book(number: u64, leg: u32, sql: &mut Transaction<'_>) -> Result<usize, SqlError> {
+        Part::Transactions.moved();
         // The one that is given up has no number of SQL's.
         let number = i64::try_from(number).unwrap_or(-1);
         sql.execute("INSERT INTO logbook VALUES (?1, ?2)", (number, leg))
@@ -70,11 +77,12 @@ impl Voyage {
         tokio::time::sleep(Duration::from_millis(PAUSE_MS_MAX)).await;
     }
 
-    #[step]
+    #[step(max_attempts = 1)]
     async fn scuttle(fate: &Fate) {
         if *fate == Fate::Dies {
-            std::process::abort();
+            guilt::kill("voyage");
         }
+        panic!("as planned")
     }
 }
 

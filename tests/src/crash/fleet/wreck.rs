@@ -6,14 +6,19 @@ use drystone::{Flow, workflow};
 use drystone_runtime::stable_hash;
 use serde::{Deserialize, Serialize};
 
+use super::{
+    super::part::Part,
+    {Op, in_round},
+};
+
 /// How many crates are loaded.
-pub(super) const CRATES: u64 = 4;
+pub(super) const CRATES: u64 = 3;
 
 /// No crate takes longer to be unloaded: some undos are cut short by a kill.
 const UNLOADING_MS_MAX: u64 = 20;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Wreck;
+pub(in super::super) struct Wreck;
 
 #[workflow]
 impl Wreck {
@@ -31,6 +36,7 @@ impl Wreck {
 
     #[step]
     async fn unload(id: u64) {
+        Part::Undos.moved();
         let pause = stable_hash(&[&id.to_be_bytes()]) % UNLOADING_MS_MAX;
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
@@ -51,6 +57,6 @@ pub(super) fn operations() -> Vec<String> {
     loaded.chain(["land#1".to_owned()]).chain(unloaded).collect()
 }
 
-pub(super) fn wreck(number: u64) -> String {
-    format!("wreck-{number}")
+pub(super) fn wreck(op: Op) -> String {
+    in_round(&format!("wreck-{}", op.turn()), op.round())
 }

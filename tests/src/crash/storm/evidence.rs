@@ -1,18 +1,23 @@
-//! What the storm's file says in the end: who heard what, and whom the topics say they told.
+//! What the file says of the storm of a round: who heard what, and whom the topics say they told.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use drystone::Runtime;
 
-use super::{App, beside, rest, topic::Topic};
+use super::{
+    super::{
+        app::App,
+        op::{Deed, Op},
+    },
+    Answer, rest,
+    topic::Topic,
+};
 
 /// What became of each topic.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
     pub(super) topics: BTreeMap<Topic, Ended>,
-    /// Entities that are not run, and why.
-    pub(super) parked: Vec<String>,
 }
 
 /// A topic in the end.
@@ -20,7 +25,8 @@ pub(in super::super) struct Evidence {
 pub(super) struct Ended {
     /// The operations that each run heard of, in order; `None` if it has not ended.
     pub(super) heard: BTreeMap<String, Option<Vec<u64>>>,
-    /// The runs that each event was sent to, by its number.
+    /// The runs that each event was sent to, by its number. A topic forgets the oldest of them (T1): a number that is missing, and the
+    /// first that is there, say nothing of those who were not told.
     pub(super) told: BTreeMap<u64, Vec<String>>,
     /// The operations whose events are dead letters.
     pub(super) dead: Vec<u64>,
@@ -29,29 +35,34 @@ pub(super) struct Ended {
 }
 
 impl Evidence {
-    pub(in super::super) async fn gather(file: &Path) -> Result<Self> {
-        let app = Runtime::sqlite(beside(file)).start::<App>().await?;
+    /// That of a round, in which this was acknowledged.
+    pub(in super::super) async fn gather(
+        app: &Runtime<App>,
+        round: u64,
+        acknowledged: &BTreeMap<Op, u64>,
+    ) -> Result<Self> {
         let mut evidence = Self::default();
-        for topic in Topic::all() {
-            evidence.topics.insert(topic, Ended::gather(&app, topic).await?);
+        for topic in Topic::all(round) {
+            let published =
+                acknowledged.iter().filter(|(op, _)| op.deed() == Deed::Publish && Topic::of(**op) == topic);
+            let numbers = published.map(|(_, answer)| Answer::unpacked(*answer).number).collect();
+            evidence.topics.insert(topic, Ended::gather(app, topic, numbers).await?);
         }
-        for view in app.entities().parked().await?.entities {
-            evidence.parked.push(format!("{} is parked: {}", view.key, view.meta.parked.unwrap_or_default()));
-        }
-        app.shutdown(Duration::from_secs(10)).await?;
         Ok(evidence)
     }
 }
 
 impl Ended {
-    async fn gather(app: &Runtime<App>, topic: Topic) -> Result<Self> {
+    async fn gather(app: &Runtime<App>, topic: Topic, numbers: Vec<u64>) -> Result<Self> {
         let client = app.client();
         let mut ended = Self { heard: rest::results(&client, topic).await?, ..Self::default() };
         ended.dead = rest::dead(app, topic).await?.into_iter().flatten().collect();
-        let Some(status) = topic.status(&client).await? else { return Ok(ended) };
-        ended.pending = status.pending;
-        for number in 1..=status.last {
-            ended.told.insert(number, topic.told(&client, number).await?);
+        ended.pending = topic.status(&client).await?.map_or(0, |status| status.pending);
+        for number in numbers {
+            let told = topic.told(&client, number).await?;
+            if !told.is_empty() {
+                ended.told.insert(number, told);
+            }
         }
         Ok(ended)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use drystone::{Flow, workflow};
 use serde::{Deserialize, Serialize};
 
-use super::topic::{Job, News, Paid, Task, Topic};
+use super::topic::{Job, News, Paid, Sort, Task, Topic};
 
 /// How long somebody waits who gives up at first: often something is on its way by then.
 const PATIENCE_MS_MIN: u64 = 5;
@@ -16,7 +16,7 @@ const PATIENCES: u64 = 8;
 
 /// The operations that it heard of.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Listener {
+pub(in super::super) struct Listener {
     heard: Vec<u64>,
 }
 
@@ -26,15 +26,16 @@ impl Listener {
     async fn run(flow: &Flow<Self>, topic: Topic, nth: u64) -> Vec<u64> {
         for round in 0_u64.. {
             let patience = Duration::from_millis(PATIENCE_MS_MIN << ((nth + round) % PATIENCES));
-            let heard = match topic {
-                Topic::News => Some(flow.wait_for::<News>().await.0),
-                Topic::Paid(key) if topic.is_brisk() => {
+            let key = topic.key();
+            let heard = match topic.sort {
+                Sort::News => Some(flow.wait_for::<News>().await.0),
+                Sort::Paid(_) if topic.is_brisk() => {
                     flow.wait_for::<Paid>().key(key).timeout(patience).await.ok().map(|paid| paid.op)
                 }
-                Topic::Paid(key) => Some(flow.wait_for::<Paid>().key(key).await.op),
-                Topic::Job => Some(flow.wait_for::<Job>().await.0),
+                Sort::Paid(_) => Some(flow.wait_for::<Paid>().key(key).await.op),
+                Sort::Job => Some(flow.wait_for::<Job>().await.0),
                 // What comes for the wait that has lost goes back, and to somebody else.
-                Topic::Task(key) => select! {
+                Sort::Task(_) => select! {
                     task = flow.wait_for::<Task>().key(key) => Some(task.op),
                     () = flow.sleep(patience) => None,
                 },

@@ -1,9 +1,9 @@
-//! A publish storm, in a file of its own: events for all who wait and for one of them, on topics with keys and without, while runs
-//! wait for them, give up and wait again.
+//! A publish storm: events for all who wait and for one of them, on topics with keys and without, while runs wait for them, give up and
+//! wait again.
 //!
 //! Operations publish, and say under which number an event is acknowledged and how many waited for it. Each run keeps what it heard, in
-//! order, until an event without an operation ends it. Held against what was acknowledged, and against whom the topics say they told,
-//! that shows whatever was lost, heard twice, or out of order.
+//! order, until an event without an operation ends it. Held against what was acknowledged, that shows whatever was lost, heard twice, or
+//! out of order. What the topics say of whom they told is held against it too, for as far back as they know (T1).
 
 mod answer;
 mod evidence;
@@ -12,37 +12,25 @@ mod listener;
 mod rest;
 mod topic;
 
-use std::path::{Path, PathBuf};
-
 use anyhow::Result;
-use drystone::{Call, CallError, Primitives, PublishError, Published, Runtime};
+use drystone::{Call, CallError, PublishError, Published, Runtime};
 use tokio::task::JoinSet;
 
-use self::{answer::Answer, listener::Listener, topic::Topic};
-pub(super) use self::{evidence::Evidence, rest::reach};
-use super::{doubt, op::Op, said::Said};
+use self::{
+    answer::Answer,
+    topic::{Sort, Topic},
+};
+pub(super) use self::{evidence::Evidence, listener::Listener, rest::reach};
+use super::{app::App, op::Op};
 
-#[derive(Primitives)]
-pub(super) struct App {
-    listener: Listener,
-}
-
-fn beside(file: &Path) -> PathBuf {
-    file.with_extension("storm.db")
-}
-
-/// Opens the app in a child. Before anything is published everybody has begun, so that a log which is read from a run's begin is heard whole.
-pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
-    let app = Runtime::sqlite(beside(file)).start::<App>().await?;
-    Said::Opened.aloud();
+/// Begins the runs of a round. Before anything is published everybody has begun, so that a log which is read from a run's begin is heard whole.
+pub(super) async fn gather(app: &Runtime<App>, round: u64) -> Result<()> {
     let mut begun = JoinSet::new();
-    for (topic, nth) in Topic::all().flat_map(|topic| (0..topic.listeners()).map(move |nth| (topic, nth))) {
+    for (topic, nth) in Topic::all(round).flat_map(|topic| (0..topic.listeners()).map(move |nth| (topic, nth))) {
         let run = app.client().listener(topic.run(nth)).start_or_get(topic, nth);
         begun.spawn(async move { anyhow::Ok(run.await.map(drop)?) });
     }
-    begun.join_all().await.into_iter().collect::<Result<()>>()?;
-    doubt::over(&beside(file)).await?;
-    Ok(app)
+    begun.join_all().await.into_iter().collect()
 }
 
 /// Publishes the event of an operation; the answer, as one number.

@@ -10,7 +10,11 @@ use drystone::{Runtime, dead_letters::Filter};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    App, AppClient, answered,
+    super::{
+        app::{App, AppClient},
+        op::{Deed, Op},
+    },
+    Sort, answered,
     topic::{Job, Task, Topic},
 };
 
@@ -20,10 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks, and two last events: whoever looks all the time takes it from those who are to hear.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Waits until every run has heard the last event, and every event for one was taken, then closes the app.
-pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
-    for topic in Topic::all() {
-        let ended = async { if topic.is_for_one() { taken(&app, topic).await } else { heard(&app, topic).await } };
+/// Waits until every run of the round of `next` has heard the last event, and every event for one was taken. All operations before `next`
+/// are acknowledged.
+pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
+    let round = next.round();
+    for topic in Topic::all(round) {
+        let ended = async {
+            if topic.is_for_one() { taken(app, topic, published(topic, next)).await } else { heard(app, topic).await }
+        };
         if let Ok(ended) = timeout(PATIENCE, ended).await {
             ended?;
             continue;
@@ -31,9 +39,15 @@ pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
         let (client, results) = (app.client(), results(&app.client(), topic).await?);
         let status = topic.status(&client).await?;
         let left: Vec<_> = results.iter().filter(|(_, heard)| heard.is_none()).map(|(run, _)| run).collect();
-        bail!("{topic} did not come to rest: {status:?}; {left:?} have not ended");
+        bail!("{topic} of round {round} did not come to rest: {status:?}; {left:?} have not ended");
     }
-    Ok(app.shutdown(PATIENCE).await?)
+    Ok(())
+}
+
+/// How many events operations have published on a topic.
+fn published(topic: Topic, next: Op) -> usize {
+    let ops = (Op::of_round(topic.round).start..next.0).map(Op);
+    ops.filter(|op| op.deed() == Deed::Publish && Topic::of(*op) == topic).count()
 }
 
 /// The last event goes to all who wait just then, and again until nobody is left.
@@ -59,7 +73,7 @@ async fn heard(app: &Runtime<App>, topic: Topic) -> Result<()> {
 }
 
 /// As many last events as there are runs; then one run more for whatever has come back meanwhile.
-async fn taken(app: &Runtime<App>, topic: Topic) -> Result<()> {
+async fn taken(app: &Runtime<App>, topic: Topic, published: usize) -> Result<()> {
     let (client, mut runs) = (app.client(), topic.listeners());
     for nth in 0..runs {
         end(&client, topic, nth).await?;
@@ -72,8 +86,9 @@ async fn taken(app: &Runtime<App>, topic: Topic) -> Result<()> {
         let results = results(&client, topic).await?;
         let taken: usize = results.values().flatten().map(|heard| heard.len() + 1).sum();
         let dead = dead(app, topic).await?.len();
-        if taken + dead >= usize::try_from(status.last)? {
-            ensure!(status.pending == 0, "{} are taken and {} of {} wait", taken, status.pending, status.last);
+        let all = published + usize::try_from(runs)?;
+        if taken + dead >= all {
+            ensure!(status.pending == 0, "{taken} of {all} are taken and {} wait", status.pending);
             return Ok(());
         }
         // What is neither taken nor waits is on its way back.
@@ -87,7 +102,7 @@ async fn taken(app: &Runtime<App>, topic: Topic) -> Result<()> {
 }
 
 async fn end(client: &AppClient, topic: Topic, time: u64) -> Result<()> {
-    answered(|| topic.publish(client, None).idempotency_key(format!("end-{time}"))).await?;
+    answered(|| topic.publish(client, None).idempotency_key(format!("end-{}-{time}", topic.round))).await?;
     Ok(())
 }
 
@@ -104,22 +119,22 @@ pub(super) async fn results(client: &AppClient, topic: Topic) -> Result<BTreeMap
     Ok(results)
 }
 
-/// The events of a topic that are dead letters.
+/// The events of a topic that are dead letters, of its round.
 pub(super) async fn dead(app: &Runtime<App>, topic: Topic) -> Result<Vec<Option<u64>>> {
     let (letters, all) = (app.dead_letters(), || Filter { limit: usize::MAX, ..Filter::default() });
-    Ok(match topic {
-        Topic::News | Topic::Paid(_) => Vec::new(),
-        Topic::Job => {
+    let mut dead: Vec<Option<u64>> = match topic.sort {
+        Sort::News | Sort::Paid(_) => Vec::new(),
+        Sort::Job => {
             let dead = letters.events::<Job>(all()).await?.events;
             dead.into_iter().filter_map(|dead| dead.event.ok()).map(|job| job.0).collect()
         }
-        Topic::Task(key) => {
+        Sort::Task(_) => {
             let dead = letters.events::<Task>(all()).await?.events;
-            dead.into_iter()
-                .filter_map(|dead| dead.event.ok())
-                .filter(|task| task.key == key)
-                .map(|task| task.op)
-                .collect()
+            let dead = dead.into_iter().filter_map(|dead| dead.event.ok());
+            dead.filter(|task| task.key == topic.key()).map(|task| task.op).collect()
         }
-    })
+    };
+    // A last event does not say its round. None is ever dead: some run waits for each.
+    dead.retain(|op| op.is_some_and(|op| Op(op).round() == topic.round));
+    Ok(dead)
 }

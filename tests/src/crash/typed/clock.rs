@@ -3,10 +3,16 @@
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};
 
-/// The ticks that succeeded, by number.
+use super::super::part::Part;
+
+/// The ticks that succeeded: how many, for a list of them would grow with every tick.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Clock {
-    pub(super) ticks: Vec<u64>,
+pub(in super::super) struct Clock {
+    pub(super) ticks: u64,
+    /// The number of the last one.
+    pub(super) last: u64,
+    /// Ticks that came with the number of an earlier one.
+    pub(super) again: u64,
     /// Ticks that were told of another number of successes than are counted here.
     pub(super) astray: u64,
 }
@@ -15,9 +21,11 @@ pub(super) struct Clock {
 impl Clock {
     #[tick]
     async fn tick(&mut self, cx: &Context) -> Result<(), String> {
+        Part::Ticks.moved();
         let number = number(&cx.work_id()).ok_or("a tick has a number")?;
-        self.astray += u64::from(cx.run_count() != self.ticks.len() as u64);
-        self.ticks.push(number);
+        self.astray += u64::from(cx.run_count() != self.ticks);
+        self.again += u64::from(number <= self.last);
+        (self.ticks, self.last) = (self.ticks + 1, number);
         if number % 5 == 0 && cx.attempt() == 1 { Err("every fifth fails at first".to_owned()) } else { Ok(()) }
     }
 }

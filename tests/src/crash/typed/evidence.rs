@@ -1,6 +1,6 @@
 //! What the typed file says in the end, as a user of the app reads it.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use drystone::{
@@ -9,7 +9,13 @@ use drystone::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{App, Deps, Fate, beside, clock::Clock, jobs::Jobs, note::Note, pile::Pile};
+use super::{
+    super::{
+        app::App,
+        op::{Op, round_of},
+    },
+    Clock, Jobs, Note, Pile, clock,
+};
 
 /// Everything stored by the app that has to do with the promises.
 #[derive(Debug, Default)]
@@ -23,44 +29,44 @@ pub(in super::super) struct Evidence {
     pub(super) notes: BTreeMap<String, Note>,
     /// The clock, and how often its kind says that it ticked.
     pub(super) clock: Option<(Clock, u64)>,
-    /// Entities that are not run, and why.
-    pub(super) parked: Vec<String>,
+    /// How many permits of each semaphore are out in the end, and how many callers wait.
+    pub(super) permits: BTreeMap<String, (u64, u64)>,
 }
 
 impl Evidence {
-    pub(in super::super) async fn gather(file: &Path) -> Result<Self> {
-        let deps = Deps { fate: Fate::Lives };
-        let app = Runtime::sqlite(beside(file)).services(deps).start::<App>().await?;
-        let mut evidence = Self { dead: dead(&app).await?, ..Self::default() };
-        for view in all(&app, "pile").await? {
+    /// That of a round.
+    pub(in super::super) async fn gather(app: &Runtime<App>, round: u64) -> Result<Self> {
+        let mut evidence = Self { dead: dead(app, round).await?, ..Self::default() };
+        for view in all(app, "pile", round).await? {
             evidence.flushed.insert(view.key.clone(), state::<Pile>(&view)?.flushed);
         }
-        for view in all(&app, "jobs").await? {
+        for view in all(app, "jobs", round).await? {
             evidence.done.insert(view.key.clone(), state::<Jobs>(&view)?.done);
         }
-        for view in all(&app, "note").await? {
+        for view in all(app, "note", round).await? {
             evidence.notes.insert(view.key.clone(), state(&view)?);
         }
-        for view in all(&app, "clock").await? {
+        for view in all(app, "berth", round).await? {
+            let stats = app.client().berth(&view.key).stats().await?;
+            evidence.permits.insert(view.key, (stats.used, stats.waiting));
+        }
+        if let Some(view) = app.view(clock(round)).await? {
             let runs = view.meta.record["record"]["runs"].as_u64().context("a clock counts its runs")?;
             evidence.clock = Some((state(&view)?, runs));
         }
-        for view in app.entities().parked().await?.entities {
-            evidence.parked.push(format!("{} is parked: {}", view.key, view.meta.parked.unwrap_or_default()));
-        }
-        app.shutdown(Duration::from_secs(10)).await?;
         Ok(evidence)
     }
 }
 
-/// Every entity of a primitive.
-pub(super) async fn all(app: &Runtime<App>, primitive: &str) -> Result<Vec<View>> {
+/// Every entity of a primitive that belongs to a round.
+pub(super) async fn all(app: &Runtime<App>, primitive: &str, round: u64) -> Result<Vec<View>> {
     let mut page = app.entities().primitive(primitive).limit(1_000).await?;
     let mut views = page.entities;
     while let Some(next) = page.next {
         page = app.entities().primitive(primitive).limit(1_000).after(next).await?;
         views.append(&mut page.entities);
     }
+    views.retain(|view| round_of(&view.key) == Some(round));
     Ok(views)
 }
 
@@ -68,8 +74,8 @@ fn state<T: DeserializeOwned>(view: &View) -> Result<T> {
     serde_json::from_value(view.state.clone()).with_context(|| format!("the state of {} cannot be read", view.key))
 }
 
-/// The items of every dead letter.
-async fn dead(app: &Runtime<App>) -> Result<Vec<Vec<u64>>> {
+/// The items of every dead letter of a round.
+pub(super) async fn dead(app: &Runtime<App>, round: u64) -> Result<Vec<Vec<u64>>> {
     let (letters, filter) = (app.dead_letters(), Filter { limit: usize::MAX, ..Filter::default() });
     let mut dead = Vec::new();
     for letter in letters.list(filter).await?.letters {
@@ -89,6 +95,7 @@ async fn dead(app: &Runtime<App>) -> Result<Vec<Vec<u64>>> {
         }
         dead.push(items);
     }
+    dead.retain(|items| items.first().is_none_or(|item| Op(*item).round() == round));
     Ok(dead)
 }
 

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
+        fate::Fate,
+        guilt,
         op::{Op, Rule},
+        part::Part,
         said::Said,
     },
-    Fate, PLANNED,
+    PLANNED,
 };
 
 /// How long the guilty one lives.
@@ -18,7 +21,7 @@ const MOMENT: Duration = Duration::from_millis(15);
 
 /// The items that were processed, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Jobs {
+pub(in super::super) struct Jobs {
     pub(super) done: Vec<u64>,
 }
 
@@ -26,13 +29,15 @@ pub(super) struct Jobs {
 impl Jobs {
     #[process]
     async fn run(&self, item: Item<u64>, fate: &Fate) -> Result<u64, String> {
+        Part::Queues.moved();
         // Every execution is heard of, and under which number of which key: that is its id.
         Said::Processed(Op(item.value), name(&item.id).ok_or("an id ends with a number")?).aloud();
         match Op(item.value).rule() {
             Rule::Kills if *fate == Fate::Dies => {
                 // A moment in which others end: those of the other kernel in this process cannot be told from it.
                 tokio::time::sleep(MOMENT).await;
-                std::process::abort()
+                guilt::kill("job");
+                Err(PLANNED.to_owned())
             }
             Rule::Panics => panic!("{PLANNED}"),
             Rule::Kills | Rule::Fails => Err(PLANNED.to_owned()),

@@ -5,6 +5,7 @@ use super::{
         op::{Op, Rule},
         verdict::Verdict,
     },
+    Clock,
     evidence::Evidence,
 };
 
@@ -43,7 +44,9 @@ impl Evidence {
 
     /// Batches die of what is in them alone, ticks are counted once, and nothing is there that nobody asked for.
     pub(in super::super) fn health(&self, was_begun: impl Fn(Op) -> bool, verdict: &mut Verdict) {
-        verdict.wrong.extend(self.parked.iter().cloned());
+        for (key, (used, waiting)) in self.permits.iter().filter(|(_, out)| **out != (0, 0)) {
+            verdict.wrong.push(format!("{used} permits of `{key}` have not come back, and {waiting} callers wait"));
+        }
         for items in self.dead.iter().filter(|items| items.iter().all(|item| Op(*item).rule() == Rule::Succeeds)) {
             verdict.wrong.push(format!("a batch is dead, and nothing in it is bad: {items:?}"));
         }
@@ -62,23 +65,20 @@ impl Evidence {
 
     fn ticks(&self, verdict: &mut Verdict) {
         let Some((clock, runs)) = &self.clock else { return };
-        let twice = clock.ticks.windows(2).filter(|pair| pair[0] >= pair[1]);
-        verdict.doubled.extend(twice.map(|pair| format!("tick {} came after tick {}", pair[1], pair[0])));
-        if clock.ticks.len() as u64 != *runs || clock.astray > 0 {
-            let (ticks, astray) = (clock.ticks.len(), clock.astray);
-            verdict
-                .wrong
-                .push(format!("{runs} runs are counted, {ticks} ticks are kept, {astray} were told otherwise"));
+        if clock.again > 0 {
+            verdict.doubled.push(format!("{} ticks came with the number of an earlier one", clock.again));
+        }
+        let Clock { ticks, astray, .. } = clock;
+        if ticks != runs || *astray > 0 {
+            let wrong = format!("{runs} runs are counted, {ticks} ticks are kept, {astray} were told otherwise");
+            verdict.wrong.push(wrong);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{clock::Clock, note::Note},
-        *,
-    };
+    use super::{super::Note, *};
 
     const ITEM: Op = Op(4);
     const NOTE: Op = Op(5);
@@ -90,7 +90,7 @@ mod tests {
             flushed: [(ITEM.key(), vec![ITEM.0])].into(),
             notes: [(NOTE.key(), note)].into(),
             done: [(JOB.key(), vec![JOB.0])].into(),
-            clock: Some((Clock { ticks: vec![1, 2, 4], astray: 0 }, 3)),
+            clock: Some((Clock { ticks: 3, last: 4, ..Clock::default() }, 3)),
             ..Evidence::default()
         }
     }
@@ -116,9 +116,10 @@ mod tests {
         assert_eq!(judged(|evidence| evidence.dead.push(vec![bad, ITEM.0])), "0 kills: 0 lost, 1 doubled");
         assert_eq!(judged(|evidence| evidence.dead.push(vec![bad])), "0 kills: 0 lost, 0 doubled");
         assert_eq!(judged(|evidence| evidence.dead.push(vec![])), "0 kills: 0 lost, 0 doubled, 1 wrong");
-        assert_eq!(judged(|evidence| evidence.parked.push("pile".into())), "0 kills: 0 lost, 0 doubled, 1 wrong");
-        let clock = |ticks, runs| Some((Clock { ticks, astray: 0 }, runs));
-        assert_eq!(judged(|evidence| evidence.clock = clock(vec![1, 1], 2)), "0 kills: 0 lost, 1 doubled");
-        assert_eq!(judged(|evidence| evidence.clock = clock(vec![1, 2], 3)), "0 kills: 0 lost, 0 doubled, 1 wrong");
+        let out = judged(|evidence| evidence.permits.extend([("berth-0@0".into(), (1, 0))]));
+        assert_eq!(out, "0 kills: 0 lost, 0 doubled, 1 wrong");
+        let clock = |again, runs| Some((Clock { ticks: 3, last: 4, again, ..Clock::default() }, runs));
+        assert_eq!(judged(|evidence| evidence.clock = clock(1, 3)), "0 kills: 0 lost, 1 doubled");
+        assert_eq!(judged(|evidence| evidence.clock = clock(0, 4)), "0 kills: 0 lost, 0 doubled, 1 wrong");
     }
 }

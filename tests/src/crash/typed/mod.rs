@@ -1,9 +1,9 @@
-//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, in a
-//! file of their own.
+//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, a semaphore.
 //!
 //! Each keeps in its committed state what it has done. Held against what children said, and against the dead letters, it
 //! shows whatever was lost or done twice.
 
+mod berth;
 mod clock;
 mod evidence;
 mod jobs;
@@ -12,51 +12,34 @@ mod note;
 mod pile;
 mod rest;
 
-use std::path::{Path, PathBuf};
-
 use anyhow::Result;
-use drystone::{CallError, Primitives, Runtime};
+use drystone::{CallError, Runtime};
 
-use self::{clock::Clock, jobs::Jobs, note::Note, pile::Pile};
-pub(super) use self::{evidence::Evidence, rest::reach};
+pub(super) use self::{
+    berth::Berth, clock::Clock, evidence::Evidence, jobs::Jobs, note::Note, pile::Pile, rest::reach,
+};
 use super::{
-    doubt,
-    fate::{Deps, Fate},
-    op::{Deed, Op},
+    app::App,
+    op::{Deed, Op, in_round},
     said::Said,
 };
 
-/// The one clock.
-const CLOCK: &str = "clock";
-
-#[derive(Primitives)]
-pub(super) struct App {
-    pile: Pile,
-    note: Note,
-    clock: Clock,
-    jobs: Jobs,
+/// The one clock of a round.
+pub(super) fn clock(round: u64) -> String {
+    in_round("clock", round)
 }
 
-/// The file of the typed app, beside the kernel's.
-fn beside(file: &Path) -> PathBuf {
-    file.with_extension("typed.db")
-}
-
-/// Opens the app in a child, and starts its clock.
-pub(super) async fn open(file: &Path) -> Result<Runtime<App>> {
-    std::panic::set_hook(Box::new(quiet));
-    let runtime = Runtime::sqlite(beside(file)).services(Deps { fate: Fate::Dies }).start::<App>().await?;
-    Said::Opened.aloud();
-    runtime.client().clock(CLOCK).start().await?;
-    doubt::over(&beside(file)).await?;
-    Ok(runtime)
+/// Starts the clock of a round.
+pub(super) async fn begin(app: &Runtime<App>, round: u64) -> Result<()> {
+    app.client().clock(clock(round)).start().await?;
+    Ok(())
 }
 
 /// What a flush says when it panics as planned.
 const PLANNED: &str = "as planned";
 
 /// The hook of panics: those that are planned are not worth a line.
-fn quiet(panic: &std::panic::PanicHookInfo<'_>) {
+pub(super) fn quiet(panic: &std::panic::PanicHookInfo<'_>) {
     if panic.payload_as_str() != Some(PLANNED) {
         eprintln!("{panic}");
     }
@@ -75,6 +58,14 @@ pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// Takes a permit and gives it back; its fencing token.
+pub(super) async fn moor(app: &Runtime<App>, op: Op) -> Result<u64> {
+    let permit = app.client().berth(op.key()).acquire().await?;
+    let token = permit.token();
+    permit.release().await?;
+    Ok(token)
 }
 
 /// Enqueues a job, and tells which one was the last to be recorded meanwhile.

@@ -5,9 +5,11 @@ use std::time::Duration;
 use drystone::{Context, Never, Timestamp, primitive};
 use serde::{Deserialize, Serialize};
 
+use super::super::part::Part;
+
 /// What a note has been through.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(in super::super) struct Note {
     pub(super) armed: u64,
     pub(super) rung: u64,
     /// How often of those before its time.
@@ -27,6 +29,7 @@ impl Note {
 
     #[alarm]
     async fn ring(&mut self, cx: &Context) -> Result<(), Never> {
+        Part::Alarms.moved();
         self.rung += 1;
         self.early += u64::from(cx.now() < self.due);
         cx.emit("note.rung", &());

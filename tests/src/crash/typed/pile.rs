@@ -4,13 +4,18 @@ use drystone::{Batch, primitive};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::op::{Op, Rule},
-    Fate, PLANNED,
+    super::{
+        fate::Fate,
+        guilt,
+        op::{Op, Rule},
+        part::Part,
+    },
+    PLANNED,
 };
 
 /// The items of all batches that succeeded.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Pile {
+pub(in super::super) struct Pile {
     pub(super) flushed: Vec<u64>,
 }
 
@@ -18,10 +23,14 @@ pub(super) struct Pile {
 impl Pile {
     #[flush]
     async fn flush(&mut self, batch: Batch<u64>, fate: &Fate) -> Result<(), String> {
+        Part::Buffers.moved();
         // Before it fails, so that a state that outlives its failure shows.
         self.flushed.extend(&batch.items);
         match batch.items.iter().map(|item| Op(*item).rule()).max() {
-            Some(Rule::Kills) if *fate == Fate::Dies => std::process::abort(),
+            Some(Rule::Kills) if *fate == Fate::Dies => {
+                guilt::kill("pile");
+                Err(PLANNED.to_owned())
+            }
             Some(Rule::Panics) => panic!("{PLANNED}"),
             Some(Rule::Kills | Rule::Fails) => Err(PLANNED.to_owned()),
             Some(Rule::Succeeds) | None => Ok(()),

@@ -1,4 +1,4 @@
-//! How the last child brings the typed app to rest.
+//! How the last child of a round brings the typed primitives to rest.
 
 use std::time::Duration;
 
@@ -6,36 +6,46 @@ use anyhow::{Context, Result};
 use drystone::{Events, Runtime, View};
 use tokio::time::timeout;
 
-use super::{App, CLOCK, evidence};
+use super::{super::app::App, clock, evidence};
 
 /// What has not come to rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until every batch and every job has ended, every letter lies where it belongs and every note has rung, then closes the app.
-pub(in super::super) async fn reach(app: Runtime<App>) -> Result<()> {
+/// Between two looks at permits that come back by themselves.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Waits until every batch and every job has ended, every letter lies where it belongs, every note has rung and every permit is back.
+pub(in super::super) async fn reach(app: &Runtime<App>, round: u64) -> Result<()> {
     // Heard from before anything is looked at: what is not there yet will be told.
     let mut events = app.events();
-    timeout(PATIENCE, settled(&app, &mut events)).await.context("the typed app did not come to rest")??;
-    app.client().clock(CLOCK).stop().await?;
-    Ok(app.shutdown(PATIENCE).await?)
+    timeout(PATIENCE, settled(app, round, &mut events))
+        .await
+        .context("the typed primitives did not come to rest")??;
+    app.client().clock(clock(round)).stop().await?;
+    Ok(())
 }
 
-async fn settled(app: &Runtime<App>, events: &mut Events) -> Result<()> {
+async fn settled(app: &Runtime<App>, round: u64, events: &mut Events) -> Result<()> {
     let mut dead = 0;
-    for pile in evidence::all(app, "pile").await? {
+    for pile in evidence::all(app, "pile", round).await? {
         dead += emptied(app, &pile).await?;
     }
-    for jobs in evidence::all(app, "jobs").await? {
+    for jobs in evidence::all(app, "jobs", round).await? {
         let jobs = app.client().jobs(&jobs.key);
         jobs.drain().deadline(PATIENCE).await?;
         dead += jobs.stats().await?.dead;
     }
-    while app.dead_letters().count().await? < dead {
+    while (evidence::dead(app, round).await?.len() as u64) < dead {
         events.next().await.context("the app is gone")?;
     }
-    for note in evidence::all(app, "note").await? {
+    for note in evidence::all(app, "note", round).await? {
         while app.client().note(&note.key).state().await?.is_none_or(|note| note.rung < note.armed) {
             events.next().await.context("the app is gone")?;
+        }
+    }
+    for berth in evidence::all(app, "berth", round).await? {
+        while app.client().berth(&berth.key).stats().await?.used > 0 {
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
     Ok(())

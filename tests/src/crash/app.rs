@@ -1,0 +1,88 @@
+//! The app of typed primitives, in one file, and how both files are opened.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Result;
+use drystone::{Primitives, Runtime};
+use drystone_runtime::{
+    Options,
+    store::{Sqlite, SqliteOptions},
+};
+
+use super::{
+    doubt,
+    fate::{Deps, Fate},
+    fleet::{Boat, Convoy, Diver, Dock, Ferry, Harbour, LOGBOOK, Voyage, Wreck},
+    guilt,
+    plan::Errand,
+    said::Said,
+    storm::Listener,
+    typed::{Berth, Clock, Jobs, Note, Pile},
+};
+
+#[derive(Primitives)]
+pub(super) struct App {
+    pile: Pile,
+    note: Note,
+    clock: Clock,
+    jobs: Jobs,
+    berth: Berth,
+    voyage: Voyage,
+    convoy: Convoy,
+    boat: Boat,
+    harbour: Harbour,
+    ferry: Ferry,
+    wreck: Wreck,
+    diver: Diver,
+    dock: Dock,
+    listener: Listener,
+}
+
+/// Between two rounds the clock of both files goes on by so much. Everything that is kept for some time is over then: ended runs (7 days),
+/// events of topics (7 days), dead letters (30 days), replies to idempotency keys (24 hours, and 90 days for those of runs).
+const BETWEEN_ROUNDS: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+/// Small, so that the log is emptied under kills, and a child that opens it has little to read.
+const WAL_BYTES_MAX: u64 = 4 << 20;
+
+/// Often, for a life is short.
+const SWEEP_EVERY: Duration = Duration::from_millis(25);
+
+/// A file, in the time of a round.
+pub(super) fn store(file: &Path, round: u64) -> Result<Arc<Sqlite>> {
+    let options = SqliteOptions::default();
+    let wall = options.clock.clone();
+    let ahead = BETWEEN_ROUNDS * u32::try_from(round)?;
+    let clock = Arc::new(move || wall().after(ahead));
+    Ok(Arc::new(Sqlite::open(file, SqliteOptions { clock, wal_bytes_max: WAL_BYTES_MAX, ..options })?))
+}
+
+/// What both kernels are run with.
+pub(super) fn options(options: &mut Options) {
+    guilt::options(options);
+    options.sweep_every = SWEEP_EVERY;
+}
+
+/// The file of the typed app, beside the kernel's.
+pub(super) fn beside(file: &Path) -> PathBuf {
+    file.with_extension("app.db")
+}
+
+/// Opens the app over its file; what guilty code does is the caller's choice.
+pub(super) async fn start(store: Arc<Sqlite>, fate: Fate) -> Result<Runtime<App>> {
+    let builder = Runtime::store(store).services(Deps { fate }).options(options).schema(LOGBOOK);
+    Ok(builder.start::<App>().await?)
+}
+
+/// Opens the app in a child.
+pub(super) async fn open(errand: &Errand) -> Result<Runtime<App>> {
+    let file = beside(&errand.file);
+    let app = start(store(&file, errand.round)?, Fate::Dies).await?;
+    Said::Opened.aloud();
+    doubt::over(&file).await?;
+    Ok(app)
+}

@@ -1,0 +1,56 @@
+//! A diver: a run that holds the one permit of a dock while it takes its steps, whatever is killed meanwhile (M5, S5).
+
+use std::time::Duration;
+
+use drystone::{Client, Flow, primitive, workflow};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{part::Part, said::Said},
+    {Op, in_round},
+};
+
+/// How many docks a round has.
+const DOCKS: u64 = 2;
+
+/// So long that some kills come while the permit is held.
+const DIVE: Duration = Duration::from_millis(2);
+
+/// One permit. No run holds it by a lease.
+#[primitive(semaphore, permits = 1, lease = "1s")]
+pub(in super::super) struct Dock;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Diver;
+
+#[workflow]
+impl Diver {
+    async fn run(flow: &Flow<Self>, number: u64, docks: &Client<Dock>) -> u64 {
+        let permit = flow.permit(docks.get(dock(Op(number))).acquire()).await;
+        flow.dive(number).await;
+        flow.surface(number).await;
+        drop(permit);
+        number
+    }
+
+    #[step]
+    async fn dive(number: u64) {
+        Part::Semaphores.moved();
+        Said::Docked(Op(number)).aloud();
+        tokio::time::sleep(DIVE).await;
+    }
+
+    #[step]
+    async fn surface(number: u64) {
+        Said::Undocked(Op(number)).aloud();
+    }
+}
+
+pub(super) fn diver(op: Op) -> String {
+    in_round(&format!("diver-{}", op.turn()), op.round())
+}
+
+/// The dock whose permit a run holds.
+pub(in super::super) fn dock(op: Op) -> String {
+    in_round(&format!("dock-{}", op.turn() / 2 % DOCKS), op.round())
+}

@@ -1,0 +1,108 @@
+//! The parts of the system that a campaign keeps busy, and in which of them a life has moved.
+//!
+//! A part that joins gets a variant here, its code calls [`Part::moved`] or its operation is listed in [`Part::of`], and its evidence
+//! is judged beside that of the others.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::{op::Deed, said::Said};
+
+/// A part of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Calls,
+    Messages,
+    Alarms,
+    Work,
+    Buffers,
+    Queues,
+    Ticks,
+    Runs,
+    Transactions,
+    Children,
+    Undos,
+    Generations,
+    Topics,
+    Semaphores,
+}
+
+/// The parts in which this process has moved.
+static MOVED: AtomicU32 = AtomicU32::new(0);
+
+impl Part {
+    pub(super) const ALL: [Self; 14] = [
+        Self::Calls,
+        Self::Messages,
+        Self::Alarms,
+        Self::Work,
+        Self::Buffers,
+        Self::Queues,
+        Self::Ticks,
+        Self::Runs,
+        Self::Transactions,
+        Self::Children,
+        Self::Undos,
+        Self::Generations,
+        Self::Topics,
+        Self::Semaphores,
+    ];
+
+    /// The part that has moved when an operation is acknowledged; `None` if the part moves later, in code that says so itself.
+    pub(super) fn of(deed: Deed) -> Option<Self> {
+        match deed {
+            Deed::Add => Some(Self::Calls),
+            Deed::Publish => Some(Self::Topics),
+            Deed::Permit => Some(Self::Semaphores),
+            _ => None,
+        }
+    }
+
+    /// Tells the parent that code of this part runs; once in a process, for a line each time would slow it.
+    pub(super) fn moved(self) {
+        let bit = 1 << self as u32;
+        if MOVED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            Said::Moved(self).aloud();
+        }
+    }
+
+    pub(super) fn numbered(number: u64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Calls => "calls",
+            Self::Messages => "messages",
+            Self::Alarms => "alarms",
+            Self::Work => "work",
+            Self::Buffers => "buffers",
+            Self::Queues => "queues",
+            Self::Ticks => "ticks",
+            Self::Runs => "runs",
+            Self::Transactions => "transactional steps",
+            Self::Children => "children",
+            Self::Undos => "undos",
+            Self::Generations => "generations",
+            Self::Topics => "topics",
+            Self::Semaphores => "semaphores",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_has_its_number() {
+        for (number, part) in (0..).zip(Part::ALL) {
+            assert_eq!((part as u64, Part::numbered(number)), (number, Some(part)));
+        }
+        assert_eq!(Part::numbered(Part::ALL.len() as u64), None);
+    }
+}

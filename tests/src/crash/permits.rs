@@ -1,0 +1,86 @@
+//! What was heard of semaphores: fencing tokens that callers got, and runs that held the one permit of a dock.
+
+use std::collections::BTreeMap;
+
+use super::{fleet, op::Op};
+
+/// Everything that was heard of permits in one round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Permits {
+    /// The operation that each token was given to, by semaphore.
+    tokens: BTreeMap<(String, u64), Op>,
+    /// The highest token of each semaphore in this life, and in those before it.
+    highest: BTreeMap<String, (u64, u64)>,
+    /// Who holds the permit of each dock.
+    holders: BTreeMap<String, Op>,
+    /// What broke a promise.
+    pub(super) wrong: Vec<String>,
+}
+
+impl Permits {
+    /// A caller got a permit with this token: no other has it, and it is higher than those of all lives before (S2).
+    pub(super) fn granted(&mut self, op: Op, token: u64) {
+        let key = op.key();
+        if let Some(other) = self.tokens.insert((key.clone(), token), op) {
+            self.wrong.push(format!("{op:?} and {other:?} have the token {token} of `{key}`"));
+        }
+        let (here, before) = self.highest.entry(key.clone()).or_default();
+        *here = token.max(*here);
+        if token <= *before {
+            self.wrong.push(format!("{op:?} has the token {token} of `{key}`, and {before} was given before"));
+        }
+    }
+
+    pub(super) fn life_ended(&mut self) {
+        self.highest.values_mut().for_each(|(here, before)| *before = *here);
+    }
+
+    /// A run holds the one permit of its dock; its step may say so again after a crash (S5, M5).
+    pub(super) fn docked(&mut self, op: Op) {
+        let dock = fleet::dock(op);
+        let holder = *self.holders.entry(dock.clone()).or_insert(op);
+        if holder != op {
+            self.wrong.push(format!("{op:?} came to `{dock}` while {holder:?} held its only permit"));
+        }
+    }
+
+    pub(super) fn undocked(&mut self, op: Op) {
+        let dock = fleet::dock(op);
+        if self.holders.get(&dock) == Some(&op) {
+            self.holders.remove(&dock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Op = Op(9);
+    const SAME: Op = Op(29);
+
+    #[test]
+    fn tokens_are_never_given_twice_and_grow_from_life_to_life() {
+        assert_eq!(ONE.key(), SAME.key());
+        let mut permits = Permits::default();
+        permits.granted(ONE, 5);
+        permits.granted(SAME, 4);
+        assert_eq!(permits.wrong, [""; 0], "two callers of one life may hear of their tokens in any order");
+        permits.life_ended();
+        permits.granted(Op(49), 5);
+        assert_eq!(permits.wrong.len(), 2, "{:?}", permits.wrong);
+    }
+
+    #[test]
+    fn a_dock_with_one_permit_has_one_run_at_a_time() {
+        let [one, same] = [Op(17), Op(57)];
+        assert_eq!(fleet::dock(one), fleet::dock(same));
+        let mut permits = Permits::default();
+        [one, one].into_iter().for_each(|op| permits.docked(op));
+        permits.undocked(one);
+        permits.docked(same);
+        assert_eq!(permits.wrong, [""; 0]);
+        permits.docked(one);
+        assert_eq!(permits.wrong.len(), 1);
+    }
+}
