@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Cx, Entity, Lifecycle, Message, Millis, Name,
+    Change, Cx, Entity, Lifecycle, Mark, Message, Millis, Name,
     store::sql::{ScriptCode, Scripted},
 };
 use serde::Serialize;
@@ -33,6 +33,8 @@ pub struct Context {
     is_own: bool,
     outbox: Outbox,
     heart: Option<Heart>,
+    /// The mark of the work, if it was found in a row that was read after the work had begun.
+    mark_in_row: OnceLock<Mark>,
 }
 
 /// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
@@ -62,12 +64,14 @@ pub(crate) struct Said {
 impl Context {
     pub(crate) fn new(cx: Cx, is_shared: bool, past: Option<Past>) -> Self {
         let is_own = cx.id.is_some() && !is_asked_for(cx.work.as_str());
-        Self { cx, is_shared, past, is_own, outbox: Outbox::default(), heart: None }
+        let (outbox, heart, mark_in_row) = Default::default();
+        Self { cx, is_shared, past, is_own, outbox, heart, mark_in_row }
     }
 
     /// The circumstances of a step.
     pub(crate) fn of_step(cx: Cx, is_shared: bool, heart: Option<Heart>) -> Self {
-        Self { cx, is_shared, past: None, is_own: true, outbox: Outbox::default(), heart }
+        let (outbox, mark_in_row) = Default::default();
+        Self { cx, is_shared, past: None, is_own: true, outbox, heart, mark_in_row }
     }
 
     /// The entity's key.
@@ -103,15 +107,48 @@ impl Context {
         self.cx.attempt
     }
 
-    /// The name of this piece of work, unique in the store: an idempotency key for the outside. That of a hook, and of an
-    /// action that a message asked for, is the same over retries and restarts; an action that a caller asks for once more
-    /// has another.
+    /// The id of this piece of work: an idempotency key for the outside, such as a payment provider.
+    ///
+    /// The id is unique in the world, also among files that the same program made and among copies of one file. Each
+    /// opening of a store draws a random mark. What is recorded keeps the mark that it was recorded under, and its id
+    /// contains it: `checkout-100000001.4fQz0b7XkLm-charge#1`. A piece of work that was recorded keeps its id over
+    /// retries, restarts, restoring a backup, and copying or moving the file. A piece that is recorded after a restore,
+    /// in a copy or in a new file gets another id.
+    ///
+    /// | code | recorded when | the id is the same |
+    /// |---|---|---|
+    /// | step, `flow.run` code, transactional step, undo | the run's generation began | in every attempt and replay, and in every copy that has the run |
+    /// | tick | the tick before it ended, or it was the first, or it was triggered | in every attempt of this tick |
+    /// | alarm of an object | the alarm was set | in every attempt of this alarm |
+    /// | flush | the first item of the batch was added | in every attempt; the batch keeps its own [`id`](crate::kinds::buffer::Batch::id) also when a dead letter is replayed |
+    /// | processing of an item | the item was enqueued | in every attempt; the item keeps its own [`id`](crate::kinds::queue::Item::id) also when a dead letter is replayed |
+    /// | `#[apply]` | its hook ended | in every attempt |
+    /// | `#[destroy]` | the end was asked for | in every attempt |
+    /// | action, `#[create]` or `#[init]` that a message asks for | the message was sent | in every try of the message |
+    /// | action, `#[create]` or `#[init]` that a caller asks for | never | in this execution only: a call that is made again has another id. Hand in a key of the caller's, or let a message or a run ask |
+    /// | `flow.call` | the target's action runs for a caller | the run records the result; the target's action has an id per execution |
+    /// | child run | the child began | the child's steps have the child's mark |
+    /// | hook of a kind that keeps no marks | the entity was bound | in every attempt |
+    ///
+    /// Work that a build without marks recorded keeps the id that it had, which is unique in its file only.
+    ///
+    /// The id names the piece of work, not its input. It is no secret and says nothing about order; for that see
+    /// [`fencing_token`](Self::fencing_token). After a restore, a run that the backup holds repeats its later steps under
+    /// the ids that they had before, so that the outside recognizes them.
     pub fn work_id(&self) -> String {
         let (definition, work) = (self.definition(), self.cx.work.as_str());
-        match self.cx.id {
-            Some(id) if self.is_own => format!("{definition}-{:x}-{work}", id.0),
+        let entity = match self.cx.id {
+            Some(id) if self.is_own => format!("{definition}-{:x}", id.0),
             // Between two tries of a message its entity may have been bound, or have ended.
-            _ => format!("{definition}-{}-{work}", self.key().escape_ascii()),
+            _ => format!("{definition}-{}", self.key().escape_ascii()),
+        };
+        marked_id(&entity, self.cx.mark.or(self.mark_in_row.get().copied()), work)
+    }
+
+    /// The row that the work is given was read, and says this of its mark.
+    pub(crate) fn set_mark(&self, mark: Option<Mark>) {
+        if let Some(mark) = mark {
+            self.mark_in_row.get_or_init(|| mark);
         }
     }
 
@@ -212,6 +249,14 @@ impl Outbox {
 
     fn said(&self) -> MutexGuard<'_, Said> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The id of a piece of work, as the outside knows it.
+pub(crate) fn marked_id(entity: &str, mark: Option<Mark>, work: &str) -> String {
+    match mark {
+        Some(mark) => format!("{entity}.{mark}-{work}"),
+        None => format!("{entity}-{work}"),
     }
 }
 

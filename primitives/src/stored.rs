@@ -173,6 +173,24 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// An optional mark as a text of eleven letters and digits.
+pub(crate) mod mark {
+    use drystone_runtime::Mark;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(mark: &Option<Mark>, to: S) -> Result<S::Ok, S::Error> {
+        match mark {
+            Some(mark) => to.collect_str(mark),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mark>, D::Error> {
+        let text: Option<std::borrow::Cow<'de, str>> = Option::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

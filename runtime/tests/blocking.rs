@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{
     Borrow, Call, Commit, Cx, Definition, Driver, Entity, Error, Handler, Hot, Input, Kernel, Key, Millis, Needed,
-    Next, Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
+    Next, Now, Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
 };
 
 /// A gate that threads block at until the test opens it.
@@ -62,7 +62,7 @@ impl Handler for Blocker {
         Borrow::Exclusive
     }
 
-    fn turn(&self, hot: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let ticket = match input {
             Input::Call { verb, .. } if *verb == "run" => return Next::Run(Work::new("run")),
             Input::Call { verb, .. } if *verb == "spawn" => {
@@ -135,7 +135,7 @@ impl Handler for Lister {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         // Odd while a piece is to run. On a machine that is busy it may take very many to make a habit.
         let next = entity.map_or(0, |entity| entity.head[0]).wrapping_add(1);
         match input {

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Driver, Entity, Handler, Hot, Input, Kernel, Key, Millis, Needed, Next,
+    Borrow, Call, Commit, Cx, Definition, Driver, Entity, Handler, Hot, Input, Kernel, Key, Millis, Needed, Next, Now,
     Options, Outcome, Registry, Rows, Store, Work, driver::TokioDriver, kernel::Report, store::Memory,
 };
 use tokio::sync::Semaphore;
@@ -29,7 +29,7 @@ impl Handler for Toy {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { verb, ticket, .. } = input else { return Next::nothing() };
         if *verb == "drop" {
             drop(self.kernel.lock().unwrap().take());

@@ -10,7 +10,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use drystone_runtime::{
     Borrow, Call, Commit, Cx, Definition, Driver, Entity, Error, Handler, Hot, Input, Kernel, Key, Millis, Needed,
-    Next, Options, Outcome, Registry, Rows, Store, Work,
+    Next, Now, Options, Outcome, Registry, Rows, Store, Work,
     driver::TokioDriver,
     store::{Memory, Sqlite, SqliteOptions},
 };
@@ -23,7 +23,7 @@ impl Handler for Counter {
         if verb == "get" { Borrow::Shared } else { Borrow::Exclusive }
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { verb, body, ticket } = input else { return Next::nothing() };
         let total = entity.map_or(0, |entity| u64::from_be_bytes(entity.state[..].try_into().unwrap()));
         if *verb == "get" {

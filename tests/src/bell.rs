@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome,
+    Borrow, Change, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome,
     Rows, Status, Ticket, To, Work,
 };
 
@@ -88,7 +88,15 @@ impl Handler for Bell {
         if verb == "arm" { Borrow::Exclusive } else { Borrow::None }
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let Some(past) = entity.map_or(Some(Past::default()), |entity| Past::decode(&entity.state)) else {
             return Next::Park("a bell's state is three counts and a time".into());
         };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use drystone_runtime::{
-    Borrow, Cause, Change, Commit, Cx, Definition, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next,
+    Borrow, Cause, Change, Commit, Cx, Definition, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Now,
     Registry, Rows, To, Work,
 };
 use drystone_tests::world::{
@@ -52,7 +52,7 @@ impl Handler for Remembers {
         self.toy.borrow(verb)
     }
 
-    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
         // A read is given a memory that ends with it.
         let is_read = matches!(input, Input::Call { verb, .. } if self.borrow(verb) == Borrow::Shared);
         if !is_read && hot.get::<Arc<()>>().is_none() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drystone_runtime::{
-    Borrow, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Registry, Rows, To, Work,
+    Borrow, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Registry, Rows, To, Work,
 };
 use drystone_tests::world::{
     Latch, Log, Moment, World,
@@ -215,7 +215,7 @@ impl Handler for Rememberer {
         Borrow::Exclusive
     }
 
-    fn turn(&self, hot: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { ticket, body, .. } = input else { return Next::nothing() };
         let stored = entity.map_or(0, |entity| number(&entity.state));
         let total = hot.get::<u64>().map_or(stored, |total| *total) + number(body);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Cx, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket, Work,
+    Borrow, Change, Cx, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows, Ticket, Work,
     key_after,
 };
 
@@ -43,7 +43,15 @@ impl Handler for Letters {
         if READS.contains(&verb) { Borrow::Shared } else { Borrow::None }
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        rows: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let turned = Turn::open(self.limits, entity, rows, now).and_then(|turn| match input {
             Input::Message { verb, body, from, .. } => self.sent(turn, verb, body, from),
             Input::Call { verb, body, ticket } => called(turn, verb, body, *ticket),

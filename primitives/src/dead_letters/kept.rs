@@ -125,6 +125,9 @@ struct Named {
 struct Lane {
     of: u64,
     lane: String,
+    /// The mark in the id of the batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
 }
 
 /// A batch as a buffer sends it: the only parameter. The key is that of its sender.
@@ -135,6 +138,8 @@ pub(super) struct Batch {
     kind: Option<String>,
     of: u64,
     lane: String,
+    #[serde(default)]
+    mark: Option<String>,
     count: u64,
     bytes: u64,
     attempts: u32,
@@ -183,6 +188,8 @@ struct Returned {
     lane: String,
     count: u64,
     bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
 }
 
 /// An item on its way back: what a queue is given to process.
@@ -230,8 +237,8 @@ impl Kept {
             return (Self { what: What::Event, bytes, event: Some(named), ..kept }, Some(body));
         }
         match returned {
-            Some([Returned { of, lane, count, bytes }]) => {
-                let batch = Some(Lane { of, lane });
+            Some([Returned { of, lane, count, bytes, mark }]) => {
+                let batch = Some(Lane { of, lane, mark });
                 (Self { what: What::Batch, action: None, from: None, count, bytes, batch, ..kept }, None)
             }
             None => (kept, Some(dead.body.clone())),
@@ -256,7 +263,7 @@ impl Kept {
             bytes: batch.bytes,
             died_at: batch.died_at,
             kept_at: now,
-            batch: Some(Lane { of: batch.of, lane: batch.lane }),
+            batch: Some(Lane { of: batch.of, lane: batch.lane, mark: batch.mark }),
             item: None,
             event: None,
         }
@@ -393,8 +400,8 @@ impl Kept {
     pub(super) fn replayed(self, body: Bytes, to: Option<(Name, Key)>) -> Option<Message> {
         let (verb, body) = match (self.what, self.batch) {
             (What::Message, _) => (Name::from(self.action?), body),
-            (What::Batch, Some(Lane { of, lane })) => {
-                let returned = [Returned { of, lane, count: self.count, bytes: self.bytes }];
+            (What::Batch, Some(Lane { of, lane, mark })) => {
+                let returned = [Returned { of, lane, count: self.count, bytes: self.bytes, mark }];
                 (Name::new(REPLAY_BATCH), encode(&returned).ok()?)
             }
             (What::Item, _) => {

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Entity, Handler, Hot, Input, Kernel, Message, Millis, Needed, Next, Options, Outcome,
-    Rows, Store, Work, driver::TokioDriver, store::Memory,
+    Borrow, Call, Commit, Cx, Entity, Handler, Hot, Input, Kernel, Message, Millis, Needed, Next, Now, Options,
+    Outcome, Rows, Store, Work, driver::TokioDriver, store::Memory,
 };
 
 use super::*;
@@ -18,7 +18,7 @@ impl Handler for Quitter {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { verb, body, .. } = input else { return Next::nothing() };
         let sent = |number: u32| {
             let state = serde_json::json!([{

@@ -41,7 +41,7 @@ where
         match verb {
             Verb::State => return Ok(reply(ticket, entity.state.clone())),
             Verb::Status => {
-                let status = self.kind.status(&shown(&head.record, entity, seen.now));
+                let status = self.kind.status(&shown(&head.record, entity, seen.now.at));
                 return Ok(reply(ticket, encode(&status).map_err(Stop::Malformed)?));
             }
             Verb::Action(action) => {

@@ -95,7 +95,9 @@ where
 
 fn begin<R>(open: &mut Open<'_, R>) {
     let now = open.turn.now;
-    open.ending = Some(Ending::begin(now));
+    // One that was given up and is asked for again is still the same piece of work.
+    let mark = open.ending.as_ref().map_or(Some(open.turn.mark()), |ending| ending.mark);
+    open.ending = Some(Ending::begin(now, mark));
     open.applying.clear();
     open.turn.commit.evict = true;
     open.turn.set_status(Status::live("ending"));

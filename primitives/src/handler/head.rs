@@ -1,6 +1,6 @@
 //! What is stored beside the author's struct: the kind's record, and what all kinds have in common.
 
-use drystone_runtime::Millis;
+use drystone_runtime::{Mark, Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::{Failure, Retry, d};
@@ -9,6 +9,9 @@ use crate::{Failure, Retry, d};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Head<R> {
     pub(super) record: R,
+    /// The mark of the turn that bound the entity, for a kind whose pieces have none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
     /// It is being destroyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ending: Option<Ending>,
@@ -28,14 +31,16 @@ pub(super) struct Ending {
     pub(super) at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }
 
 /// How often, and with what pauses, a `#[destroy]` is tried.
 const DESTROY_RETRY: Retry = Retry::exponential(d!("1s")).capped(d!("1m")).attempts(5);
 
 impl Ending {
-    pub(super) fn begin(now: Millis) -> Self {
-        Self { attempt: 1, at: Some(now.0), error: None }
+    pub(super) fn begin(now: Millis, mark: Option<Mark>) -> Self {
+        Self { attempt: 1, at: Some(now.0), error: None, mark }
     }
 
     /// The hook failed: when it is tried again, if it is.
@@ -62,4 +67,6 @@ pub(super) struct Applying {
     pub(super) number: u64,
     pub(super) attempt: u32,
     pub(super) value: Box<serde_json::value::RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }

@@ -15,8 +15,8 @@ mod verbs;
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
 use drystone_runtime::{
-    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket,
-    Work,
+    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
+    Ticket, Work,
 };
 
 use self::{
@@ -75,7 +75,7 @@ where
         }
     }
 
-    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
         let memory = Memory::of(hot);
         self.take(memory, Seen { key, entity, rows, now, caller: caller(input) }, input)
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Cx, Entity, Hot, MessageId, Millis, Name, Outcome, Produced, Ticket, Work, key_after,
+    Borrow, Change, Cx, Entity, Hot, Mark, MessageId, Millis, Name, Outcome, Produced, Ticket, Work, key_after,
 };
 
 use super::{
@@ -147,7 +147,8 @@ pub(super) fn create(create: &Create, asker: Asker, body: &Bytes) -> Work {
 pub(super) fn apply(applying: &Applying) -> Work {
     let input = Bytes::copy_from_slice(applying.value.get().as_bytes());
     let name = Name::from(format!("apply/{}", applying.number));
-    Work { attempt: applying.attempt, borrow: Borrow::Exclusive, input, ..Work::new(name) }
+    let (attempt, mark) = (applying.attempt, applying.mark);
+    Work { attempt, borrow: Borrow::Exclusive, input, mark, ..Work::new(name) }
 }
 
 /// What code is run, and on what.
@@ -260,11 +261,11 @@ where
     let returned = match &task {
         // The kind's verb gets its own input back; a constructor is answered by the turn that binds.
         Task::Make => Ok(work.input.clone()),
-        Task::Write => match given(piece, &work, &env).await {
+        Task::Write => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => state.write(&name, given, &env).await,
             Err(reason) => return Outcome::Refused(reason),
         },
-        Task::Read => match given(piece, &work, &env).await {
+        Task::Read => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => state.read(&name, given, &env).await,
             Err(reason) => return Outcome::Refused(reason),
         },
@@ -301,19 +302,27 @@ async fn make<T: Acts<D, A>, D, A>(piece: Piecework<'_>, input: &Bytes, env: &En
     }
 }
 
+/// The mark in a row.
+type MarkIn = fn(&[u8]) -> Option<Mark>;
+
 /// What the code is given: an action its parameters, a hook what its kind tells it and its items.
-pub(super) async fn given<D, A>(piece: Piecework<'_>, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
+pub(super) async fn given<D, A>(
+    piece: Piecework<'_>,
+    work: &Work,
+    env: &Env<D, A>,
+    mark_in: MarkIn,
+) -> Result<Given, String> {
     match piece {
         // Its future is long, and lies in that of every call if it is not put elsewhere.
-        Piecework::Hook(_, number) => Box::pin(given_to_hook(number, work, env)).await,
+        Piecework::Hook(_, number) => Box::pin(given_to_hook(number, work, env, mark_in)).await,
         _ => Ok(Given { body: work.input.clone(), ..Given::default() }),
     }
 }
 
-async fn given_to_hook<D, A>(number: u64, work: &Work, env: &Env<D, A>) -> Result<Given, String> {
-    let run = Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
+async fn given_to_hook<D, A>(number: u64, work: &Work, env: &Env<D, A>, mark_in: MarkIn) -> Result<Given, String> {
+    let run = |env: &Env<D, A>| Some(HookRun { id: env.context().work_id(), number, attempt: work.attempt });
     if let Some(row) = row_in(&work.input) {
-        return Ok(Given { rows: vec![row], run, ..Given::default() });
+        return Ok(Given { rows: vec![row], run: run(env), ..Given::default() });
     }
     let input: Input = decode(&work.input)?;
     let body = input.told.map_or_else(Bytes::new, |told| Bytes::copy_from_slice(told.get().as_bytes()));
@@ -321,7 +330,11 @@ async fn given_to_hook<D, A>(number: u64, work: &Work, env: &Env<D, A>) -> Resul
         Some(items) => read_items(&items, env.context()).await.map_err(|error| error.to_string())?,
         None => Vec::new(),
     };
-    Ok(Given { body, rows, run })
+    // Only now the row is known that may say which mark the piece has.
+    if let (None, [row]) = (work.mark, rows.as_slice()) {
+        env.context().set_mark(mark_in(row));
+    }
+    Ok(Given { body, rows, run: run(env) })
 }
 
 async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crate::Error> {

@@ -161,7 +161,7 @@ where
     A: 'static,
 {
     let piece = Piecework::parse(work.id.as_str());
-    let given = match given(piece, &work, &env).await {
+    let given = match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
         Ok(given) => given,
         Err(reason) => return Outcome::Refused(reason),
     };

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Cause, Change, Commit, Entity, Input, Key, Millis, Next, Outcome, Produced, Rows, Ticket, To, Work,
+    Borrow, Cause, Change, Commit, Entity, Input, Key, Mark, Millis, Next, Now, Outcome, Produced, Rows, Ticket, To,
+    Work,
 };
 
 use super::{
@@ -24,7 +25,7 @@ pub(super) struct Seen<'a> {
     pub(super) key: &'a Key,
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
-    pub(super) now: Millis,
+    pub(super) now: Now,
     pub(super) caller: Option<Ticket>,
 }
 
@@ -48,6 +49,7 @@ impl From<Stop> for Halt {
 /// The turn of a bound entity, or of one that it binds, with what is stored beside the record.
 pub(super) struct Open<'a, R> {
     pub(super) turn: Turn<'a, R>,
+    pub(super) mark: Option<Mark>,
     pub(super) ending: Option<Ending>,
     pub(super) applying: Vec<Applying>,
     pub(super) claims: Vec<String>,
@@ -214,7 +216,7 @@ where
             return self.close(memory, open, None, None);
         }
         match piece {
-            Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now),
+            Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now.at),
             Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
             Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_) => {}
@@ -231,7 +233,8 @@ where
         let applies = T::CODE.hooks.iter().any(|code| code.name == hook && code.applies);
         if let (Outcome::Ok(produced), true) = (outcome, applies) {
             let value = decode(&produced.value).map_err(Stop::Malformed)?;
-            open.applying.push(Applying { hook: hook.to_owned(), number, attempt, value });
+            let mark = Some(open.turn.mark());
+            open.applying.push(Applying { hook: hook.to_owned(), number, attempt, value, mark });
             self.say(open, produced);
             return Ok(());
         }
@@ -277,7 +280,8 @@ where
         now: Millis,
     ) -> Vec<Work> {
         if let Some(ending) = &head.ending {
-            let work = Work { attempt: ending.attempt, borrow: Borrow::Exclusive, ..Work::new("destroy/1") };
+            let (attempt, mark) = (ending.attempt, ending.mark);
+            let work = Work { attempt, borrow: Borrow::Exclusive, mark, ..Work::new("destroy/1") };
             return if ending.is_due(now) { vec![work] } else { Vec::new() };
         }
         let shown = shown(&head.record, entity, now);
@@ -290,9 +294,11 @@ where
             let borrow = hook_borrow::<T>(piece.hook);
             let piece = self.kind.prepared(&shown, piece);
             let row = rows.of(&piece);
+            let in_row = row.and_then(|row| <T::Kind as Kind>::mark_in(row));
+            let mark = piece.mark.or(in_row).or(head.mark);
             // A transaction has a limit of its own: how long it waits for others is not its code's time.
             let limited = !transacting::is_transactional_hook::<T>(piece.hook);
-            let work = Work { borrow, ..piece.into_work(row) };
+            let work = Work { borrow, mark, ..piece.into_work(row) };
             if limited { work } else { Work { timeout: None, silence: None, ..work } }
         };
         let running = works.of(pieces, make);
@@ -306,7 +312,8 @@ where
     pub(super) fn born<'a>(&self, seen: Seen<'a>, state: Bytes) -> Open<'a, Record<T>> {
         let mut turn = self.turn_of(Record::<T>::default(), &seen);
         self.kind.born(&mut turn);
-        Open { turn, ending: None, applying: Vec::new(), claims: Vec::new(), state: Some(state) }
+        let mark = (!T::Kind::MARKS_WORK).then_some(seen.now.mark);
+        Open { turn, mark, ending: None, applying: Vec::new(), claims: Vec::new(), state: Some(state) }
     }
 
     pub(super) fn open<'a>(
@@ -315,8 +322,8 @@ where
         seen: Seen<'a>,
     ) -> Result<Open<'a, Record<T>>, Halt> {
         let entity = seen.entity.ok_or(Halt::NotBound)?;
-        let Head { record, ending, applying, claims } = memory.take_head(&entity.head).map_err(Halt::Park)?;
-        Ok(Open { turn: self.turn_of(record, &seen), ending, applying, claims, state: None })
+        let Head { record, mark, ending, applying, claims } = memory.take_head(&entity.head).map_err(Halt::Park)?;
+        Ok(Open { turn: self.turn_of(record, &seen), mark, ending, applying, claims, state: None })
     }
 
     /// The commit of a turn: the head only if it differs.
@@ -328,14 +335,14 @@ where
         ticket: Option<Ticket>,
     ) -> Turned {
         self.claim(&mut open);
-        let Open { mut turn, ending, applying, claims, state } = open;
+        let Open { mut turn, mark, ending, applying, claims, state } = open;
         if turn.commit.destroy {
             self.kind.ends(&mut turn);
         }
         let before = turn.entity().map(|entity| &entity.head);
         let Turn { record, mut commit, remembered, .. } = turn;
         memory.keep_rows(&commit, remembered);
-        let head = Head { record, ending, applying, claims };
+        let head = Head { record, mark, ending, applying, claims };
         let bytes = encode(&head).map_err(Stop::Malformed)?;
         commit.head = (before != Some(&bytes)).then(|| bytes.clone());
         memory.set_head(bytes, head);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Commit, Entity, Epoch, Fingerprint, Key, Lifecycle, Message, Millis, Name, Phase, Range, Reply, Row, Rows,
-    Status, Ticket, To, Version,
+    Change, Commit, Entity, Epoch, Fingerprint, Key, Lifecycle, Mark, Message, Millis, Name, Now, Phase, Range, Reply,
+    Row, Rows, Status, Ticket, To, Version,
 };
 
 use super::{Answer, Author, Done, Ended, Kind, Piece, Shown, Started, Stop, Turn, turn::Fold};
@@ -67,6 +67,10 @@ const NO_CODE: Code = Code {
 const FOLDING: Code = Code { has_reduce: true, ..NO_CODE };
 
 impl<K: Kind> World<K> {
+    fn moment(&self) -> Now {
+        Now { at: self.now, mark: Mark::new(1) }
+    }
+
     pub(crate) fn new(kind: K) -> Self {
         let author =
             Author { code: NO_CODE, reduce: |_, _| Err("it does not fold".to_owned()), check_item: |_| Ok(()) };
@@ -250,10 +254,11 @@ impl<K: Kind> World<K> {
         });
         let only = piece.items.as_ref().and_then(|items| items.row.as_ref());
         let is_given = |key: &Bytes| only.is_none_or(|only| key == only);
-        let rows = rows.iter().filter(|(key, _)| is_given(key)).map(|(_, row)| row.clone());
-        let id = format!("thing-7-{}", piece.name());
+        let rows: Vec<Bytes> = rows.iter().filter(|(key, _)| is_given(key)).map(|(_, row)| row.clone()).collect();
+        let mark = piece.mark.or_else(|| rows.first().and_then(|row| K::mark_in(row)));
+        let id = crate::context::marked_id("thing-7", mark, &piece.name());
         let run = Some(HookRun { id, number: piece.number, attempt: piece.attempt });
-        Given { body: piece.told.clone(), rows: rows.collect(), run }
+        Given { body: piece.told.clone(), rows, run }
     }
 
     /// The rows of a lane.
@@ -286,7 +291,7 @@ impl<K: Kind> World<K> {
     fn bind<V>(&mut self, then: impl FnOnce(&K, &mut Turn<'_, K::Record>) -> Result<V, Stop>) -> Result<V, Stop> {
         let (rows, key) = (Rows::default(), self.key.clone());
         let mut turn =
-            Turn::new(K::Record::default(), self.now, &key, None, &rows, self.author).asked_by(Some(self.ticket));
+            Turn::new(K::Record::default(), self.moment(), &key, None, &rows, self.author).asked_by(Some(self.ticket));
         self.kind.born(&mut turn);
         let value = then(&self.kind, &mut turn)?;
         let Turn { record, commit, .. } = turn;
@@ -327,7 +332,7 @@ impl<K: Kind> World<K> {
         let entity = entity.expect("it is bound");
         let (record, commit, value) = loop {
             let rows = Rows::of(read.clone());
-            let turn = Turn::new(self.record(), self.now, &key, Some(&entity), &rows, self.author);
+            let turn = Turn::new(self.record(), self.moment(), &key, Some(&entity), &rows, self.author);
             let mut turn = turn.asked_by(caller);
             let value = match take(&self.kind, &mut turn) {
                 Err(Stop::Read(ranges)) => {

@@ -44,6 +44,9 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     const BINDING: &'static [&'static str] = &[];
     /// Whether the author's code may set the alarm; else it is the kind's own.
     const AUTHOR_SETS_ALARM: bool = false;
+    /// Whether every piece of work of this kind has a [mark](Piece::mark) of its own. Otherwise the mark of the turn that
+    /// bound the entity is kept for all of them.
+    const MARKS_WORK: bool = false;
 
     /// What it keeps of an entity.
     type Record: Serialize + DeserializeOwned + Default + Clone + Send + 'static;
@@ -88,6 +91,11 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// The options differ from those that the entity was last run with (E11).
     fn changed(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
         Ok(())
+    }
+
+    /// The mark in a row that a piece is given, if the kind keeps it there and not in its record.
+    fn mark_in(_row: &[u8]) -> Option<drystone_runtime::Mark> {
+        None
     }
 
     /// The hooks that should run now, given what is stored.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::{Name, Range, Version, Work};
+use drystone_runtime::{Mark, Name, Range, Version, Work};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -24,6 +24,10 @@ pub struct Piece {
     pub timeout: Option<Duration>,
     /// How long it may give no sign of life.
     pub silence: Option<Duration>,
+    /// The [mark](super::Turn::mark) of the turn that recorded it, which the kind keeps in its record: it makes the work
+    /// id unique in the world, and must stay the same for all attempts. Without one, the work id contains the mark of
+    /// the turn that bound the entity.
+    pub mark: Option<Mark>,
 }
 
 /// Rows that a hook is given: a whole lane, or one row of it.
@@ -42,7 +46,7 @@ pub struct Items {
 impl Piece {
     /// The first attempt of a run of a hook that is given nothing.
     pub fn new(hook: &'static str, number: u64) -> Self {
-        Self { hook, number, attempt: 1, told: Bytes::new(), items: None, timeout: None, silence: None }
+        Self { hook, number, attempt: 1, told: Bytes::new(), items: None, timeout: None, silence: None, mark: None }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -64,8 +68,8 @@ impl Piece {
                 crate::encode(&Input { told, items: self.items.clone() }).unwrap_or_default()
             }
         };
-        let (attempt, timeout, silence) = (self.attempt, self.timeout, self.silence);
-        Work { attempt, timeout, silence, input, ..Work::new(self.name()) }
+        let (attempt, timeout, silence, mark) = (self.attempt, self.timeout, self.silence, self.mark);
+        Work { attempt, timeout, silence, input, mark, ..Work::new(self.name()) }
     }
 }
 

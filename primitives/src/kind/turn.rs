@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Change, Commit, DropLane, Entity, Error, Key, Lane, Lifecycle, Message, Millis, Name, Range, Reply, Row, RowKey,
-    Rows, Status, Ticket, To, Version,
+    Change, Commit, DropLane, Entity, Error, Key, Lane, Lifecycle, Mark, Message, Millis, Name, Now, Range, Reply, Row,
+    RowKey, Rows, Status, Ticket, To, Version,
 };
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ pub struct Turn<'a, R> {
     pub record: R,
     /// The time.
     pub now: Millis,
+    mark: Mark,
     key: &'a Key,
     entity: Option<&'a Entity>,
     rows: &'a Rows,
@@ -42,13 +43,14 @@ pub(crate) struct Author {
 impl<'a, R> Turn<'a, R> {
     pub(crate) fn new(
         record: R,
-        now: Millis,
+        Now { at: now, mark }: Now,
         key: &'a Key,
         entity: Option<&'a Entity>,
         rows: &'a Rows,
         author: Author,
     ) -> Self {
-        Self { record, now, key, entity, rows, author, caller: None, commit: Commit::default(), remembered: Vec::new() }
+        let (commit, remembered) = (Commit::default(), Vec::new());
+        Self { record, now, mark, key, entity, rows, author, caller: None, commit, remembered }
     }
 
     pub(crate) fn asked_by(mut self, caller: Option<Ticket>) -> Self {
@@ -61,6 +63,12 @@ impl<'a, R> Turn<'a, R> {
     /// [`Kind::gone`](super::Kind::gone). A ticket of an older epoch than that of somebody who asks now is gone, too.
     pub fn caller(&self) -> Option<Ticket> {
         self.caller
+    }
+
+    /// The mark of what this turn records: a kind keeps it with each new piece of work, and hands it to the
+    /// [piece](super::Piece::mark).
+    pub fn mark(&self) -> Mark {
+        self.mark
     }
 
     /// The entity's key.

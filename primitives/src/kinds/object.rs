@@ -37,7 +37,7 @@
 #[cfg(test)]
 mod model;
 
-use drystone_runtime::Status as Standing;
+use drystone_runtime::{Mark, Status as Standing};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -103,12 +103,16 @@ pub struct Record {
     has_failed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
+    /// The mark of the alarm that is set.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    mark: Option<Mark>,
 }
 
 impl Kind for Options {
     const NAME: &'static str = "object";
     const VERBS: &'static [&'static str] = &[];
     const AUTHOR_SETS_ALARM: bool = true;
+    const MARKS_WORK: bool = true;
 
     type Record = Record;
     type Status = Status;
@@ -160,8 +164,8 @@ impl Kind for Options {
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
         let record = shown.record;
-        let timeout = self.attempts.time_limit();
-        let piece = || Piece { attempt: record.failures + 1, timeout, ..Piece::new("alarm", record.ended + 1) };
+        let (timeout, mark) = (self.attempts.time_limit(), record.mark);
+        let piece = || Piece { attempt: record.failures + 1, timeout, mark, ..Piece::new("alarm", record.ended + 1) };
         shown.alarm.filter(|alarm| *alarm <= shown.now).map(|_| piece()).into_iter().collect()
     }
 
@@ -169,7 +173,8 @@ impl Kind for Options {
     fn alarm_set(&self, turn: &mut Turn<'_, Record>) {
         let Record { rung, ended, failures, has_failed, .. } = turn.record;
         let is_replaced = failures > 0 && !has_failed;
-        turn.record = Record { rung, ended: ended + u64::from(is_replaced), ..Record::default() };
+        let (ended, mark) = (ended + u64::from(is_replaced), Some(turn.mark()));
+        turn.record = Record { rung, ended, mark, ..Record::default() };
         turn.set_status(Standing::resting("idle"));
     }
 

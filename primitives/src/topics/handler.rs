@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use drystone_runtime::{
-    Borrow, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Ticket, Work,
+    Borrow, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Rows, Ticket, Work,
 };
 
 use super::{
@@ -29,8 +29,8 @@ impl Handler for Topics {
         if READS.contains(&verb) { Borrow::Shared } else { Borrow::None }
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
-        let seen = Seen { entity, rows, now, slices: self.0 };
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
+        let seen = Seen { entity, rows, now: now.at, slices: self.0 };
         let turned = match input {
             Input::Message { verb, body, .. } => sent(seen, (verb, body)),
             Input::Call { verb, body, ticket } => called(seen, (verb, body), *ticket),

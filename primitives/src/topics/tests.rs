@@ -113,7 +113,7 @@ impl Shelf {
                 self.entity.as_ref(),
                 &rows,
                 input,
-                self.now,
+                drystone_runtime::Now { at: self.now, mark: drystone_runtime::Mark::new(1) },
             );
             match next {
                 Next::Read(ranges) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use drystone_runtime::{Key, Message, Millis, Name, Range, Row, Rows, Status};
+use drystone_runtime::{Key, Mark, Message, Millis, Name, Now, Range, Row, Rows, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -26,6 +26,9 @@ pub(super) struct Record {
     pub(super) generation: u32,
     /// What chance begins with.
     pub(super) seed: u64,
+    /// The mark that its generation began under: it is a part of the work ids of its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
     /// The hash of its input.
     pub(super) input: u64,
     pub(super) started_at: i64,
@@ -253,8 +256,8 @@ pub(super) struct Ended {
 }
 
 impl Record {
-    pub(super) fn new(seed: u64, input: u64, now: Millis) -> Self {
-        Self { generation: 1, seed, input, started_at: now.0, ..Self::default() }
+    pub(super) fn new(seed: u64, input: u64, Now { at: now, mark }: Now) -> Self {
+        Self { generation: 1, seed, mark: Some(mark), input, started_at: now.0, ..Self::default() }
     }
 
     pub(super) fn position(&self, op: &str) -> Option<usize> {

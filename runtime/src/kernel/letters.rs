@@ -290,10 +290,12 @@ impl Body {
             attempts,
         };
         let partition = to.partition(at.partitions());
+        let mark = Some(at.now().mark);
         self.stack_inbox(at, |chain, version| {
             let id = MessageId { version, index: chain.sent.len() as u32 };
             chain.taken.push(dead.id);
-            chain.sent.push(Outgoing { id, partition, to, definition, verb: "letter".into(), body: dead.encode() });
+            let (verb, body) = ("letter".into(), dead.encode());
+            chain.sent.push(Outgoing { id, partition, to, definition, verb, body, mark });
         });
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::{lease::Held, mail::Mail, settling::letter, shared::Shared};
 use crate::{
-    Epoch, Key, Message, MessageId, Millis, Partition, Version,
+    Epoch, Key, Message, MessageId, Now, Partition, Version,
     store::{
         Outgoing,
         sql::{EachRow, ScriptCode, SqlFault, SqlFaultKind, SqlValue, Statements},
@@ -27,7 +27,7 @@ pub(crate) struct Post {
     from: Option<Key>,
     lease: Arc<Held>,
     version: OnceLock<Version>,
-    now: Millis,
+    now: Now,
     partitions: u32,
     limits: Limits,
     sent: Mutex<Vec<Outgoing>>,
@@ -54,7 +54,7 @@ impl Shared {
             bytes: self.options.commit_bytes_max,
             payload: self.options.payload_bytes_max,
         };
-        let (now, partitions) = (self.time.now(), self.partitions());
+        let (now, partitions) = (self.now(), self.partitions());
         let (version, sent) = (OnceLock::new(), Mutex::default());
         Some(Arc::new(Post { from, lease, version, now, partitions, limits, sent }))
     }
@@ -142,8 +142,8 @@ impl Statements for Posting<'_> {
         let Message { to, definition, verb, body } = message;
         self.bytes += body.len();
         let partition = to.partition(self.post.partitions);
-        let outgoing = Outgoing { id, partition, to, definition, verb, body };
-        self.statements.put_message(&self.post.sender(), self.post.now, &outgoing)?;
+        let outgoing = Outgoing { id, partition, to, definition, verb, body, mark: Some(self.post.now.mark) };
+        self.statements.put_message(&self.post.sender(), self.post.now.at, &outgoing)?;
         self.post.sent().push(outgoing);
         Ok(())
     }

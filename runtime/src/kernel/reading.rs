@@ -10,7 +10,7 @@ use super::{
     turning::guarded,
 };
 use crate::{
-    Commit, Entity, Error, Hot, Millis, Next, Rows, To,
+    Commit, Entity, Error, Hot, Millis, Next, Rows, To, Work,
     planted::Bug,
     store::{Found, Once, Read, Remembered},
 };
@@ -175,11 +175,14 @@ impl Body {
         out.turns += 1;
         let input = pending.input();
         out.doing(&self.key, &input);
-        let (entity, now) = (self.committed.as_ref(), at.time.now());
+        let (entity, now) = (self.committed.as_ref(), at.now());
         let mut hot = Hot::default();
         match guarded(|| definition.handler.turn(&mut hot, &self.key, entity, &Rows::default(), &input, now)) {
             Ok(Next::Commit(commit)) => out.answers.push(read_answer(pending, commit)),
-            Ok(Next::Run(work)) => self.start(work, Origin::Read(pending), &definition, at, out),
+            Ok(Next::Run(work)) => {
+                let work = Work { mark: work.mark.or(Some(now.mark)), ..work };
+                self.start(work, Origin::Read(pending), &definition, at, out);
+            }
             Ok(Next::Refuse(error)) => out.answers.push((pending, Err(error))),
             Ok(Next::Read(_)) => self.read_as_call(pending),
             Ok(Next::Park(reason)) => {

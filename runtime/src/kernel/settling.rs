@@ -255,6 +255,7 @@ pub(crate) fn letter(sent: Outgoing, from: &Key) -> Letter {
         definition: sent.definition,
         verb: sent.verb,
         body: sent.body,
+        mark: sent.mark,
         attempts: 0,
         at: crate::Millis(0),
     }

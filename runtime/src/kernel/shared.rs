@@ -29,8 +29,9 @@ use super::{
     working::Watched,
 };
 use crate::{
-    Driver, Key, Name, Registry, Store, Work,
+    Driver, Key, Mark, Name, Now, Registry, Store, Work,
     driver::Handle,
+    stable_hash,
     store::{StoreError, Worker},
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) options: Options,
     pub(crate) worker: Worker,
+    /// This opening's mark: whatever it records for the first time gets it.
+    mark: Mark,
     pub(crate) time: Time,
     pub(crate) window: Window,
     core: Mutex<Core>,
@@ -73,16 +76,23 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The mark of what is recorded from now on, and the time.
+    pub(crate) fn now(&self) -> Now {
+        Now { at: self.time.now(), mark: self.mark }
+    }
+
     pub(crate) fn new(
         store: Arc<dyn Store>,
         registry: Registry,
         driver: Arc<dyn Driver>,
         options: Options,
     ) -> Arc<Self> {
+        let chance = driver.random();
         let id = match options.worker.as_str() {
-            "" => format!("worker-{:016x}", driver.random()),
-            named => format!("{named}-{:016x}", driver.random()),
+            "" => format!("worker-{chance:016x}"),
+            named => format!("{named}-{chance:016x}"),
         };
+        let mark = Mark::new(stable_hash(&[b"mark", &chance.to_be_bytes()]));
         let worker = Worker { id: id.into(), address: options.address.clone() };
         Arc::new_cyclic(|itself| Self {
             core: Mutex::new(Core::new(&options, driver.random())),
@@ -111,6 +121,7 @@ impl Shared {
             driver,
             options,
             worker,
+            mark,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Where a turn's input came from, whole, so that the turn can be taken again.
 
-use crate::{Cause, Input, MessageId, Millis, Outcome, Ticket, Work, kernel::pending::Pending, store::Letter};
+use super::shared::Shared;
+use crate::{Cause, Input, Mark, MessageId, Millis, Outcome, Ticket, Work, kernel::pending::Pending, store::Letter};
 
 /// What a turn answers to. It is kept with the turn's commit until that is durable.
 #[derive(Debug)]
@@ -74,6 +75,14 @@ impl Source {
             },
             Self::Gone(ticket) => Input::Gone { ticket: *ticket },
             Self::Changed | Self::Kernel => Input::Changed,
+        }
+    }
+
+    /// The mark of the code that it asks for: a message has that of the commit which sent it, also in another opening.
+    pub(crate) fn mark(&self, at: &Shared) -> Option<Mark> {
+        match self {
+            Self::Letter(letter) => letter.mark,
+            _ => Some(at.now().mark),
         }
     }
 

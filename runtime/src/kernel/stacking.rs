@@ -133,6 +133,7 @@ impl Body {
                 definition: message.definition,
                 verb: message.verb,
                 body: message.body,
+                mark: Some(at.now().mark),
             });
         }
     }

@@ -31,12 +31,14 @@ impl Body {
         self.remember_what_was_produced(&mut source);
         let input = source.input();
         out.doing(&self.key, &input);
-        let now = at.time.now();
-        let rows = self.rows();
+        let (now, rows) = (at.now(), self.rows());
         let next = guarded(|| definition.handler.turn(&mut self.hot, &self.key, self.tip.as_ref(), &rows, &input, now));
         match next {
             Ok(Next::Commit(commit)) => self.stack(source, commit, &definition, at, out),
-            Ok(Next::Run(work)) => self.run_own(source, work, &definition, at, out),
+            Ok(Next::Run(work)) => {
+                let work = Work { mark: work.mark.or_else(|| source.mark(at)), ..work };
+                self.run_own(source, work, &definition, at, out);
+            }
             Ok(Next::Read(ranges)) => self.read_rows_for(source, ranges),
             Ok(Next::Refuse(error)) => self.refused(source, &error, at, out),
             Ok(Next::Park(reason)) if self.tip.is_some() => {

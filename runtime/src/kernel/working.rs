@@ -355,6 +355,7 @@ impl Body {
             id: entity.map(|entity| entity.id),
             work: work.id.clone(),
             attempt: work.attempt,
+            mark: work.mark,
             now: at.time.at(monotonic),
             fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
             owned: (self.lease.partition, self.lease.epoch),

@@ -2,7 +2,7 @@
 
 use std::{any::Any, fmt, pin::Pin};
 
-use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Outcome, Range, Rows, Work};
+use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Now, Outcome, Range, Rows, Work};
 use crate::{Error, kernel::Outpost};
 
 /// One definition's behaviour, made by its kind. The kernel knows kinds by this trait alone, and a kind
@@ -16,7 +16,7 @@ pub trait Handler: Send + Sync + 'static {
     fn borrow(&self, verb: &str) -> Borrow;
 
     /// Handles one input. `entity` is `None` on an unbound key.
-    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next;
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next;
 
     /// All that should run now, given what is stored. Asked after turns, once for several, of the entity they make; what
     /// runs and is no longer listed is dropped.

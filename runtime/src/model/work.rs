@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Epoch, Key, Lane, Millis, Name, Partition, Range, Row, RowKey, Version};
+use super::{Epoch, Key, Lane, Mark, Millis, Name, Partition, Range, Row, RowKey, Version};
 use crate::{
     Error,
     kernel::{Door, Reader},
@@ -62,6 +62,9 @@ pub struct Work {
     pub timeout: Option<Duration>,
     /// How long it may give no sign of life.
     pub silence: Option<Duration>,
+    /// The mark that it was recorded under, from the record that lists it. Without one, code that a call or a message
+    /// asks for gets the mark of that call or message; listed work that an older build recorded has none.
+    pub mark: Option<Mark>,
 }
 
 impl Work {
@@ -75,6 +78,7 @@ impl Work {
             input: Bytes::new(),
             timeout: None,
             silence: None,
+            mark: None,
         }
     }
 }
@@ -103,6 +107,8 @@ pub struct Cx {
     pub work: WorkId,
     /// The attempt of it.
     pub attempt: u32,
+    /// The mark that it was recorded under: it makes the work's id unique in the world.
+    pub mark: Option<Mark>,
     /// When it started.
     pub now: Millis,
     /// Grows with every owner and commit: whoever acts outside can refuse an older one.

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::{DropLane, Entity, Epoch, Fingerprint, Key, Lane, MessageId, Millis, Name, Partition, RowKey, Version};
+use crate::{
+    DropLane, Entity, Epoch, Fingerprint, Key, Lane, Mark, MessageId, Millis, Name, Partition, RowKey, Version,
+};
 
 /// Writes of many entities that share one transaction and one sync.
 #[derive(Clone, Debug, Default)]
@@ -204,6 +206,8 @@ pub struct Outgoing {
     pub verb: Name,
     /// With what.
     pub body: Bytes,
+    /// The mark of the opening that sends it.
+    pub mark: Option<Mark>,
 }
 
 /// The idempotency key of a call: the caller's own text, 1 to 512 bytes (E12).

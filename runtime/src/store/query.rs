@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{Once, Remembered};
-use crate::{Entity, Fingerprint, Key, MessageId, Millis, Name, Partition, Phase, Range, Row, Version};
+use crate::{Entity, Fingerprint, Key, Mark, MessageId, Millis, Name, Partition, Phase, Range, Row, Version};
 
 /// One thing to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub struct Letter {
     pub verb: Name,
     /// With what.
     pub body: Bytes,
+    /// The mark of the opening that sent it; `None` for one that an older build sent.
+    pub mark: Option<Mark>,
     /// How often it was tried.
     pub attempts: u32,
     /// Not before this: at first the `now` of the batch that sent it.

@@ -4,8 +4,8 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Outcome,
-    Rows, Status, Ticket, To, Work,
+    Borrow, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Now,
+    Outcome, Rows, Status, Ticket, To, Work,
 };
 
 use super::{SPACE, log::Entry, op::Op, part::Part};
@@ -74,7 +74,7 @@ impl Handler for Counter {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let count = entity.map_or(0, Self::count);
         match input {
             Input::Call { verb, body, ticket } => Self::call(count, verb, body, *ticket),

@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome,
+    Borrow, Call, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome,
     Produced, Rows, Status, Ticket, To, Work, WorkId,
 };
 
@@ -91,7 +91,7 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Some(pieces) = entity.map_or(Some(Pieces::default()), |entity| Pieces::decode(&entity.head)) else {
             return Next::Park("a worker's record is cut".into());
         };

@@ -4,7 +4,8 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, To, Work,
+    Borrow, Commit, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Rows, To,
+    Work,
 };
 
 /// Bytes of a state: a count and padding.
@@ -31,7 +32,7 @@ impl Handler for Adder {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { body, ticket, .. } = input else { return Next::nothing() };
         let count = entity.and_then(|entity| entity.state.first_chunk()).map_or(0, |count| u64::from_be_bytes(*count));
         let mut state = BytesMut::with_capacity(STATE_BYTES);

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, future::ready, pin::Pin, sync::Arc, time::Durat
 use bytes::Bytes;
 use drystone_runtime::{
     Borrow, Call, Cause, Change, Commit, Cx, DeadLetter, Definition, Entity, Error, Handler, Hot, Input, Key,
-    Lifecycle, Message, Millis, Needed, Next, Outcome, Produced, Registry, Rows, To, Work,
+    Lifecycle, Message, Millis, Needed, Next, Now, Outcome, Produced, Registry, Rows, To, Work,
 };
 
 /// Code that runs, boxed.
@@ -128,7 +128,15 @@ impl Handler for Toy {
         self.verbs.get(verb).map_or(Borrow::Exclusive, |(borrow, _)| *borrow)
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        rows: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let turn = Turn { entity, rows, input, now };
         match input {
             Input::Call { verb, .. } | Input::Message { verb, .. } => match self.verbs.get(verb.as_str()) {

@@ -32,7 +32,7 @@ pub enum Reason {
 /// The items of one batch, in order of their arrival: what a `#[flush]` takes (B4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch<T> {
-    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
     pub id: String,
     /// Its number in this buffer, from 1.
     pub number: u64,
@@ -47,7 +47,7 @@ pub struct Batch<T> {
 /// What the items of one batch were folded into: what a `#[flush]` takes beside a `#[reduce]` (B7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Folded<V> {
-    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
     pub id: String,
     /// Its number in this buffer, from 1.
     pub number: u64,

@@ -98,6 +98,8 @@ impl Kind for Options {
     const VERBS: &'static [&'static str] = &["add", "flush", "clear", "replay_batch"];
     const BINDING: &'static [&'static str] = &["add", "replay_batch"];
 
+    const MARKS_WORK: bool = true;
+
     type Record = Record;
     type Status = Status;
 
@@ -148,8 +150,8 @@ impl Kind for Options {
         let id = closed.id(shown.definition, shown.id);
         let told = Told { id, number: closed.number, reason: closed.reason, attempt, count: closed.count };
         let told = encode(&told).expect("texts and numbers can be written");
-        let (items, timeout) = (Some(closed.items()), self.attempts.time_limit());
-        vec![Piece { attempt, told, items, timeout, ..Piece::new("flush", closed.number) }]
+        let (items, timeout, mark) = (Some(closed.items()), self.attempts.time_limit(), closed.mark);
+        vec![Piece { attempt, told, items, timeout, mark, ..Piece::new("flush", closed.number) }]
     }
 
     fn run_count(&self, record: &Record) -> u64 {

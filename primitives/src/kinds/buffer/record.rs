@@ -1,12 +1,13 @@
 //! What is kept of a buffer, and what is shown of it.
 
-use drystone_runtime::{Millis, Version};
+use drystone_runtime::{Mark, Millis, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Options, Reason};
 use crate::{
     Failure, Timestamp,
+    context::marked_id,
     kind::Items,
     kinds::past::{PastError, remember},
     planted::Bug,
@@ -61,6 +62,8 @@ pub(super) struct Open {
     /// What its items were folded into; it has no rows then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) folded: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }
 
 /// A batch that is to be flushed.
@@ -78,6 +81,9 @@ pub(super) struct Closed {
     /// Where its items are, if not in the lane of its number: a batch that is replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) held: Option<Held>,
+    /// The mark of the turn that added its first item.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }
 
 /// Items that are held for us.
@@ -85,6 +91,9 @@ pub(super) struct Closed {
 pub(super) struct Held {
     pub(super) of: u64,
     pub(super) lane: String,
+    /// The mark of the batch that it was at first.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }
 
 /// Batches, and the items in them.
@@ -189,7 +198,7 @@ impl Closed {
     /// Where its items are.
     pub(super) fn items(&self) -> Items {
         match &self.held {
-            Some(Held { of, lane }) => Items { of: Some(*of), lane: lane.clone().into(), row: None },
+            Some(Held { of, lane, .. }) => Items { of: Some(*of), lane: lane.clone().into(), row: None },
             None => Items { of: None, lane: lane(self.number).into(), row: None },
         }
     }
@@ -201,7 +210,12 @@ impl Closed {
         if Bug::BatchRenamed.planted() {
             return format!("{definition}-{:x}-flush/{number}{}", of.unwrap_or(own.0), self.attempts);
         }
-        format!("{definition}-{:x}-flush/{number}", of.unwrap_or(own.0))
+        marked_id(&format!("{definition}-{:x}", of.unwrap_or(own.0)), self.first_mark(), &format!("flush/{number}"))
+    }
+
+    /// The mark of the batch that it was at first.
+    pub(super) fn first_mark(&self) -> Option<Mark> {
+        self.held.as_ref().map_or(self.mark, |held| held.mark)
     }
 }
 

@@ -96,7 +96,7 @@ fn items_stay_until_the_flush_succeeded_and_adds_go_on() {
     let mut world = threes();
     add_all(&mut world, 1..=5);
     let id = batch(&world).id.clone();
-    assert_eq!((id.as_str(), batch(&world).items), ("thing-7-flush/1", vec![1, 2, 3]));
+    assert_eq!((id.as_str(), batch(&world).items), ("thing-7.00000000001-flush/1", vec![1, 2, 3]));
     assert_eq!(world.rows().count(), 5);
     world.fail();
     world.pass(2 * SECOND);
@@ -149,7 +149,7 @@ fn exhausted_it_is_a_dead_letter_that_holds_its_items_and_the_buffer_goes_on() {
     let expected = serde_json::json!([{
         "definition": "thing", "key": "a", "key_bytes": [97], "space": "app", "kind": "buffer", "entity": 7,
         "attempts": 2, "error": { "message": "no" }, "died_at": 1_002_000,
-        "of": 7, "lane": "batch/1", "count": 3, "bytes": 3, "reason": "capacity",
+        "of": 7, "lane": "batch/1", "mark": "00000000001", "count": 3, "bytes": 3, "reason": "capacity",
         "errors": [
             { "error": { "message": "no" }, "at": 1_000_000 },
             { "error": { "message": "no" }, "at": 1_002_000 },

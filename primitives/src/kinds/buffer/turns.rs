@@ -1,7 +1,7 @@
 //! The turns of a buffer.
 
 use bytes::Bytes;
-use drystone_runtime::{Status as Phase, Version};
+use drystone_runtime::{Mark, Status as Phase, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 
@@ -51,7 +51,7 @@ impl Options {
         turn.check_item(item)?;
         let bytes = item.len() as u64;
         self.check_room(&turn.record, bytes)?;
-        let (number, index) = (open_number(&mut turn.record), turn.record.open.count);
+        let (number, index) = (open_number(turn), turn.record.open.count);
         if !Bug::AcknowledgedBefore.planted() || index == 0 {
             turn.put(lane(number), index.to_be_bytes().to_vec(), Bytes::copy_from_slice(item));
         }
@@ -65,7 +65,7 @@ impl Options {
         let folded: Box<RawValue> = decode(&turn.reduce(before, item)?).map_err(Stop::Malformed)?;
         let bytes = folded.get().len() as u64;
         self.check_room(&turn.record, bytes.saturating_sub(turn.record.open.bytes))?;
-        open_number(&mut turn.record);
+        open_number(turn);
         let open = &mut turn.record.open;
         (open.folded, open.bytes) = (Some(folded), bytes);
         open.count += 1;
@@ -129,14 +129,15 @@ impl Options {
         if !turn.record.has_room_for_a_batch() {
             return Err(Stop::failed(&Full { what: Capped::Batches, limit: CLOSED_MAX as u64 }));
         }
-        let Replayed { of, lane, count, bytes } = replayed;
+        let Replayed { of, lane, count, bytes, mark } = replayed;
         let number = turn.record.next_number();
         let at = turn.now.into();
         if Bug::ReleasedBefore.planted() {
             turn.release(Version(of), lane.clone());
         }
-        let held = Some(Held { of, lane });
-        turn.record.closed.push(Closed { number, count, bytes, reason: Reason::Replay, at, attempts: 0, held });
+        let held = Some(Held { of, lane, mark });
+        let mark = Some(turn.mark());
+        turn.record.closed.push(Closed { number, count, bytes, reason: Reason::Replay, at, attempts: 0, held, mark });
         self.settle(turn);
         Answer::value(&number)
     }
@@ -188,12 +189,12 @@ fn close(turn: &mut Turn<'_, Record>, reason: Reason) {
     if turn.record.open.is_empty() {
         return;
     }
-    let Open { number, count, bytes, folded, .. } = std::mem::take(&mut turn.record.open);
+    let Open { number, count, bytes, folded, mark, .. } = std::mem::take(&mut turn.record.open);
     if let Some(folded) = folded {
         turn.put(lane(number), 0_u64.to_be_bytes().to_vec(), Bytes::copy_from_slice(folded.get().as_bytes()));
     }
     let at = turn.now.into();
-    turn.record.closed.push(Closed { number, count, bytes, reason, at, attempts: 0, held: None });
+    turn.record.closed.push(Closed { number, count, bytes, reason, at, attempts: 0, held: None, mark });
 }
 
 pub(super) fn flushed(turn: &mut Turn<'_, Record>, index: usize) {
@@ -232,13 +233,16 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
         bytes: u64,
         reason: Reason,
         errors: Vec<PastError>,
+        #[serde(skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+        mark: Option<Mark>,
     }
     let Items { of, lane, .. } = closed.items();
     let lane = lane.into_owned();
     let Some(own) = turn.id() else { return };
     let &Closed { count, bytes, reason, attempts, .. } = closed;
     let errors = turn.record.is_over(closed.number);
-    let batch = Dead { of: of.unwrap_or(own.0), lane, count, bytes, reason, errors };
+    let mark = closed.first_mark();
+    let batch = Dead { of: of.unwrap_or(own.0), lane, count, bytes, reason, errors, mark };
     if let Some(message) = dead::message(turn, ("buffer", "batch"), (attempts, error), batch) {
         turn.send(message);
     }
@@ -256,7 +260,7 @@ pub(super) fn release_held(turn: &mut Turn<'_, Record>) {
 fn let_go(turn: &mut Turn<'_, Record>, closed: &Closed) {
     turn.record.is_over(closed.number);
     match &closed.held {
-        Some(Held { of, lane }) => turn.release(Version(*of), lane.clone()),
+        Some(Held { of, lane, .. }) => turn.release(Version(*of), lane.clone()),
         None => turn.drop_lane(lane(closed.number), false),
     }
 }
@@ -267,9 +271,12 @@ fn answer(turn: &mut Turn<'_, Record>, (number, count): (u64, u64), result: Flus
 }
 
 /// The number of the open batch; it gets one with its first item.
-fn open_number(record: &mut Record) -> u64 {
+fn open_number(turn: &mut Turn<'_, Record>) -> u64 {
+    let mark = turn.mark();
+    let record = &mut turn.record;
     if record.open.is_empty() {
         record.open.number = record.next_number();
+        record.open.mark = Some(mark);
     }
     record.open.number
 }
@@ -281,4 +288,6 @@ struct Replayed {
     lane: String,
     count: u64,
     bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    mark: Option<Mark>,
 }

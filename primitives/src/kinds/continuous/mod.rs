@@ -112,10 +112,13 @@ impl Kind for Options {
     const VERBS: &'static [&'static str] = &["stop", "resume", "trigger"];
     const BINDING: &'static [&'static str] = &["trigger"];
 
+    const MARKS_WORK: bool = true;
+
     type Record = Record;
     type Status = Status;
 
     fn born(&self, turn: &mut Turn<'_, Record>) {
+        turn.record.mark = Some(turn.mark());
         self.begin(turn);
     }
 
@@ -189,10 +192,10 @@ impl Kind for Options {
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {
-        let Record { ticks, attempts, .. } = shown.record;
+        let Record { ticks, attempts, mark, .. } = *shown.record;
         let is_due = self.is_listed(shown.record, shown.alarm, shown.now);
-        let tick =
-            || Piece { attempt: attempts + 1, timeout: self.attempts.time_limit(), ..Piece::new("tick", ticks + 1) };
+        let timeout = self.attempts.time_limit();
+        let tick = || Piece { attempt: attempts + 1, timeout, mark, ..Piece::new("tick", ticks + 1) };
         is_due.then(tick).into_iter().collect()
     }
 
@@ -276,7 +279,7 @@ impl Options {
     /// The tick has ended: when the next is, if there is one.
     fn next_tick(&self, turn: &mut Turn<'_, Record>) {
         let due = turn.record.stands_for.or(turn.alarm().map(Into::into));
-        turn.record.end_tick();
+        turn.record.end_tick(turn.mark());
         if std::mem::take(&mut turn.record.again) {
             self.moved(turn, due);
             return ask(turn);
@@ -320,7 +323,7 @@ impl Options {
         if !self.is_in_flight(turn) || Bug::TickForgotten.planted() {
             turn.set_alarm(None);
             if turn.record.attempts > 0 {
-                turn.record.end_tick();
+                turn.record.end_tick(turn.mark());
             }
         }
         true
@@ -365,6 +368,9 @@ const RUNS_SHOWN: usize = 5;
 /// One is to run at once, whatever the schedule says.
 fn ask(turn: &mut Turn<'_, Record>) {
     let now: Millis = turn.now;
+    if turn.record.attempts == 0 {
+        turn.record.mark = Some(turn.mark());
+    }
     // A retry that waits is asked for earlier, and stands for what it stood for.
     turn.record.stands_for.get_or_insert(now.into());
     turn.set_alarm(Some(now));

@@ -1,5 +1,6 @@
 //! What is kept of a continuous entity, and what is shown of it.
 
+use drystone_runtime::Mark;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -74,12 +75,16 @@ pub struct Record {
     pub(super) last_run_at: Option<Timestamp>,
     #[serde(default)]
     pub(super) errors: Vec<PastError>,
+    /// The mark of the next tick.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
 }
 
 impl Record {
     /// This tick has no further execution; the next has another number, so that no (tick, attempt) comes twice.
-    pub(super) fn end_tick(&mut self) {
+    pub(super) fn end_tick(&mut self, mark: Mark) {
         self.ticks += 1;
+        self.mark = Some(mark);
         self.attempts = 0;
         self.stands_for = None;
     }

@@ -1,5 +1,6 @@
 //! What a `#[process]` is given, and what is stored of it.
 
+use drystone_runtime::Mark;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -20,7 +21,7 @@ pub enum process {}
 /// One item of a queue: what a `#[process]` takes (Q2).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item<T> {
-    /// Unique in the store, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
     pub id: String,
     /// Its number in this queue, from 1, as `enqueue` told it.
     pub number: u64,
@@ -37,6 +38,9 @@ pub struct Item<T> {
 /// The row of an item. Its number is in the row's key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
+    /// The mark of the turn that enqueued it. [`mark_in`] finds it because it is the first field.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    pub(super) mark: Option<Mark>,
     pub(super) at: Timestamp,
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) priority: u8,
@@ -53,8 +57,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn new(item: Box<RawValue>, priority: u8, at: Timestamp) -> Self {
-        Self { at, priority, id: None, failed: 0, errors: Vec::new(), item }
+    pub(super) fn new(item: Box<RawValue>, priority: u8, at: Timestamp, mark: Mark) -> Self {
+        Self { mark: Some(mark), at, priority, id: None, failed: 0, errors: Vec::new(), item }
     }
 
     /// With one more failed execution.
@@ -62,6 +66,13 @@ impl Kept {
         self.failed = attempt;
         remember(&mut self.errors, error, at);
     }
+}
+
+/// The mark in the row of an item, without reading the item, which may be long.
+pub(super) fn mark_in(row: &[u8]) -> Option<Mark> {
+    let rest = row.strip_prefix(br#"{"mark":""#)?;
+    let end = rest.iter().position(|byte| *byte == b'"')?;
+    std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 impl<T: Stored> TakenBy<process> for Item<T> {

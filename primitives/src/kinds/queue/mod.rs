@@ -84,6 +84,8 @@ impl Kind for Options {
     const VERBS: &'static [&'static str] = &["enqueue", "pause", "resume", "drain", "peek", "replay_item"];
     const BINDING: &'static [&'static str] = &["enqueue", "pause", "replay_item"];
 
+    const MARKS_WORK: bool = true;
+
     type Record = Record;
     type Status = Stats;
 
@@ -120,6 +122,10 @@ impl Kind for Options {
 
     fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         self.settle(turn)
+    }
+
+    fn mark_in(row: &[u8]) -> Option<drystone_runtime::Mark> {
+        item::mark_in(row)
     }
 
     fn work(&self, shown: &Shown<'_, Record>) -> Vec<Piece> {

@@ -1,6 +1,6 @@
 //! How items move: from a delay to the line, from the line to where they run, and from there away or to another try.
 
-use drystone_runtime::{Range, Row, Status as Phase, Version};
+use drystone_runtime::{Mark, Range, Row, Status as Phase, Version};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
@@ -13,7 +13,9 @@ use super::{
     turns::{DRAIN, put_soon, waiting},
 };
 use crate::{
-    Failure, Timestamp, d, decode, encode,
+    Failure, Timestamp,
+    context::marked_id,
+    d, decode, encode,
     kind::{Stop, Turn},
     kinds::{PastError, dead, past::remember},
     planted::Bug,
@@ -225,8 +227,8 @@ fn bury(turn: &mut Turn<'_, Record>, running: &Running, kept: Kept, error: &Fail
         item: Box<RawValue>,
     }
     let (Some(definition), Some(own)) = (turn.definition(), turn.id()) else { return };
-    let Kept { priority, id, errors, item, .. } = kept;
-    let id = id.unwrap_or_else(|| item_id(definition, own, running.number()));
+    let Kept { priority, id, errors, item, mark, .. } = kept;
+    let id = id.unwrap_or_else(|| item_id(definition, own, mark, running.number()));
     let item = Dead { id, number: running.number(), priority, errors, item };
     if let Some(message) = dead::message(turn, ("queue", "item"), (running.attempt(), error), item) {
         turn.send(message);
@@ -234,8 +236,8 @@ fn bury(turn: &mut Turn<'_, Record>, running: &Running, kept: Kept, error: &Fail
 }
 
 /// The name by which the outside knows an item: the work id of its execution.
-fn item_id(definition: &str, own: Version, number: u64) -> String {
-    format!("{definition}-{:x}-process/{number}", own.0)
+fn item_id(definition: &str, own: Version, mark: Option<Mark>, number: u64) -> String {
+    marked_id(&format!("{definition}-{:x}", own.0), mark, &format!("process/{number}"))
 }
 
 /// Tells those who wait for the last item.

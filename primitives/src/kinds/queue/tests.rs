@@ -55,7 +55,7 @@ fn items_go_in_the_order_in_which_they_came_and_are_numbered() {
     let first = enqueue(&mut world, 10);
     assert_eq!(first, EnqueuedMany { first: 1, count: 1, position: Some(0), is_new: true });
     assert_eq!((enqueue(&mut world, 20).position, enqueue(&mut world, 30).position), (Some(0), Some(1)));
-    assert_eq!(item(&world, 0).id, "thing-7-process/1");
+    assert_eq!(item(&world, 0).id, "thing-7.00000000001-process/1");
     assert_eq!(run_out(&mut world), [10, 20, 30]);
 }
 
@@ -81,7 +81,7 @@ fn so_many_go_at_once_and_an_item_goes_with_its_success() {
     assert_eq!((values(&world), world.rows().count()), (vec![1, 3], 3));
     world.crash(SECOND);
     let again = item(&world, 0);
-    assert_eq!((again.value, again.attempt, again.id.as_str()), (1, 1, "thing-7-process/1"));
+    assert_eq!((again.value, again.attempt, again.id.as_str()), (1, 1, "thing-7.00000000001-process/1"));
     assert_eq!(world.status(), Stats { waiting: 1, running: 2, done: 1, ..Stats::default() });
 }
 
@@ -107,7 +107,10 @@ fn a_failing_item_lets_the_others_go_and_comes_again() {
     assert_eq!(values(&world), [2]);
     world.end(Ended::Ok);
     let again = item(&world, 0);
-    assert_eq!((again.value, again.attempt, again.number, again.id.as_str()), (1, 2, 1, "thing-7-process/1"));
+    assert_eq!(
+        (again.value, again.attempt, again.number, again.id.as_str()),
+        (1, 2, 1, "thing-7.00000000001-process/1")
+    );
     assert_eq!(run_out(&mut world), [1, 3]);
     assert_eq!((world.rows().count(), told(&world)), (0, vec!["queue.failed"]));
 }
@@ -158,7 +161,7 @@ fn exhausted_it_is_a_dead_letter_and_the_next_goes() {
     let expected = serde_json::json!([{
         "definition": "thing", "key": "a", "key_bytes": [97], "space": "app", "kind": "queue", "entity": 7,
         "attempts": 2, "error": { "message": "no" }, "died_at": 1_002_000,
-        "id": "thing-7-process/1", "number": 1, "priority": 3, "item": 5,
+        "id": "thing-7.00000000001-process/1", "number": 1, "priority": 3, "item": 5,
         "errors": [
             { "error": { "message": "no" }, "at": 1_000_000 },
             { "error": { "message": "no" }, "at": 1_002_000 },
@@ -183,13 +186,14 @@ fn a_replayed_item_keeps_its_id_and_goes_to_the_end_of_the_line() {
     let mut world = queue(Options::NEW.max_attempts(1));
     enqueue_all(&mut world, 1..=2);
     world.fail();
-    let number: u64 = world.ask("replay_item", "[{\"id\":\"thing-7-process/1\",\"priority\":0,\"item\":1}]");
+    let number: u64 =
+        world.ask("replay_item", "[{\"id\":\"thing-7.00000000001-process/1\",\"priority\":0,\"item\":1}]");
     assert_eq!((number, values(&world)), (3, vec![2]));
     world.end(Ended::Ok);
-    assert_eq!((item(&world, 0).id.as_str(), item(&world, 0).number), ("thing-7-process/1", 3));
+    assert_eq!((item(&world, 0).id.as_str(), item(&world, 0).number), ("thing-7.00000000001-process/1", 3));
     world.fail();
     let letter = String::from_utf8(world.sent[1].body.to_vec()).unwrap();
-    assert!(letter.contains("\"id\":\"thing-7-process/1\""), "{letter}");
+    assert!(letter.contains("\"id\":\"thing-7.00000000001-process/1\""), "{letter}");
 }
 
 /// Q4

@@ -50,7 +50,7 @@ impl Options {
         self.check_depth(&turn.record, count)?;
         let position = how.wait().is_none().then(|| turn.record.ahead_of(how.priority));
         for item in items {
-            let kept = Kept::new(item, how.priority, turn.now.into());
+            let kept = Kept::new(item, how.priority, turn.now.into(), turn.mark());
             put(turn, &kept, &how)?;
         }
         if let Some(dedup) = &how.dedup {
@@ -65,7 +65,7 @@ impl Options {
         let Replayed { id, priority, item } = Params::one(body).map_err(Stop::Malformed)?;
         check(turn, &item)?;
         self.check_depth(&turn.record, 1)?;
-        let kept = Kept { id: Some(id), ..Kept::new(item, priority, turn.now.into()) };
+        let kept = Kept { id: Some(id), ..Kept::new(item, priority, turn.now.into(), turn.mark()) };
         put(turn, &kept, &Enqueue::new().priority(priority))?;
         let number = turn.record.last;
         self.settle(turn)?;

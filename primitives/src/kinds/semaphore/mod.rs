@@ -88,6 +88,8 @@ impl Kind for Options {
         &["acquire", "try_acquire", "release", "renew", "stats", "acquire_as", "release_as"];
     const BINDING: &'static [&'static str] = &["acquire", "try_acquire", "acquire_as"];
 
+    const MARKS_WORK: bool = true;
+
     type Record = Record;
     type Status = Status;
 

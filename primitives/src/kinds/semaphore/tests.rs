@@ -160,6 +160,7 @@ fn a_message_cannot_ask_for_a_permit() {
     let options = Options::NEW.permits(1).checked();
     let (key, rows) = (drystone_runtime::Key::new("app", "a").unwrap(), drystone_runtime::Rows::default());
     let author = lock().author;
-    let mut turn = Turn::new(Record::default(), drystone_runtime::Millis(1), &key, None, &rows, author);
+    let now = drystone_runtime::Now { at: drystone_runtime::Millis(1), mark: drystone_runtime::Mark::new(1) };
+    let mut turn = Turn::new(Record::default(), now, &key, None, &rows, author);
     assert!(matches!(options.verb(&mut turn, "acquire", b"[1]"), Err(Stop::Malformed(_))));
 }

@@ -62,7 +62,7 @@ impl<W: Workflow> Turning<'_, W> {
         let (now, generation) = (self.seen.now, self.record.generation + 1);
         let seed =
             stable_hash(&[&self.record.seed.to_be_bytes(), &generation.to_be_bytes(), &now.0.to_be_bytes()]) >> 1;
-        self.leave_generation(false, Record { generation, ..Record::new(seed, hash, now) })?;
+        self.leave_generation(false, Record { generation, ..Record::new(seed, hash, self.seen.moment()) })?;
         let start = Entry::start(generation, now, input);
         self.append(&start)?;
         self.tell_listeners(told_as, &[("generation", generation.to_string())]);

@@ -36,8 +36,8 @@ mod watching;
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
 use drystone_runtime::{
-    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Rows, Ticket,
-    Work, kernel::Outpost,
+    Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
+    Ticket, Work, kernel::Outpost,
 };
 use serde::Serialize;
 
@@ -113,10 +113,18 @@ where
         }
     }
 
-    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        hot: &mut Hot,
+        key: &Key,
+        entity: Option<&Entity>,
+        rows: &Rows,
+        input: &Input,
+        Now { at: now, mark }: Now,
+    ) -> Next {
         let memory = Memory::of(hot);
         let (definition, names, nudge) = (&self.name, &self.names, &self.nudge);
-        let seen = Seen { definition, names, nudge, key, entity, rows, now };
+        let seen = Seen { definition, names, nudge, key, entity, rows, now, mark };
         self.take(memory, seen, input)
     }
 

@@ -145,6 +145,7 @@ impl<W: Workflow> Turning<'_, W> {
         let next = Record {
             generation: old.generation + 1,
             seed: old.seed,
+            mark: Some(self.seen.mark),
             input: old.input,
             started_at: self.seen.now.0,
             entries: from.kept,

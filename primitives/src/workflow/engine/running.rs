@@ -226,7 +226,7 @@ fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &St
     let timeout = policy.time_limit().filter(|_| transactional::<W>(&pending.op).is_none());
     let silence = policy.silence();
     let name = Name::from(work_name(record.generation, &pending.op));
-    Work { attempt: step.attempt, input, timeout, silence, ..Work::new(name) }
+    Work { attempt: step.attempt, input, timeout, silence, mark: record.mark, ..Work::new(name) }
 }
 
 /// Whether there is a row for a transactional step.

@@ -33,7 +33,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let hash = canonical_hash(start.input);
         // Another run of the same key has another seed, for it begins later.
         let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
-        let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.now) };
+        let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.moment()) };
         let who = Identity::in_kernel(seen.key, &record, seen.nudge);
         let live = Live::begin::<W>(&who, start.input, seen.now).map_err(Halt::Malformed)?;
         let mut turning = Self::new(seen, Box::new(record));

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Entity, Key, Millis, Name, Next, Range, Row, Rows, To};
+use drystone_runtime::{Commit, Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
 use serde_json::value::RawValue;
 
 use super::{
@@ -38,6 +38,14 @@ pub(super) struct Seen<'a> {
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
     pub(super) now: Millis,
+    pub(super) mark: Mark,
+}
+
+impl Seen<'_> {
+    /// The time, and the mark of what begins in this turn.
+    pub(super) fn moment(&self) -> Now {
+        Now { at: self.now, mark: self.mark }
+    }
 }
 
 /// Why a turn does not come to a commit.

@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    DropLane, Entity, Epoch, Fingerprint, Key, Lane, MessageId, Millis, Name, Partition, Range, Row, RowKey, Status,
-    Version,
+    DropLane, Entity, Epoch, Fingerprint, Key, Lane, Mark, MessageId, Millis, Name, Partition, Range, Row, RowKey,
+    Status, Version,
     driver::block_on,
     store::{
         After, Batch, Claimed, Cursor, Found, Guard, Letter, Outgoing, Read, Ready, Remembered, Store, Touched,
@@ -354,6 +354,7 @@ pub(super) fn message(version: Version, index: u32, to: &Key) -> Outgoing {
         definition: "counter".into(),
         verb: "add".into(),
         body: Bytes::from(format!("{version} {index}")),
+        mark: Some(Mark::new(u64::MAX - version.0)),
     }
 }
 

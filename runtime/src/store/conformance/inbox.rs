@@ -33,6 +33,7 @@ pub async fn a_message_is_in_its_receivers_inbox(world: &mut World) {
         definition: sent.definition,
         verb: sent.verb,
         body: sent.body,
+        mark: sent.mark,
         attempts: 0,
         at: Millis(77),
     };

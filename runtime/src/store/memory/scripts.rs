@@ -101,6 +101,7 @@ impl Statements for Posted<'_> {
 
     fn put_message(&mut self, from: &Key, now: Millis, sent: &Outgoing) -> Result<(), SqlFault> {
         let letter = Letter {
+            mark: sent.mark,
             id: sent.id,
             from: from.clone(),
             definition: sent.definition.clone(),

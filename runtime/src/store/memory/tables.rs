@@ -237,6 +237,7 @@ impl Tables {
         }
         for sent in &write.sent {
             let letter = || Letter {
+                mark: sent.mark,
                 id: sent.id,
                 from: write.key.clone(),
                 definition: sent.definition.clone(),

@@ -298,8 +298,7 @@ fn may_stop_halfway(write: &Write) -> bool {
 
 /// Puts a message into the inbox of its receiver, unless it is there.
 pub(super) fn put_message(connection: &Connection, from: &Key, now: Millis, sent: &Outgoing) -> Result<(), Error> {
-    let sql =
-        "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11) ON CONFLICT DO NOTHING";
+    let sql = "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11, ?12) ON CONFLICT DO NOTHING";
     let values = params![
         sent.partition.0,
         sent.to.space.as_str(),
@@ -312,6 +311,7 @@ pub(super) fn put_message(connection: &Connection, from: &Key, now: Millis, sent
         sent.verb.as_str(),
         now.0,
         Payload(&sent.body),
+        sent.mark.map(|mark| bits(mark.number())),
     ];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }

@@ -10,7 +10,7 @@ use super::{
     value::{at_most, bits, bytes, millis, name, number, version},
 };
 use crate::{
-    Entity, Fingerprint, Key, Lane, MessageId, Name, Range, Row, Version,
+    Entity, Fingerprint, Key, Lane, Mark, MessageId, Name, Range, Row, Version,
     store::{Found, Letter, Read, Remembered},
 };
 
@@ -89,7 +89,7 @@ fn letters(
     after: Option<MessageId>,
     limit: u32,
 ) -> Result<Vec<Letter>, Error> {
-    let sql = "SELECT version, idx, sender_space, sender_key, definition, verb, body, attempts, at FROM drystone_inbox \
+    let sql = "SELECT version, idx, sender_space, sender_key, definition, verb, body, attempts, at, mark FROM drystone_inbox \
          WHERE partition = ?1 AND space = ?2 AND key = ?3 AND (version, idx) > (?4, ?5) \
          ORDER BY version, idx LIMIT ?6";
     let (version, index) = after.map_or((-1, 0), |after| (at_most(after.version), after.index));
@@ -107,6 +107,7 @@ fn letter(row: &SqlRow<'_>) -> Result<Letter, Error> {
         body: bytes(row, 6)?,
         attempts: row.get(7)?,
         at: millis(row, 8)?,
+        mark: row.get::<_, Option<i64>>(9)?.map(|mark| Mark::new(number(mark))),
     })
 }
 

@@ -4,8 +4,8 @@ use std::{pin::Pin, sync::Arc};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use drystone_runtime::{
-    Borrow, Commit, Cx, Definition, DropLane, Entity, Handler, Hot, Input, Key, Lane, Millis, Needed, Next, Outcome,
-    Row, Rows, Status, To, Work,
+    Borrow, Commit, Cx, Definition, DropLane, Entity, Handler, Hot, Input, Key, Lane, Millis, Needed, Next, Now,
+    Outcome, Row, Rows, Status, To, Work,
 };
 
 /// Bytes of an item.
@@ -50,7 +50,7 @@ impl Handler for Appender {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Input::Call { body, ticket, .. } = input else { return Next::nothing() };
         let before = entity.map_or(0, count);
         let after = before + 1;

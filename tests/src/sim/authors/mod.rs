@@ -127,6 +127,15 @@ fn piece(cx: &Context) -> u64 {
     number_of(&cx.work_id())
 }
 
+/// The id without its mark, so that the fate of a piece does not depend on the mark.
+fn unmarked(id: &str) -> String {
+    let Some((entity, work)) = id.split_once('.').and_then(|(entity, rest)| Some((entity, rest.split_once('-')?.1)))
+    else {
+        return id.to_owned();
+    };
+    format!("{entity}-{work}")
+}
+
 /// The number at the end of a piece's name.
 pub fn number_of(work: &str) -> u64 {
     work.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
@@ -135,7 +144,8 @@ pub fn number_of(work: &str) -> u64 {
 impl Stage {
     /// Plays an attempt of an author's code to its end, as the seed says.
     async fn act(&self, cx: &Context) -> Result<(), String> {
-        self.meet(self.fate(self.member(cx), &WorkId::new(cx.work_id()), cx.attempt()), || cx.heartbeat()).await
+        self.meet(self.fate(self.member(cx), &WorkId::new(unmarked(&cx.work_id())), cx.attempt()), || cx.heartbeat())
+            .await
     }
 
     fn member(&self, cx: &Context) -> Number {

@@ -3,7 +3,7 @@
 use std::{pin::Pin, sync::Arc};
 
 use drystone_runtime::{
-    Borrow, Cause, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Work, WorkId,
+    Borrow, Cause, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Rows, Work, WorkId,
 };
 
 use crate::sim::{
@@ -23,13 +23,13 @@ impl Handler for Watched {
         self.inner.borrow(verb)
     }
 
-    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
         let next = self.inner.turn(hot, key, entity, rows, input, now);
         if let (Some(entity), Input::Done { work, attempt, cause: Cause::Listed, outcome }) = (entity, input) {
             self.judge(entity, work, *attempt, outcome);
         }
         if let (Some(entity), Next::Commit(commit)) = (entity, &next) {
-            check::turned(&self.stage, entity, input, now, commit);
+            check::turned(&self.stage, entity, input, now.at, commit);
         }
         if let Some(entity) = entity {
             check::answered(&self.stage, entity, input, &next);

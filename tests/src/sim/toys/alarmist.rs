@@ -4,8 +4,8 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Status, Ticket,
-    Work,
+    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Rows, Status,
+    Ticket, Work,
 };
 
 use super::{
@@ -101,7 +101,15 @@ impl Handler for Alarmist {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let Some(mut alarms) = Alarms::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("no alarms".to_owned());
         };

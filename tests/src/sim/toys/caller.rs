@@ -4,8 +4,8 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Call, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced,
-    Rows, Status, Work,
+    Borrow, Call, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome,
+    Produced, Rows, Status, Work,
 };
 
 use super::{
@@ -49,7 +49,7 @@ impl Handler for Caller {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, _: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         match input {
             Input::Call { verb, body, .. } => asked(verb, body),
             Input::Done { cause: Cause::Call(ticket), outcome: Outcome::Ok(produced), .. } => Next::Commit(Commit {

@@ -5,8 +5,8 @@ use std::{future::ready, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Outcome,
-    Produced, Rows, Status, Ticket, Work,
+    Borrow, Cause, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Now,
+    Outcome, Produced, Rows, Status, Ticket, Work,
 };
 
 use super::{
@@ -53,7 +53,7 @@ impl Handler for Counter {
         if verb == "get" { Borrow::Shared } else { Borrow::Exclusive }
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Some(list) = List::of(entity) else { return Next::Park("not a list".to_owned()) };
         match input {
             Input::Call { verb, body, ticket } => self.asked(list, verb, body, Some(*ticket)),

@@ -3,7 +3,8 @@
 use std::pin::Pin;
 
 use drystone_runtime::{
-    Borrow, Commit, Cx, DeadLetter, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Rows, Status, Work,
+    Borrow, Commit, Cx, DeadLetter, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Rows, Status,
+    Work,
 };
 
 use super::{
@@ -60,7 +61,7 @@ impl Handler for Letters {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Some(mut pile) = Pile::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("not a pile".to_owned());
         };

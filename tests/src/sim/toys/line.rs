@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Commit, Cx, Entity, Epoch, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Outcome, Range, Row, Rows,
-    Status, Ticket, To, Work,
+    Borrow, Commit, Cx, Entity, Epoch, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Range, Row,
+    Rows, Status, Ticket, To, Work,
 };
 
 use super::{
@@ -68,7 +68,7 @@ impl Handler for Line {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, _: Now) -> Next {
         let Some(queue) = Queue::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no queue".to_owned());
         };

@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Outcome, Rows,
-    Status, Ticket, Work,
+    Borrow, Commit, Cx, Entity, Error, Handler, Hot, Input, Key, Message, Millis, Name, Needed, Next, Now, Outcome,
+    Rows, Status, Ticket, Work,
 };
 
 use super::{
@@ -86,7 +86,7 @@ impl Handler for Relay {
         Borrow::Exclusive
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Millis) -> Next {
+    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Some(post) = Post::decode(entity.map_or(&[], |entity| &entity.state)) else {
             return Next::Park("not a post".to_owned());
         };

@@ -5,7 +5,7 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced, Rows,
+    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Produced, Rows,
     Status, Ticket, Work,
 };
 
@@ -108,7 +108,15 @@ impl Handler for Ticker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let Some(beat) = Beat::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no beat".to_owned());
         };

@@ -4,7 +4,7 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Outcome, Produced, Rows,
+    Borrow, Change, Commit, Cx, Entity, Handler, Hot, Input, Key, Millis, Needed, Next, Now, Outcome, Produced, Rows,
     Status, Ticket, Work,
 };
 
@@ -164,7 +164,15 @@ impl Handler for Worker {
         Borrow::None
     }
 
-    fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, now: Millis) -> Next {
+    fn turn(
+        &self,
+        _: &mut Hot,
+        _: &Key,
+        entity: Option<&Entity>,
+        _: &Rows,
+        input: &Input,
+        Now { at: now, .. }: Now,
+    ) -> Next {
         let Some(mut job) = Job::decode(entity.map_or(&[], |entity| &entity.head)) else {
             return Next::Park("no job".to_owned());
         };

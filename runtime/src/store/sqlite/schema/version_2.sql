@@ -9,6 +9,9 @@ ALTER TABLE inbox RENAME TO drystone_inbox;
 ALTER TABLE remembered RENAME TO drystone_remembered;
 ALTER TABLE config RENAME TO drystone_config;
 
+-- The mark of the opening that sent a message; none for those that version 1 holds.
+ALTER TABLE drystone_inbox ADD COLUMN mark INTEGER;
+
 DROP INDEX entity_due;
 DROP INDEX entity_active;
 DROP INDEX entity_parked;
