@@ -12,7 +12,7 @@ const ACKNOWLEDGED_MIN: u32 = 16;
 
 /// A part may be idle in one life of so many, and in a few that are killed before anything of a round is under way.
 const IDLE_IN: u32 = 10;
-const IDLE_AT_FIRST: u32 = 2;
+const IDLE_AT_FIRST: u32 = 4;
 
 /// What was done in the lives that were killed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,7 @@ mod tests {
     fn a_part_that_was_idle_in_more_than_a_tenth_of_the_lives_is_hollow() {
         let lives =
             |idle| (0..100).map(move |nth| life(20, (nth < idle).then_some(Part::Undos), Some(Killed::Working)));
-        assert_eq!(proof(lives(12)).hollow(), [""; 0]);
-        assert_eq!(proof(lives(13)).hollow(), ["the proof is hollow: undos were idle in 13 of 100 lives"]);
+        assert_eq!(proof(lives(14)).hollow(), [""; 0]);
+        assert_eq!(proof(lives(15)).hollow(), ["the proof is hollow: undos were idle in 15 of 100 lives"]);
     }
 }

@@ -39,9 +39,19 @@ impl Boat {
     async fn run(flow: &Flow<Self>, id: u64, harbours: &Client<Harbour>) -> Result<u64, String> {
         let harbour = harbours.get(harbour(id));
         flow.sleep(Duration::from_millis(stable_hash(&[&id.to_be_bytes()]) % AT_SEA_MS_MAX)).await;
+        flow.land().await;
         Ok(flow.call(harbour.enter(id)).await)
     }
+
+    #[step]
+    async fn land() {
+        Part::Children.moved();
+        tokio::time::sleep(LANDING).await;
+    }
 }
+
+/// So long that most kills come while some boat lands.
+const LANDING: Duration = Duration::from_millis(15);
 
 /// The boats of a convoy.
 pub(super) fn boats(op: Op) -> Vec<u64> {
@@ -71,7 +81,6 @@ pub(in super::super) struct Harbour {
 #[primitive(object)]
 impl Harbour {
     async fn enter(&mut self, id: u64) -> u64 {
-        Part::Children.moved();
         self.entered.push(id);
         id
     }

@@ -14,8 +14,8 @@ use super::{
 /// How many fares each takes.
 pub(super) const FARES: u32 = 6;
 
-/// A crossing takes so long that fares pile up meanwhile.
-const CROSSING: Duration = Duration::from_millis(3);
+/// A crossing takes so long that fares pile up meanwhile, and most kills come while somebody crosses.
+const CROSSING: Duration = Duration::from_millis(15);
 
 /// Lets somebody cross.
 #[derive(Debug, Event, Serialize, Deserialize)]

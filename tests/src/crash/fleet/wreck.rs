@@ -15,7 +15,7 @@ use super::{
 pub(super) const CRATES: u64 = 3;
 
 /// No crate takes longer to be unloaded: some undos are cut short by a kill.
-const UNLOADING_MS_MAX: u64 = 20;
+const UNLOADING_MS_MAX: u64 = 30;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Wreck;
