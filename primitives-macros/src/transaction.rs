@@ -130,11 +130,11 @@ fn is_first(noun: &Noun, before: Option<usize>, typed: &PatType, mistakes: &mut 
     before.is_none()
 }
 
-/// An input: nothing else is lent to it.
+/// An input, or a client to send by: nothing else is lent to it.
 fn input(noun: &Noun, index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     match parameter::parameter(index, typed, struct_, mistakes)? {
-        input @ Parameter::Input { .. } => Some(input),
-        Parameter::Service(_) | Parameter::Client(_) | Parameter::Context | Parameter::Heartbeat(_) => {
+        taken @ (Parameter::Input { .. } | Parameter::Client(_)) => Some(taken),
+        Parameter::Service(_) | Parameter::Context | Parameter::Heartbeat(_) => {
             let (full, advice) = (&noun.full, noun.advice);
             let message = format!("{full} acts on its transaction alone, for it may be executed again: {advice}");
             mistakes.at(&typed.ty, message);

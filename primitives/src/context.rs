@@ -208,7 +208,7 @@ impl Context {
 
     /// What was said, once the code has ended.
     pub(crate) fn take_said(&self) -> Said {
-        std::mem::take(&mut self.outbox.said())
+        self.outbox.take_said()
     }
 
     pub(crate) fn outbox(&self) -> Outbox {
@@ -245,6 +245,11 @@ impl Outbox {
 
     pub(crate) fn refuse(&self, reason: String) {
         self.said().error.get_or_insert(reason);
+    }
+
+    /// What was said, once the code has ended.
+    pub(crate) fn take_said(&self) -> Said {
+        std::mem::take(&mut self.said())
     }
 
     fn said(&self) -> MutexGuard<'_, Said> {

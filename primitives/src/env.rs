@@ -67,6 +67,11 @@ impl<T: Primitive> Client<T> {
         Self { outbox: Outbox::default(), desk: Desk::body(), name: type_name::<T>(), primitive: PhantomData }
     }
 
+    /// The client that a transaction's code is given: what it sends is a part of the transaction.
+    pub(crate) fn in_transaction(outbox: Outbox, desk: Desk, name: &'static str) -> Self {
+        Self { outbox, desk, name, primitive: PhantomData }
+    }
+
     /// The handle of one key.
     pub fn get(&self, key: impl AsRef<[u8]>) -> T::Handle {
         T::handle(self.desk.address(self.name, key))

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
 use drystone::{
-    CallError, Event, Flow, Item, Primitives, SqlError, d, primitive,
+    Batch, CallError, Client, Event, Flow, Item, Primitives, SqlError, Transaction, d, primitive,
     sql::SqlErrorKind,
-    testing::{Fault, Moment, Setup, World},
+    testing::{Fault, Moment, Setup, World, crash_everywhere},
     workflow,
 };
 use serde::{Deserialize, Serialize};
@@ -49,10 +49,45 @@ impl Checkout {
     }
 }
 
+/// A run whose one step writes an order and mails it.
+#[derive(Default, Serialize, Deserialize)]
+struct Sale;
+
+#[workflow]
+impl Sale {
+    async fn run(flow: &Flow<Self>, name: String) -> Result<(), SqlError> {
+        flow.book(name).await
+    }
+
+    #[step(transaction)]
+    fn book(name: String, mails: &Client<Mails>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
+        sql.send(mails.get("out").enqueue(name.clone()))?;
+        sql.execute("INSERT INTO orders VALUES (?1)", (name,)).map(drop)
+    }
+}
+
+/// Orders that are written and mailed two at a time.
+#[derive(Default, Serialize, Deserialize)]
+struct Basket;
+
+#[primitive(buffer, max_items = 2)]
+impl Basket {
+    #[flush(transaction)]
+    fn flush(&self, sql: &mut Transaction<'_>, batch: Batch<String>, mails: &Client<Mails>) -> Result<(), SqlError> {
+        for name in batch.items {
+            sql.execute("INSERT INTO orders VALUES (?1)", (&name,))?;
+            mails.send(mails.get("out").enqueue(name));
+        }
+        Ok(())
+    }
+}
+
 #[derive(Primitives)]
 struct App {
     mails: Mails,
     checkout: Checkout,
+    sale: Sale,
+    basket: Basket,
 }
 
 async fn started(setup: Setup<()>) -> World<App> {
@@ -186,4 +221,32 @@ async fn a_transaction_sends_1000_messages_and_4_mib_at_most() {
     }
     world.advance(d!("1h")).await;
     assert!(orders(&world).await.is_empty() && mailed(&world).await.is_empty());
+}
+
+/// M6, W6, X1
+#[tokio::test]
+async fn a_step_and_a_hook_send_exactly_once_wherever_they_crash() {
+    let survived = crash_everywhere(async |setup| {
+        let world = started(setup).await;
+        let client = world.client();
+        client.sale("7").start("a".to_owned()).await.unwrap();
+        client.sale("7").result().await.unwrap();
+        client.basket("8").add("b".to_owned()).await.unwrap();
+        client.basket("8").add("c".to_owned()).await.unwrap();
+        world.advance(d!("1m")).await;
+        let mut mailed = mailed(&world).await;
+        mailed.sort();
+        (orders(&world).await, mailed)
+    });
+    survived.await.unwrap();
+}
+
+/// M6, E2
+#[tokio::test]
+async fn with_separate_keys_the_receiver_is_the_one_of_its_primitive() {
+    let world = World::sqlite().schema(SCHEMA).separate_keys().start::<App>().await;
+    world.client().sale("out").start("a".to_owned()).await.unwrap();
+    world.client().sale("out").result().await.unwrap();
+    world.settle().await;
+    assert_eq!(mailed(&world).await, ["a"]);
 }

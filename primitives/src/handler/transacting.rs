@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use drystone_runtime::{
     Entity, Millis, Name, Outcome, Produced, Row, Version, Work,
-    store::sql::{ScriptCode, Scripted, Statements},
+    store::sql::{ScriptCode, Scripted},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -165,9 +165,11 @@ where
         Ok(given) => given,
         Err(reason) => return Outcome::Refused(reason),
     };
-    let name = code_of(piece).into_owned();
-    let script: ScriptCode =
-        Arc::new(move |statements| run::<T, D, A>(&name, &state, given.clone(), statements).map_err(Box::new));
+    let (name, desk) = (code_of(piece).into_owned(), env.context().desk());
+    let script: ScriptCode = Arc::new(move |statements| {
+        let sql = Transaction::inside(statements, desk.clone());
+        run::<T, D, A>(&name, &state, given.clone(), sql).map_err(Box::new)
+    });
     let scripted = env.context().transact(row(work.id.as_str()), Bytes::from_static(WAITED_FOR), limit, script).await;
     match scripted {
         Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::Refused),
@@ -183,10 +185,11 @@ fn run<T: Acts<D, A>, D, A>(
     name: &str,
     before: &Bytes,
     given: Given,
-    statements: &mut dyn Statements,
+    mut sql: Transaction<'_>,
 ) -> Result<Bytes, Outcome> {
     let mut state = T::codec().read_part("state", before).map_err(Outcome::Refused)?;
-    let value = state.transact(name, given, &mut Transaction::new(statements)).map_err(failed)?;
+    let value = state.transact(name, given, &mut sql).map_err(failed)?;
+    sql.finish().map_err(|error| Outcome::Refused(error.to_string()))?;
     let after = super::running::written(&state).map_err(Outcome::Refused)?;
     for (noun, bytes) in [("what it returned", &value), ("the state it left", &after)] {
         if bytes.len() > BYTES_MAX {

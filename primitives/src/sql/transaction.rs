@@ -5,21 +5,48 @@ use std::fmt;
 use drystone_runtime::store::sql::{SqlFault, SqlFaultKind, Statements};
 
 use super::{SqlError, SqlErrorKind, SqlParams, SqlRow};
-use crate::Call;
+use crate::{Call, Client, Desk, PartOf, Primitive, context::Outbox};
 
 /// A transaction in the file of the app: what it writes is kept as a whole, or not at all. See [the module](super).
 ///
 /// In a unit test [`testing::transaction`](crate::testing::transaction) makes one.
-pub struct Transaction<'a>(&'a mut (dyn Statements + 'a));
+pub struct Transaction<'a> {
+    statements: &'a mut (dyn Statements + 'a),
+    /// Where calls of an entity's code are made; `None` outside of entities.
+    desk: Option<Desk>,
+    /// What the code sends by its clients.
+    outbox: Outbox,
+}
 
 impl<'a> Transaction<'a> {
     pub(crate) fn new(statements: &'a mut (dyn Statements + 'a)) -> Self {
-        Self(statements)
+        Self { statements, desk: None, outbox: Outbox::default() }
+    }
+
+    /// The transaction of an entity's code.
+    pub(crate) fn inside(statements: &'a mut (dyn Statements + 'a), desk: Desk) -> Self {
+        Self { desk: Some(desk), ..Self::new(statements) }
+    }
+
+    /// The client of another primitive of the app, for code that the macros write.
+    #[doc(hidden)]
+    pub fn client<T: PartOf<A> + Primitive, A>(&self) -> Client<T> {
+        let desk = self.desk.clone().unwrap_or_else(Desk::body);
+        Client::in_transaction(self.outbox.clone(), desk, T::NAME)
+    }
+
+    /// The code has ended: what it sent by its clients is a part of the transaction, too.
+    pub(crate) fn finish(self) -> Result<(), SqlError> {
+        let said = self.outbox.take_said();
+        if let Some(reason) = said.error {
+            return Err(SqlError::new(SqlErrorKind::Value, reason));
+        }
+        said.send.into_iter().try_for_each(|message| self.statements.send(message)).map_err(Into::into)
     }
 
     /// Runs one statement, and answers how many rows it changed: 0 for a definition, such as `CREATE TABLE`.
     pub fn execute(&mut self, sql: &str, params: impl SqlParams) -> Result<usize, SqlError> {
-        Ok(self.0.execute(sql, &params.values()?)?)
+        Ok(self.statements.execute(sql, &params.values()?)?)
     }
 
     /// Runs one statement, and reads its rows.
@@ -41,7 +68,7 @@ impl<'a> Transaction<'a> {
         mut read: impl FnMut(&SqlRow<'_>) -> Result<T, SqlError>,
     ) -> Result<Vec<T>, SqlError> {
         let (mut found, mut unread) = (Vec::new(), None);
-        let asked = self.0.query(sql, &params.values()?, &mut |names, values| {
+        let asked = self.statements.query(sql, &params.values()?, &mut |names, values| {
             let row = SqlRow::new(names, values);
             found.push(read(&row).map_err(|error| {
                 unread = Some(error);
@@ -75,20 +102,21 @@ impl<'a> Transaction<'a> {
     }
 
     /// Sends a call as a message, as a part of this transaction: it is delivered, once, if and only if what the transaction writes is kept
-    /// (M6). Nobody waits for its answer. `Runtime::client` and its handles make the call: `sql.send(client.mails("out").enqueue(mail))`, the
-    /// start of a run, an event for a run, `client.publish(event)`.
+    /// (M6). Nobody waits for its answer. Outside of entities `Runtime::client` makes the call: `sql.send(client.mails("out").enqueue(mail))`, the
+    /// start of a run, an event for a run, `client.publish(event)`. A transactional step or hook takes a `mails: &Client<Mails>`:
+    /// `sql.send(mails.get("out").enqueue(mail))`, or `mails.send(..)`.
     ///
     /// A transaction sends 1,000 messages at most, 4 MiB in all. In a rehearsal ([`testing::transaction`](crate::testing::transaction)) nothing is
     /// sent.
     pub fn send<T, E>(&mut self, call: Call<T, E>) -> Result<(), SqlError> {
         let message = call.into_message();
         let message = message.map_err(|error| SqlError::new(SqlErrorKind::Value, error.to_string()))?;
-        Ok(self.0.send(message)?)
+        Ok(self.statements.send(message)?)
     }
 
     /// Runs several statements, which take no parameters: `CREATE TABLE ..; CREATE INDEX ..;`
     pub fn batch(&mut self, sql: &str) -> Result<(), SqlError> {
-        Ok(self.0.batch(sql)?)
+        Ok(self.statements.batch(sql)?)
     }
 }
 

@@ -50,11 +50,6 @@ pub trait Workflow: Primitive {
     fn is_worth_retrying(_step: &str, _error: &[u8]) -> bool {
         true
     }
-
-    /// Runs a transactional step, with the JSON array of its parameters.
-    fn transact(_step: &str, _input: Bytes, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
-        Err(Thrown::Unknown)
-    }
 }
 
 /// A body under way: what it returned, as JSON.
@@ -68,6 +63,11 @@ pub trait Flows<D, A>: Workflow {
     /// The primitives that its body calls: the types, and the names that the app has for them.
     fn clients() -> Vec<(&'static str, &'static str)> {
         Vec::new()
+    }
+
+    /// Runs a transactional step, with the JSON array of its parameters.
+    fn transact(_step: &str, _input: Bytes, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
+        Err(Thrown::Unknown)
     }
 
     /// Runs a query on the stored state.

@@ -53,6 +53,32 @@ pub(super) fn call(struct_: &Type, function: &Function, has_self: bool, inputs: 
     quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(#arguments)).await)
 }
 
+/// The author's function, called with `inputs`, the clients that it takes, and its transaction at this place.
+pub(crate) fn transacted(
+    struct_: &Type,
+    function: &Function,
+    place: usize,
+    has_self: bool,
+    inputs: &[TokenStream],
+) -> TokenStream {
+    let (name, app, mut inputs) = (&function.name, types::local("A"), inputs.iter());
+    let mut clients = Vec::new();
+    let lent = function.parameters.iter().map(|parameter| match parameter {
+        Parameter::Client(primitive) => {
+            let client = types::local(&format!("client_{}", clients.len()));
+            clients.push(quote!(let #client = __sql.client::<#primitive, #app>();));
+            quote!(&#client)
+        }
+        _ => inputs.next().cloned().unwrap_or_default(),
+    });
+    let mut given: Vec<TokenStream> = lent.collect();
+    given.insert(place, quote!(__sql));
+    let (state, at) = (has_self.then(|| quote!(self,)), name.span());
+    let struct_ = types::located(struct_.to_token_stream(), at);
+    let called = quote_spanned!(at=> <#struct_>::#name(#state #(#given),*));
+    quote!({ #(#clients)* #called })
+}
+
 /// What an action's value and error are, as the types of a call.
 pub(crate) fn outcome(returns: &Returns) -> (TokenStream, TokenStream) {
     match returns {

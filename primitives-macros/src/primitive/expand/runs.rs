@@ -229,17 +229,14 @@ fn transact(model: &Model) -> Option<TokenStream> {
 }
 
 fn transactional(model: &Model, hook: &Hook, text: &str) -> Option<TokenStream> {
-    let (place, cfgs, name) = (hook.transaction?, &hook.function.cfgs, &hook.function.name);
-    let (input, at) = (types::local("input"), name.span());
-    let mut given: Vec<_> = hook.input.iter().map(|_| input.to_token_stream()).collect();
-    given.insert(place, quote!(__sql));
+    let (place, cfgs) = (hook.transaction?, &hook.function.cfgs);
+    let input = types::local("input");
     let taken = (text != "#destroy").then(|| {
         let taken = calls::taken(model, hook);
         quote!(let #input = (#taken.take)(__given)?;)
     });
     let (ended, answer) = (types::local("ended"), hook_ended(model, hook));
-    let struct_ = types::located(model.struct_.to_token_stream(), at);
-    let called = quote_spanned!(at=> <#struct_>::#name(self, #(#given),*));
+    let called = calls::transacted(&model.struct_, &hook.function, place, true, &[input.to_token_stream()]);
     Some(quote! {
         #(#cfgs)*
         #text => {

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::{
     super::model::{Model, Step},
-    handle,
+    handle, transactions,
 };
 use crate::{
     primitive::{
@@ -54,7 +54,7 @@ fn runs(model: &Model, bounds: &TokenStream) -> TokenStream {
 fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
-    let clients = clients(model);
+    let (clients, transact) = (clients(model), transactions::transact(model));
     let steps = by_name(&arms(model, acting(model).map(|step| (&step.function, &step.returns)), false));
     let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
     quote! {
@@ -68,6 +68,7 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
             ) -> ::drystone::author::Running<'a> { #steps }
 
             #clients
+            #transact
 
             fn query<'a>(
                 &'a self,

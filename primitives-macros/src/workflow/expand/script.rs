@@ -8,7 +8,7 @@ use super::{
         attribute,
         model::{Cancelled, Model, Run, Step},
     },
-    steps, transactions, undos, updates,
+    steps, undos, updates,
 };
 use crate::{
     primitive::{
@@ -39,7 +39,6 @@ fn workflow(model: &Model) -> TokenStream {
     let (script, options, codec) = (names(model), options(model), calls::stored(struct_));
     let (body, cancelled, worth) = (body(model), model.cancelled.first().map(|it| cancelled(model, it)), worth(model));
     let updates = updates::updates(model);
-    let transact = transactions::transact(model);
     let initial = quote_spanned!(types::end_of(struct_)=> <#struct_ as ::drystone::workflow::Initial>::initial());
     quote! {
         #[automatically_derived]
@@ -59,7 +58,6 @@ fn workflow(model: &Model) -> TokenStream {
             #cancelled
             #worth
             #updates
-            #transact
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `fn transact`: the transactional steps, by name.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, quote};
 
 use super::super::model::{Model, Step};
 use crate::{
@@ -31,15 +31,13 @@ pub(super) fn transact(model: &Model) -> Option<TokenStream> {
 
 fn arm(model: &Model, step: &Step) -> Option<TokenStream> {
     let (place, function) = (step.transaction?, &step.function);
-    let (cfgs, name, at) = (&function.cfgs, &function.name, function.name.span());
+    let (cfgs, name) = (&function.cfgs, &function.name);
     let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
     let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
-    let mut given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
-    given.insert(place, quote!(__sql));
+    let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
     let (count, text) = (inputs.len(), types::plain(name));
-    let struct_ = types::located(model.struct_.to_token_stream(), at);
     let (ended, answer) = (types::local("ended"), answer(&step.returns));
-    let called = quote_spanned!(at=> <#struct_>::#name(#(#given),*));
+    let called = calls::transacted(&model.struct_, function, place, false, &given);
     Some(quote! {
         #(#cfgs)*
         #text => {

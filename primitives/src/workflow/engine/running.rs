@@ -160,10 +160,11 @@ where
         if let Some(code) = transactional::<W>(op) {
             let is_claimed = entity.is_some_and(|entity| is_claimed(entity, op));
             let (input, claim) = (work.input.clone(), (generation, op.to_owned(), is_claimed));
+            let is_shared = self.is_shared;
             return Box::pin(async move {
-                let context = Context::of_step(cx.clone(), true, None);
+                let context = Context::of_step(cx.clone(), is_shared, None);
                 match given(input, &context).await {
-                    Ok(input) => transacted::<W>(code, input, claim, cx).await,
+                    Ok(input) => transacted::<W, D, A>(code, input, claim, (cx, context.desk())).await,
                     Err(outcome) => outcome,
                 }
             });

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use drystone_runtime::{
     Cx, Name, Outcome, Produced, Range,
-    store::sql::{ScriptCode, Scripted, Statements},
+    store::sql::{ScriptCode, Scripted},
 };
 
 use super::{
@@ -18,12 +18,12 @@ use super::{
         ask::Ask,
         pending::{Pending, Stepping, Waiting, function_of},
         record::Record,
-        script::StepCode,
+        script::{Flows, StepCode},
     },
     running::{UNREAD, ended},
     turning::{BYTES_MAX, Halt, Turning},
 };
-use crate::{Transaction, planted::Bug};
+use crate::{Desk, Transaction, planted::Bug};
 
 /// What the row holds as long as the step was not executed: no JSON, so it is never what a step returned.
 const WAITED_FOR: &[u8] = b"waited for";
@@ -127,17 +127,18 @@ pub(super) fn claims_lane(generation: u32) -> Name {
 }
 
 /// Runs a transactional step: its code, unless it was run before.
-pub(super) async fn transacted<W: Workflow>(
+pub(super) async fn transacted<W: Flows<D, A>, D, A>(
     code: &'static StepCode,
     input: Bytes,
     (generation, op, is_claimed): (u32, String, bool),
-    cx: Cx,
+    (cx, desk): (Cx, Desk),
 ) -> Outcome {
     if !is_claimed {
         return Outcome::Refused(UNCLAIMED.to_owned());
     }
     let name = code.name;
-    let script: ScriptCode = Arc::new(move |statements| run::<W>(name, input.clone(), statements));
+    let script: ScriptCode =
+        Arc::new(move |statements| run::<W, D, A>(name, input.clone(), Transaction::inside(statements, desk.clone())));
     let limit = code.policy.time_limit().unwrap_or(LIMIT);
     let row = row(generation, &op);
     match cx.transact(row, Bytes::from_static(WAITED_FOR), limit, script).await {
@@ -149,8 +150,11 @@ pub(super) async fn transacted<W: Workflow>(
     }
 }
 
-fn run<W: Workflow>(name: &str, input: Bytes, statements: &mut dyn Statements) -> Result<Bytes, Box<Outcome>> {
-    let returned = W::transact(name, input, &mut Transaction::new(statements));
+fn run<W: Flows<D, A>, D, A>(name: &str, input: Bytes, mut sql: Transaction<'_>) -> Result<Bytes, Box<Outcome>> {
+    let returned = W::transact(name, input, &mut sql);
+    if returned.is_ok() {
+        sql.finish().map_err(|error| Box::new(Outcome::Refused(error.to_string())))?;
+    }
     match returned {
         // It could not be recorded, so it must not have happened.
         Ok(value) if value.len() > BYTES_MAX => {
