@@ -20,6 +20,8 @@ struct Gate(Arc<(Mutex<State>, Condvar)>);
 struct State {
     is_open: bool,
     blocked: usize,
+    /// The threads that came to it.
+    threads: Vec<String>,
 }
 
 impl Gate {
@@ -27,6 +29,7 @@ impl Gate {
         let (state, opened) = &*self.0;
         let mut state = state.lock().expect("nobody panics with it");
         state.blocked += 1;
+        state.threads.push(std::thread::current().name().unwrap_or_default().to_owned());
         opened.notify_all();
         drop(opened.wait_while(state, |state| !state.is_open).expect("nobody panics with it"));
     }
@@ -38,6 +41,12 @@ impl Gate {
     fn set_open(&self, is_open: bool) {
         self.0.0.lock().expect("nobody panics with it").is_open = is_open;
         self.0.1.notify_all();
+    }
+
+    /// Whether a thread of the kernel has come to it.
+    fn has_met_a_hand(&self) -> bool {
+        let state = self.0.0.lock().expect("nobody panics with it");
+        state.threads.iter().any(|thread| thread.starts_with("drystone-"))
     }
 
     fn blocked(&self) -> usize {
@@ -219,7 +228,7 @@ async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counte
     for number in 0..100 {
         assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
-    until(|| kernel.counts().blocked == 1).await;
+    until(|| kernel.counts().blocked >= 1).await;
     let waiting = ask(&kernel, "blocker", "a".into(), "add");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
@@ -246,11 +255,12 @@ async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_a
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
     let gate = Gate::default();
-    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 8)).await;
+    // On a busy machine a hand that is only kept waiting is replaced, too: there are spares for that.
+    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 1_000)).await;
     let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     until(|| gate.blocked() == 8).await;
     assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![1]);
-    until(|| kernel.counts().blocked == 8).await;
+    until(|| kernel.counts().blocked >= 8).await;
     gate.open();
     for caller in blocked {
         assert_eq!(caller.await.unwrap().unwrap(), vec![1]);
@@ -264,7 +274,8 @@ async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
     let gate = Gate::default();
     let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (2, 1)).await;
     let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
-    until(|| gate.blocked() == 3).await;
+    // The spare is used up, by one of those or by a hand that the machine kept waiting.
+    until(|| gate.blocked() >= 2 && kernel.counts().blocked >= 1).await;
     let waiting = ask(&kernel, "blocker", "other".into(), "add");
     gate.open();
     for caller in blocked.into_iter().chain([waiting]) {
@@ -282,7 +293,7 @@ async fn while_work_blocks_the_authors_threads_turns_go_on() {
     for number in 0..100 {
         assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
-    assert_eq!(kernel.counts().blocked, 0, "no hand of the kernel's is blocked");
+    assert!(!gate.has_met_a_hand(), "no hand of the kernel's is blocked");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
 }
@@ -303,13 +314,13 @@ async fn work_that_is_over_at_once_is_polled_by_the_hand_until_it_blocks() {
         Lister::piece(&kernel).await;
     }
     gate.set_open(false);
-    let before = gate.blocked();
+    let (before, replaced) = (gate.blocked(), kernel.counts().blocked);
     let blocked = ask(&kernel, "lister", "lists".into(), "go");
     until(|| gate.blocked() > before).await;
     assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![1]);
     let was_on_a_hand = Lister::on_a_hand(&threads).last() == Some(&true);
     if was_on_a_hand {
-        until(|| kernel.counts().blocked == 1).await;
+        until(|| kernel.counts().blocked > replaced).await;
     }
     gate.open();
     blocked.await.unwrap().unwrap();
