@@ -181,7 +181,10 @@ impl<D: Send + Sync + 'static> Builder<D> {
     /// Opens the store and goes on with everything in it; await it.
     pub fn start<A: App<D>>(self) -> Start<A> {
         let registry = registry::<D, A>(self.services, self.is_shared);
-        let (place, options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
+        let (place, mut options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
+        if options.build == 0 {
+            options.build = crate::build::of_this_program();
+        }
         let tables = self.tables;
         Start(Box::pin(async move {
             let registry = registry?;

@@ -106,6 +106,7 @@
 
 mod app;
 mod args;
+mod build;
 mod call;
 mod context;
 #[cfg(feature = "cron")]

@@ -43,7 +43,7 @@ pub struct Meta {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// How often the process died while it may have been running.
+    /// How often the process died with it, since it last got on.
     pub crashes: u8,
     /// The kind's own record.
     pub record: Value,
@@ -64,7 +64,7 @@ impl View {
                 parked: entity.parked.as_ref().map(Parked::to_string),
                 created_at: entity.created_at.into(),
                 updated_at: entity.updated_at.into(),
-                crashes: entity.crashes,
+                crashes: entity.crashes.deaths(),
                 record: json(&entity.head),
             },
         }

@@ -32,8 +32,10 @@ pub enum Bug {
     WorkBeforeCommit,
     /// A crash is not counted.
     CrashNotCounted,
-    /// Every entity of a crashed worker is counted alike, with no window.
-    InnocentExhausted,
+    /// A suspect is convicted by its deaths alone: it is never held back.
+    NoControl,
+    /// A kernel that is dropped without a shutdown counts as a crash.
+    DropCounts,
     /// An owner that ends in order clears those that crashes are counted against of their places in the window.
     DoubtForgotten,
     /// The end of work that was dropped is taken.
@@ -69,7 +71,7 @@ mod switch {
     impl Bug {
         /// All that a few thousand histories show. The others come about in one of ten thousand; the tests of the laws that
         /// they break find them.
-        pub const ALL: [Self; 19] = [
+        pub const ALL: [Self; 20] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -81,7 +83,8 @@ mod switch {
             Self::DoubledDelivery,
             Self::WorkBeforeCommit,
             Self::CrashNotCounted,
-            Self::InnocentExhausted,
+            Self::NoControl,
+            Self::DropCounts,
             Self::LateEndAccepted,
             Self::EndNotAwaited,
             Self::VersionReused,

@@ -219,5 +219,5 @@ fn a_crash_costs_one_write_for_each_entity_that_may_have_been_running() {
     let spent = cost(&world, || {
         world.restart();
     });
-    assert_eq!((spent.writes, world.entity("works").unwrap().crashes), (1, 1));
+    assert_eq!((spent.writes, world.entity("works").unwrap().crashes.deaths()), (1, 1));
 }

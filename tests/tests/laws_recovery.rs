@@ -98,7 +98,7 @@ fn work_that_outlasts_the_limit_is_given_back_and_nothing_counts_as_a_crash() {
     let report = world.restart();
     assert_eq!((report.unclean, report.unfinished), (0, 1));
     let entity = world.entity("a").unwrap();
-    assert_eq!((&entity.head[..], entity.crashes, log.take().len()), (&b"done"[..], 0, 2));
+    assert_eq!((&entity.head[..], entity.crashes.deaths(), log.take().len()), (&b"done"[..], 0, 2));
 }
 
 /// R2
@@ -183,6 +183,8 @@ fn answered_by_another_verdict() -> (bool, String) {
     world.call(add("a", 1)).expect("it is the owner");
     let heard = world.store.hold_answer();
     let first = world.ask(add("a", 10));
+    world.store.end_leases();
+    world.second(adder().alone(), |_| {}).kill();
     world.store.end_leases();
     world.advance(10 * SECOND);
     assert!(matches!(first.text(), Err(Error::Unknown { .. })));

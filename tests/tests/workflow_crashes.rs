@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 
 use drystone::{
-    CallError, Error, Event, Failure, Fault, Flow, Primitives, RunError, Services, d,
+    CallError, Error, Event, Failure, Flow, Primitives, RunError, Services, d,
     testing::{self, Executor, Latch, Log, Moment, Setup, World},
     workflow,
-    workflow::{Cause, RunPhase},
+    workflow::RunPhase,
 };
 use drystone_tests::{
     typed::both,
@@ -38,10 +38,20 @@ struct Job;
 
 #[workflow]
 impl Job {
-    async fn run(flow: &Flow<Self>, name: String, catches: bool) -> Result<String, Failure> {
-        let first = flow.work(name.clone());
-        let told = if catches { first.catch().await.unwrap_or_else(|fault| fault.to_string()) } else { first.await };
+    async fn run(flow: &Flow<Self>, name: String) -> Result<String, Failure> {
+        flow.book(name.clone()).await;
+        let told = flow.work(name.clone()).await;
         Ok(format!("{name}: {told}, {}", flow.again(name.clone()).await))
+    }
+
+    #[step(undo = unbook)]
+    async fn book(name: String) -> String {
+        name
+    }
+
+    #[step]
+    async fn unbook(name: String, log: &Log) {
+        log.say(format!("{name} is unbooked"));
     }
 
     #[step]
@@ -127,48 +137,82 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// Lets the process die whenever the guilty step runs; how often that was.
+/// Lets the process die whenever the guilty step runs, until it has lived for an hour; what was said.
 async fn die_while_guilty(world: &World<App>, log: &Log) -> Vec<String> {
     let mut said = Vec::new();
-    for _ in 0..30 {
-        world.advance(d!("1s")).await;
+    let mut lived_s = 0;
+    while lived_s < 3_600 {
+        world.advance(d!("10s")).await;
+        lived_s += 10;
         let new = log.take();
         let is_fatal = new.iter().any(|line| line == "guilty");
         said.extend(new);
-        if !is_fatal {
-            return said;
+        if is_fatal {
+            lived_s = 0;
+            world.restart().await;
         }
-        world.crash().await;
-        world.restart().await;
     }
-    panic!("it dies for ever: {said:?}");
+    said
+}
+
+/// W2, R6
+#[tokio::test]
+async fn a_step_that_kills_the_process_each_time_holds_its_run_with_all_it_has_until_it_is_resumed() {
+    for setup in both() {
+        let (world, fakes) = started(setup).await;
+        let keys: Vec<String> = (1..20).map(|number| format!("i{number}")).chain(["guilty".to_owned()]).collect();
+        for key in &keys {
+            world.client().job(key).start(key.clone()).await.unwrap();
+        }
+        fakes.doors.others.open();
+        let said = die_while_guilty(&world, &fakes.log).await;
+        assert_eq!(said.iter().filter(|line| *line == "guilty").count(), 9, "eight deaths are forgiven: {said:?}");
+        for key in &keys[..19] {
+            let result = world.client().job(key).result().await.unwrap();
+            assert_eq!(result, format!("{key}: worked, and again"));
+        }
+        let guilty = world.client().job("guilty");
+        assert!(matches!(guilty.try_result().await, Err(CallError::Fault(Error::Parked { .. }))));
+        let failing = world.entities().failing().await.unwrap().entities;
+        assert_eq!(failing.iter().map(|entity| entity.key.as_str()).collect::<Vec<_>>(), ["guilty"]);
+        let explained = world.explain("guilty").await.unwrap().to_string();
+        assert!(explained.contains("work#1` is suspected of killing the process, which died 9 times"), "{explained}");
+        assert!(!said.iter().any(|line| line.contains("unbooked")), "nothing is undone: {said:?}");
+        assert!(world.dead_letters().list(Default::default()).await.unwrap().letters.is_empty());
+        fakes.doors.guilty.open();
+        assert!(guilty.resume().await.unwrap());
+        world.settle().await;
+        assert_eq!(guilty.result().await.unwrap(), "guilty: worked, and again");
+    }
 }
 
 /// W2
 #[tokio::test]
-async fn a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on() {
-    for setup in both() {
-        let (world, fakes) = started(setup).await;
-        for (key, catches) in [("guilty", false), ("i1", false), ("i2", false)] {
-            world.client().job(key).start(key.into(), catches).await.unwrap();
+async fn runs_that_were_merely_there_succeed_however_often_the_process_dies() {
+    for (deaths, apart_s) in [(6, 1), (12, 30), (60, 1), (60, 10), (60, 59), (60, 61), (120, 1)] {
+        let (world, fakes) = started(World::memory()).await;
+        let keys: Vec<String> = (0..20).map(|number| format!("i{number}")).collect();
+        for key in &keys {
+            world.client().job(key).start(key.clone()).await.unwrap();
+        }
+        for _ in 0..deaths {
+            world.advance(std::time::Duration::from_secs(apart_s)).await;
+            world.restart().await;
         }
         fakes.doors.others.open();
-        let said = die_while_guilty(&world, &fakes.log).await;
-        assert_eq!(said.iter().filter(|line| *line == "guilty").count(), 6, "five deaths are forgiven: {said:?}");
-        let Err(CallError::Failed(RunError::Fault(fault))) = world.client().job("guilty").result().await else {
-            panic!("it is at fault")
-        };
-        assert_eq!(fault, Fault { step: "work#1".into(), cause: Cause::Exhausted { crashes: 6 } });
-        for key in ["i1", "i2"] {
+        world.advance(d!("1h")).await;
+        for key in &keys {
             let result = world.client().job(key).result().await.unwrap();
-            assert_eq!(result, format!("{key}: worked, and again"));
+            assert_eq!(result, format!("{key}: worked, and again"), "{deaths} deaths, {apart_s} s apart");
         }
+        assert!(world.entities().failing().await.unwrap().entities.is_empty());
+        assert!(world.dead_letters().list(Default::default()).await.unwrap().letters.is_empty());
     }
 }
 
 /// W2
 #[test]
-fn a_body_that_kills_the_process_each_time_is_parked_as_poisoned_and_others_go_on() {
+fn a_body_that_kills_the_process_each_time_is_held_and_others_go_on() {
     let world = world::World::of(testing::registry::<(), Mine>(()).unwrap());
     BOMB.set(Some(world.executor.clone()));
     for (key, is_guilty) in [("guilty", true), ("innocent", false)] {
@@ -179,24 +223,12 @@ fn a_body_that_kills_the_process_each_time_is_parked_as_poisoned_and_others_go_o
     while world.is_dead() {
         deaths += 1;
         world.restart();
-        world.advance(d!("1s"));
+        world.advance(d!("1h"));
     }
-    assert_eq!(deaths, 6, "five are forgiven");
+    assert_eq!(deaths, 9, "eight are forgiven");
     let parked = world.call(call("deadly", "guilty", "status", "[]")).unwrap_err();
-    assert!(matches!(parked, Error::Parked { .. }) && parked.to_string().contains("died 6 times"), "{parked}");
+    assert!(matches!(parked, Error::Parked { .. }) && parked.to_string().contains("died 9 times"), "{parked}");
     assert_eq!(world.call(call("deadly", "innocent", "result", "[]")).unwrap(), "7");
-}
-
-/// W2, W3
-#[tokio::test]
-async fn a_body_that_catches_the_fault_of_a_deadly_step_goes_on() {
-    for setup in both() {
-        let (world, fakes) = started(setup).await;
-        let run = world.client().job("a");
-        run.start("guilty".into(), true).await.unwrap();
-        die_while_guilty(&world, &fakes.log).await;
-        assert_eq!(run.result().await.unwrap(), "guilty: `work#1` killed the process 6 times, and again");
-    }
 }
 
 /// W1, V5, H1
@@ -262,7 +294,7 @@ async fn a_step_that_ends_while_the_store_is_down_is_recorded_when_it_is_back_an
         for setup in both() {
             let (world, fakes) = started(setup).await;
             let run = world.client().job("a");
-            run.start("a".into(), false).await.unwrap();
+            run.start("a".into()).await.unwrap();
             world.store_fails(wrong);
             fakes.doors.others.open();
             world.advance(d!("1m")).await;
@@ -353,7 +385,7 @@ async fn a_shutdown_lets_steps_end_and_the_next_process_goes_on_without_counting
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().job("a");
-        run.start("a".into(), false).await.unwrap();
+        run.start("a".into()).await.unwrap();
         for _ in 0..8 {
             world.shutdown(d!("1s")).await.unwrap();
             world.restart().await;

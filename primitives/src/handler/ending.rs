@@ -78,10 +78,6 @@ where
                 open.turn.destroy();
             }
             (_, Ended::Failed(error)) => ending.failed(error, now),
-            (_, Ended::Exhausted(error)) => {
-                ending.at = None;
-                ending.error = Some(error);
-            }
             (_, Ended::Ok) => {}
         }
         if ending.at.is_none() {

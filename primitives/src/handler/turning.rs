@@ -149,7 +149,7 @@ where
             (_, Outcome::Panicked(message)) => {
                 Err(Stop::Refuse(Error::Panicked { key: seen.key.clone(), message: message.clone() }).into())
             }
-            (_, Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. }) => {
+            (_, Outcome::TimedOut | Outcome::Silent) => {
                 Err(Stop::Refuse(Error::Deadline { key: seen.key.clone() }).into())
             }
         }
@@ -399,6 +399,5 @@ pub(super) fn ended(outcome: &Outcome) -> Ended {
         Outcome::Panicked(message) => Ended::Failed(format!("it panicked: {message}").into()),
         Outcome::TimedOut => Ended::Failed("it ran longer than its timeout".into()),
         Outcome::Silent => Ended::Failed("it gave no sign of life for longer than its limit".into()),
-        Outcome::Crashed { crashes } => Ended::Exhausted(format!("it killed the process {crashes} times").into()),
     }
 }

@@ -308,7 +308,7 @@ impl<K: Kind> World<K> {
             head: Bytes::new(),
             state: Bytes::from_static(b"{\"the\":\"state\"}"),
             alarm: None,
-            crashes: 0,
+            crashes: drystone_runtime::Crashes::NONE,
             suspect: None,
             parked: None,
             created_at: self.now,

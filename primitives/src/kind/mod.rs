@@ -212,6 +212,4 @@ pub enum Ended {
     Ok,
     /// It failed, panicked, timed out or was silent: nothing it did is kept.
     Failed(Failure),
-    /// It killed the process too often (W2): there is no sense in another attempt.
-    Exhausted(Failure),
 }

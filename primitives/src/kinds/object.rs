@@ -154,10 +154,6 @@ impl Kind for Options {
                     None => give_up(turn),
                 }
             }
-            Ended::Exhausted(error) => {
-                record.error = Some(error);
-                give_up(turn);
-            }
         }
         Ok(())
     }

@@ -107,7 +107,7 @@ fn changes(before: Option<&Entity>, after: &Entity) -> Vec<String> {
     if before.map(|before| before.alarm) != Some(after.alarm) {
         parts.extend(after.alarm.map(|at| format!("alarm at {}", Timestamp::from(at))));
     }
-    if before.is_some_and(|before| before.crashes < after.crashes) {
+    if before.is_some_and(|before| before.crashes.deaths() < after.crashes.deaths()) {
         parts.push("a crash is counted".to_owned());
     }
     parts.extend(

@@ -183,7 +183,7 @@ fn bound(key: Key) -> Entity {
         head: Bytes::new(),
         state: Bytes::new(),
         alarm: None,
-        crashes: 0,
+        crashes: drystone_runtime::Crashes::NONE,
         suspect: None,
         parked: None,
         created_at: Millis(NOW),

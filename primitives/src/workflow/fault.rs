@@ -38,12 +38,6 @@ pub enum Cause {
         /// How often it was executed.
         attempts: u32,
     },
-    /// It killed the process (W2).
-    #[error("killed the process {crashes} times")]
-    Exhausted {
-        /// How often.
-        crashes: u8,
-    },
     /// Its input or what it returned cannot be read, written or stored.
     #[error("cannot be recorded: {reason}")]
     Refused {

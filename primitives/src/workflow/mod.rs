@@ -207,7 +207,7 @@
 //! | attempts of a step | 3, from 1 s to 1 m apart, as long as they take | `#[step(max_attempts, backoff, timeout, give_up_after, retry_if, heartbeat)]` |
 //! | time of a transactional step | 1 s, at most 10 s | `#[step(transaction, timeout = "5s")]` |
 //! | code of the body's own | 1 attempt | `flow.run(..).max_attempts(..)` |
-//! | deaths of the process by one step | 5 forgiven | `Options::crashes_max` |
+//! | deaths of the process with one run | 8 forgiven, the last 6 after a control each | `Options::crashes_max` |
 //! | a run that has ended is kept for | 7 days | `#[workflow(retention = "30d")]` |
 //! | events queued of one type for one run | 10,000, for 7 days; then `Full`, and expired | `#[event(max_queued, expires, keep)]` |
 //! | unread events when the run ends | dead letters | `#[event(on_terminated = "discard")]` |

@@ -40,12 +40,13 @@
 //!   [`workflow_generations::a_restart_is_whole_or_not_at_all`][workflow_generations]
 //! - **while a paused run still has a step under way**: the step is executed again, and nothing else begins.
 //!   [`workflow_pausing::a_step_that_ran_when_the_run_was_paused_runs_again_after_a_crash`][workflow_pausing]
-//! - **each time that a certain step runs**: after the sixth death the step ends in the fault
-//!   [`Exhausted`](super::Cause::Exhausted); runs that were merely there go on.
-//!   [`workflow_crashes::a_step_that_kills_the_process_each_time_ends_in_a_fault_and_innocents_go_on`][workflow_crashes],
-//!   [`workflow_crashes::a_body_that_catches_the_fault_of_a_deadly_step_goes_on`][workflow_crashes]
-//! - **each time that a certain body runs** (it aborts, or the stack overflows): the run is parked as poisoned, and the others go on.
-//!   [`workflow_crashes::a_body_that_kills_the_process_each_time_is_parked_as_poisoned_and_others_go_on`][workflow_crashes]
+//! - **each time that a certain step runs**: after nine deaths with it, and six controls in which the process lived without it, the
+//!   run is held: it keeps its journal, nothing is undone, and it resumes by `resume`, by `unpark`, or with another build.
+//!   [`workflow_crashes::a_step_that_kills_the_process_each_time_holds_its_run_with_all_it_has_until_it_is_resumed`][workflow_crashes]
+//! - **each time that a certain body runs** (it aborts, or the stack overflows): the run is held, and the others go on.
+//!   [`workflow_crashes::a_body_that_kills_the_process_each_time_is_held_and_others_go_on`][workflow_crashes]
+//! - **again and again, of something else**: no run is held for it, however many were under way.
+//!   [`workflow_crashes::runs_that_were_merely_there_succeed_however_often_the_process_dies`][workflow_crashes]
 //! - **while an event is sent**: it is there once, or the sender got no answer; with an idempotency key the sender may just ask again.
 //!   [`workflow_events::a_crash_at_any_commit_loses_no_event_and_takes_none_twice`][workflow_events]
 //! - **and is away when a sleep or a deadline ends**: it ends when the process is back; it was not moved.

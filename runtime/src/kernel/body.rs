@@ -24,8 +24,7 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Version, Work, WorkId,
-    kernel::call::UNPARK,
+    Borrow, Entity, Error, Hot, Key, MessageId, Name, Parked, Range, Ticket, Version, Work, WorkId, store::Letter,
 };
 
 pub(crate) struct Body {
@@ -62,8 +61,8 @@ pub(crate) struct Body {
     /// Work that was listed when the entity was taken up after a crash, and has not ended since: one of it may be what
     /// killed the process. `None` until it was listed.
     pub(crate) doubted: Option<BTreeSet<WorkId>>,
-    /// Pieces that have ended since work was last listed, and whether each was given up.
-    pub(crate) ended: Vec<(WorkId, bool)>,
+    /// Pieces that have ended since work was last listed.
+    pub(crate) ended: Vec<WorkId>,
     /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
     pub(crate) calls_went_last: bool,
     /// Whether the entity was read while it had work, and none of that has borrowed exclusively since. A transaction of that
@@ -90,10 +89,16 @@ pub(crate) struct Body {
     /// The takeover after which it was asked for, and from where on.
     pub(crate) inbox_asked: u64,
     pub(crate) inbox_after: Option<MessageId>,
+    /// How many of those that were last read from the inbox are held.
+    pub(crate) letters_held: usize,
     /// Letters whose code is not pure.
     pub(crate) impure_letters: BTreeSet<MessageId>,
 
     pub(crate) seat: Seat,
+    /// The process has lived through its control.
+    pub(crate) is_controlled: bool,
+    /// Messages that were held and are to be tried again.
+    pub(crate) to_release: Vec<Letter>,
     /// How often turns that nobody waits for failed in a row.
     pub(crate) failures: u32,
     /// Inputs whose turn failed, and when they are tried again.
@@ -140,8 +145,11 @@ impl Body {
             inbox_awaited: false,
             inbox_asked: 0,
             inbox_after: None,
+            letters_held: 0,
             impure_letters: BTreeSet::new(),
             seat: Seat::Unasked,
+            is_controlled: false,
+            to_release: Vec::new(),
             failures: 0,
             later: Vec::new(),
             refused_by_store: None,
@@ -169,6 +177,7 @@ impl Body {
                 Mail::Found(read, reads, found) if read == self.reading => self.found(reads, found, at, out),
                 Mail::Found(..) => {}
                 Mail::Settled(version, verdict) => self.settle(version, verdict, at, out),
+                Mail::Release(letters) => self.to_release.extend(letters),
                 Mail::Explain(asker) => self.askers.push(asker),
             }
         }
@@ -181,6 +190,9 @@ impl Body {
         if !self.is_warm {
             self.read_inbox(at, out);
             return false;
+        }
+        if !self.to_release.is_empty() && !self.chain.closed {
+            self.release_letters(at);
         }
         if !self.is_seated(at, out) {
             return false;
@@ -295,56 +307,12 @@ impl Body {
             Ring::TimedOut(run) => self.check_timeout(run, at, out),
             Ring::Silent(run) => self.check_silence(run, at, out),
             Ring::Probation => self.end_probation(at, out),
+            Ring::Control => self.end_control(at, out),
         }
     }
 
     pub(crate) fn is_parked(&self) -> bool {
         self.tip.as_ref().is_some_and(|entity| entity.parked.is_some())
-    }
-
-    /// A parked entity: callers are told why; what it has stays as it is until its reason is gone.
-    fn turn_away(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        let Some(entity) = &self.tip else { return false };
-        let Some(reason) = entity.parked.clone() else { return false };
-        let registered = at.registry.find(&entity.definition);
-        let cured = match &reason {
-            Parked::Unregistered => registered.is_some(),
-            // Another process may have mended code, whose options need not differ: each tries once.
-            Parked::Undecodable(_) => {
-                let is_others = entity.version.epoch() < self.lease.epoch;
-                registered.is_some_and(|found| found.fingerprint != entity.config || is_others)
-            }
-            Parked::Poisoned(_) | Parked::Broken(_) => false,
-        };
-        if cured && !self.chain.closed {
-            self.unpark(None, at);
-            return true;
-        }
-        // Work that ended is listed again when it goes on.
-        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
-        let key = self.key.clone();
-        out.answers.extend(ended.chain(self.reads.drain(..)).map(|read| {
-            let error = Error::Parked { key: key.clone(), reason: reason.clone() };
-            (read, Err(error))
-        }));
-        self.turn_calls_away(&reason, at, out)
-    }
-
-    fn turn_calls_away(&mut self, reason: &Parked, at: &Shared, out: &mut Effects) -> bool {
-        let (calls, letters): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.queue).into_iter().partition(|source| matches!(source, Source::Call(_)));
-        self.queue = letters.into();
-        let mut unparked = false;
-        for pending in calls.into_iter().filter_map(Source::into_pending) {
-            if pending.verb == UNPARK && !self.chain.closed && !unparked {
-                self.unpark(Some(pending), at);
-                unparked = true;
-            } else {
-                let error = Error::Parked { key: self.key.clone(), reason: reason.clone() };
-                out.answers.push((pending, Err(error)));
-            }
-        }
-        unparked
     }
 
     fn send_away(&mut self, out: &mut Effects) {
@@ -382,7 +350,8 @@ impl Body {
             && !self.is_reading
             && !self.alarm_is_due
             && !self.relist
-            && !matches!(self.seat, Seat::InLine | Seat::Counting | Seat::Watched)
+            && !matches!(self.seat, Seat::HeldBack | Seat::InLine | Seat::Counting | Seat::Watched)
+            && self.to_release.is_empty()
     }
 
     /// Gives back the room of what has been dealt with: in most keys nothing waits most of the time, and a place in these

@@ -56,6 +56,8 @@ pub(crate) enum Ring {
     Silent(u64),
     /// Its work has run long enough not to be held against it.
     Probation,
+    /// The process has lived without it for long enough.
+    Control,
 }
 
 /// Something that happened to an entity, told after its commit (E15).

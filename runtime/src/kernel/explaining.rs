@@ -2,6 +2,7 @@
 
 use super::{
     body::Body,
+    seating::Seat,
     shared::Shared,
     source::{Origin, Source},
     view::{Explain, Wait},
@@ -16,6 +17,13 @@ impl Body {
         waits.extend(self.running.iter().map(|running| Wait::Work(running.work.id.clone())));
         waits.extend(self.listed.iter().filter(|work| !self.runs(work)).map(|work| Wait::Listed(work.id.clone())));
         waits.extend(self.tip.as_ref().and_then(|tip| tip.alarm).map(Wait::Alarm));
+        let held_back = match self.seat {
+            Seat::HeldBack => Some(Wait::HeldBack),
+            Seat::InLine => Some(Wait::InLine),
+            _ => None,
+        };
+        waits.extend(held_back);
+        waits.extend((self.letters_held > 0).then_some(Wait::HeldMessages(self.letters_held)));
         let letters = self.letters_queued();
         waits.extend((letters > 0).then_some(Wait::Inbox(letters)));
         let calls = self.queue.iter().filter(|source| matches!(source, Source::Call(_))).count();

@@ -12,6 +12,8 @@ use crate::{Epoch, Millis, Partition, Version, store::Lease};
 pub(crate) struct Held {
     pub(crate) partition: Partition,
     pub(crate) epoch: Epoch,
+    /// The epoch of the previous owner.
+    pub(crate) before: Epoch,
     /// Whether the previous owner ended in order.
     pub(crate) clean: bool,
     /// Alarms due by then may have been ringing when the previous owner ended.
@@ -26,6 +28,7 @@ impl Held {
         Self {
             partition: lease.partition,
             epoch: lease.epoch,
+            before: lease.before,
             clean: lease.clean,
             highest: lease.highest,
             counter: AtomicU32::new(0),

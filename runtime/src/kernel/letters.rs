@@ -12,6 +12,7 @@ use super::{
     shared::Shared,
     source::{Origin, Source},
     sparse::Sparse,
+    tries::Tries,
     turning::borrow_of,
 };
 use crate::{
@@ -53,6 +54,7 @@ impl Body {
         let is_full = letters.len() >= INBOX_PAGE as usize;
         let (last, before) = (letters.last().map(|letter| letter.id), self.letters_queued());
         self.inbox_read = Some(self.inbox_asked);
+        self.letters_held = letters.iter().filter(|letter| letter.at == Millis::MAX).count();
         for letter in letters {
             // One that is at the end of time is dead, and kept for a person.
             if self.knows(letter.id) || letter.at == Millis::MAX {
@@ -62,19 +64,24 @@ impl Body {
             if !wait.is_zero() {
                 out.timers.push((at.driver.monotonic() + wait, Ring::Again));
             }
-            let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
-            // What lies in the inbox was there before the calls that wait here asked.
-            let after_letters = self.queue.iter().rposition(|source| matches!(source, Source::Letter(_)));
-            let place = self.queue.iter().position(later).or(after_letters.map(|last| last + 1)).unwrap_or(0);
-            self.queue.insert(place, Source::Letter(letter));
+            self.queue_in_order(letter);
         }
         self.inbox_has_more = is_full || self.inbox_missed;
         // A whole page of the dead: those behind it are read next.
         self.inbox_after = last.filter(|_| is_full && self.letters_queued() == before);
     }
 
+    /// Queues a message of the inbox: before later ones of its sender, and before the calls that wait here, for it was there when
+    /// they asked.
+    pub(crate) fn queue_in_order(&mut self, letter: Letter) {
+        let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
+        let after_letters = self.queue.iter().rposition(|source| matches!(source, Source::Letter(_)));
+        let place = self.queue.iter().position(later).or(after_letters.map(|last| last + 1)).unwrap_or(0);
+        self.queue.insert(place, Source::Letter(letter));
+    }
+
     /// Whether a message is here already: queued, being handled, or taken by a commit on its way.
-    fn knows(&self, id: MessageId) -> bool {
+    pub(crate) fn knows(&self, id: MessageId) -> bool {
         let taken = |chain: &Chain| chain.taken.contains(&id);
         self.queue.iter().any(|source| source.message() == Some(id))
             || self.running.iter().any(|running| matches!(&running.origin, Origin::Letter(letter) if letter.id == id))
@@ -159,7 +166,7 @@ impl Body {
         self.calls_went_last
             && at.has_place()
             // After two crashes work runs one piece at a time, and calls do not wait for that.
-            && self.tip.as_ref().is_some_and(|tip| tip.crashes < ONE_AT_A_TIME)
+            && self.tip.as_ref().is_some_and(|tip| tip.crashes.deaths() < ONE_AT_A_TIME)
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
@@ -215,7 +222,8 @@ impl Body {
 
     /// A message whose turn said no: tried again with backoff, then a dead letter. Other senders go on (M4).
     pub(crate) fn letter_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
-        let attempts = letter.attempts + 1;
+        let tries = Tries::of(&letter).failed();
+        let attempts = u32::from(tries.failures);
         self.impure_letters.remove(&letter.id);
         let own = error.own();
         if own.is_none() || attempts >= at.options.attempts_max {
@@ -224,47 +232,10 @@ impl Body {
         }
         let (first, last) = at.options.retry;
         let pause = backoff(first, last, attempts, at.driver.random());
-        let retry = Retry { id: letter.id, attempts, at: at.time.now().after(pause) };
+        let retry = Retry { id: letter.id, attempts: tries.pack(), at: at.time.now().after(pause) };
         self.stack_inbox(at, |chain, _| chain.retry.push(retry));
         out.timers.push((at.driver.monotonic() + pause, Ring::Again));
-        self.queue.push_front(Source::Letter(Letter { attempts, at: retry.at, ..letter }));
-    }
-
-    /// Whether a letter is queued that the previous owner may have been handling.
-    pub(crate) fn has_tried_letters(&self) -> bool {
-        let due = |source: &Source| matches!(source, Source::Letter(letter) if letter.at <= self.lease.highest);
-        self.queue.iter().any(due)
-    }
-
-    /// How often the letter that was tried most was tried.
-    pub(crate) fn letter_attempts(&self) -> u8 {
-        let attempts = self.queue.iter().filter_map(|source| match source {
-            Source::Letter(letter) => Some(letter.attempts),
-            _ => None,
-        });
-        attempts.max().map_or(0, |most| u8::try_from(most).unwrap_or(u8::MAX))
-    }
-
-    /// Each letter that is queued was perhaps being handled when the process died.
-    pub(crate) fn count_letters_as_tried(&mut self, at: &Shared, out: &mut Effects) {
-        for source in std::mem::take(&mut self.queue) {
-            let Source::Letter(letter) = source else {
-                self.queue.push_back(source);
-                continue;
-            };
-            if letter.at > self.lease.highest {
-                self.queue.push_back(Source::Letter(letter));
-                continue;
-            }
-            let attempts = letter.attempts + 1;
-            if attempts > u32::from(at.options.crashes_max) {
-                self.bury(letter, attempts, ("the process died whenever it was handled", Bytes::new()), at, out);
-                continue;
-            }
-            let retry = Retry { id: letter.id, attempts, at: letter.at };
-            self.stack_inbox(at, |chain, _| chain.retry.push(retry));
-            self.queue.push_back(Source::Letter(Letter { attempts, ..letter }));
-        }
+        self.queue.push_front(Source::Letter(Letter { attempts: retry.attempts, at: retry.at, ..letter }));
     }
 
     /// `error` is the code's own, if it died of that.
@@ -300,7 +271,7 @@ impl Body {
     }
 
     /// A change to the inbox alone; the entity, if there is one, gets a new version.
-    fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain, Version)) {
+    pub(crate) fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain, Version)) {
         let version = self.open_own(at, Link::kernel());
         change(&mut self.chain, version);
     }

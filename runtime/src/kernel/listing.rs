@@ -1,9 +1,7 @@
 //! What should run, by the handler's word: asked once when a visit ends, for all turns that it took.
 
-use super::{
-    body::Body, chain::Link, mutants, seating::ONE_AT_A_TIME, shared::Shared, source::Source, turning::guarded,
-};
-use crate::{Entity, Needed, Parked, Work, WorkId, planted::Bug};
+use super::{body::Body, chain::Link, seating::ONE_AT_A_TIME, shared::Shared, source::Source, turning::guarded};
+use crate::{Crashes, Entity, Needed, Parked, Work, WorkId, planted::Bug};
 
 /// What a listing says of the crashes that are counted (W2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +25,13 @@ impl Body {
     /// Whether crashes are held against it and nothing is left to do. What was last in its queue need not have been a turn that lists: a
     /// call that only reads, or that was refused. Nobody would ask again, and it would keep its count and its place in the window (W2).
     fn is_to_be_cleared(&self) -> bool {
-        let is_doubted = self.tip.as_ref().is_some_and(|tip| tip.crashes > 0 && !tip.active);
-        is_doubted && self.queue.is_empty() && !self.alarm_is_due
+        let has_work = self.tip.as_ref().is_some_and(|tip| tip.active);
+        self.is_doubted() && !has_work && self.queue.is_empty() && !self.alarm_is_due
+    }
+
+    /// Whether crashes are held against the entity.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.tip.as_ref().is_some_and(|tip| !tip.crashes.is_none())
     }
 
     /// Whether rows that it asked for are here: then it comes before the next turn, which might change them.
@@ -103,12 +106,12 @@ impl Body {
         self.is_tended = false;
     }
 
-    /// What happened clears the entity of its crashes (W2) if nothing is listed any more, if the culprit was given up, or if a
-    /// piece has ended and none is left of those that may have caused them. That another has ended says nothing of one that
-    /// has not: work goes on one piece at a time.
+    /// What happened clears the entity of its crashes (W2) if nothing is listed any more, or if a piece has ended and none is
+    /// left of those that may have caused them. That another has ended says nothing of one that has not: work goes on one
+    /// piece at a time.
     fn judge(&mut self, listed: &[Work]) -> Verdict {
         let ended = std::mem::take(&mut self.ended);
-        if self.tip.as_ref().is_none_or(|tip| tip.crashes == 0) {
+        if !self.is_doubted() {
             return Verdict::None;
         }
         let doubted = self.doubted.get_or_insert_with(|| listed.iter().map(|work| work.id.clone()).collect());
@@ -117,9 +120,8 @@ impl Body {
             return if nothing_to_do { Verdict::Forgiven } else { Verdict::None };
         }
         let goes_on = |id: &WorkId| listed.iter().any(|work| work.id == *id);
-        doubted.retain(|id| goes_on(id) && !ended.iter().any(|(ended, _)| ended == id));
-        let was_given_up = ended.iter().any(|(_, was_given_up)| *was_given_up);
-        if doubted.is_empty() || was_given_up { Verdict::Forgiven } else { Verdict::NextOne }
+        doubted.retain(|id| goes_on(id) && !ended.contains(id));
+        if doubted.is_empty() { Verdict::Forgiven } else { Verdict::NextOne }
     }
 }
 
@@ -127,8 +129,8 @@ impl Verdict {
     fn apply(self, entity: &mut Entity) {
         match self {
             Self::None => {}
-            Self::NextOne => (entity.crashes, entity.suspect) = (entity.crashes.min(ONE_AT_A_TIME), None),
-            Self::Forgiven => mutants::forgive(entity),
+            Self::NextOne => (entity.crashes, entity.suspect) = (entity.crashes.at_most(ONE_AT_A_TIME), None),
+            Self::Forgiven => (entity.crashes, entity.suspect) = (Crashes::NONE, None),
         }
     }
 }

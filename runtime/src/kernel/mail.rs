@@ -34,6 +34,8 @@ pub(crate) enum Mail {
     Found(u64, Vec<Read>, Vec<Found>),
     /// What became of the turns that were with the writer, by the version that they make.
     Settled(Version, Settled),
+    /// These messages are held; they are to be tried again.
+    Release(Vec<Letter>),
     /// Somebody wants to know what the key waits for.
     Explain(Asker),
 }

@@ -32,6 +32,7 @@ mod options;
 mod outpost;
 mod pace;
 mod pages;
+mod parking;
 mod pending;
 mod place;
 mod posting;
@@ -53,6 +54,7 @@ mod sparse;
 mod stacking;
 mod store_slot;
 mod time;
+mod tries;
 mod turning;
 mod view;
 mod watchdog;
@@ -101,6 +103,9 @@ struct Last(Arc<Shared>);
 
 impl Drop for Last {
     fn drop(&mut self) {
+        if crate::planted::Bug::DropCounts.planted() {
+            self.0.close();
+        }
         if !self.0.is_closed() {
             self.0.driver.finish(Box::pin(self.0.clone().end_unasked()));
         }
@@ -112,6 +117,9 @@ impl std::fmt::Debug for Kernel {
         out.debug_struct("Kernel").field("worker", &self.shared.worker.id).finish_non_exhaustive()
     }
 }
+
+/// Messages of one key that are looked through for those that are held.
+const HELD_LETTERS_MAX: u32 = 1_000;
 
 /// Counters of one kernel since it was opened; each only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,13 +205,26 @@ impl Kernel {
         self.shared.ask(|asker| Wanted::Listing(query, asker)).await
     }
 
-    /// Lets a parked entity go on, with its crashes forgotten. `false` if it was not parked.
+    /// Lets a parked entity go on, with its crashes forgotten, and messages to this key that are held. `false` if there were
+    /// none of either.
     pub async fn unpark(&self, key: &Key) -> Result<bool, Error> {
+        let is_released = self.release_letters(key).await?;
         let Some(view) = self.view(key).await?.filter(|view| view.entity.parked.is_some()) else {
-            return Ok(false);
+            return Ok(is_released);
         };
         let call = Call::new(view.entity.definition, key.key.clone(), UNPARK, Bytes::new());
         self.shared.call_at(key.clone(), call).await.map(|_| true)
+    }
+
+    async fn release_letters(&self, key: &Key) -> Result<bool, Error> {
+        let inbox = Read::Inbox { key: key.clone(), after: None, limit: HELD_LETTERS_MAX };
+        let Some(Found::Inbox(mut letters)) = self.read(inbox).await? else { return Ok(false) };
+        letters.retain(|letter| letter.at == Millis::MAX);
+        let is_released = !letters.is_empty();
+        if is_released {
+            self.shared.post(key, Mail::Release(letters));
+        }
+        Ok(is_released)
     }
 
     /// Everything that entities tell from now on (E15).

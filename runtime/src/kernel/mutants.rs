@@ -7,7 +7,9 @@ use super::{
     shared::Shared,
     writer::{Flight, Ruling},
 };
-use crate::{Entity, Key, Version, planted::Bug, store::StoreError};
+#[cfg(feature = "planted")]
+use crate::planted::Bug;
+use crate::{Entity, Key, Version, store::StoreError};
 
 /// The version of a new chain.
 pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version {
@@ -17,14 +19,6 @@ pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version 
     }
     let _ = (key, tip);
     lease.next_version()
-}
-
-/// An entity got on: its crashes are not held against it.
-pub(crate) fn forgive(entity: &mut Entity) {
-    if !Bug::InnocentExhausted.planted() {
-        entity.crashes = 0;
-        entity.suspect = None;
-    }
 }
 
 /// A planted bug: the last turn of a chain answers before it is durable.

@@ -58,10 +58,15 @@ pub struct Options {
     pub commit_bytes_max: usize,
     /// Row changes of one commit: 1,000.
     pub commit_rows_max: usize,
-    /// Crashes after which a piece of work, or an entity, is given up: 5.
+    /// Deaths with it that an entity is forgiven: 8. The one after holds it. The first three narrow the suspects down; each
+    /// further one follows a control in which the process lived without it. A death that has nothing to do with the entity falls
+    /// into its trial and not into its control with a chance of 1 in 9 at most, so six in a row convict an innocent with a chance
+    /// of 1 in 531,441.
     pub crashes_max: u8,
-    /// How long work must have run for its entity to leave the window of takeover: 60 s.
+    /// How long a suspect runs until it is cleared: 60 s. A control lasts as long, at least, and ten times that at most.
     pub probation: Duration,
+    /// What this program was built from: an entity that is held goes on with another build. 0 if it is not known.
+    pub build: u64,
     /// How often a message, an alarm or an end of work whose turn fails is tried: 5.
     pub attempts_max: u32,
     /// Between those tries, from and to: 1 s to 60 s, doubling.
@@ -111,8 +116,9 @@ impl Default for Options {
             payload_bytes_max: 1 << 20,
             commit_bytes_max: 4 << 20,
             commit_rows_max: 1_000,
-            crashes_max: 5,
+            crashes_max: 8,
             probation: Duration::from_secs(60),
+            build: 0,
             attempts_max: 5,
             retry: (Duration::from_secs(1), Duration::from_secs(60)),
             store_retry: (Duration::from_millis(10), Duration::from_secs(5)),

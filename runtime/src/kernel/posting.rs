@@ -66,7 +66,7 @@ impl Shared {
         self.with(|core, _| {
             for message in sent {
                 let to = message.to.clone();
-                core.post(&to, Mail::Letter(letter(message, &from)));
+                core.post(&to, Mail::Letter(letter(message, &from, self.time.now())));
             }
         });
     }

@@ -1,4 +1,7 @@
-//! After a crash: an entity that may have been running is counted before any of its code is asked (W2).
+//! After a crash: what is held against an entity is counted before any of its code is asked, and a suspect is held back before
+//! it is tried again (W2).
+
+use std::collections::BTreeMap;
 
 use super::{
     body::Body,
@@ -7,7 +10,7 @@ use super::{
     shared::Shared,
     window::Class,
 };
-use crate::{Entity, Parked, planted::Bug};
+use crate::{Conviction, Crashes, Entity, Lifecycle, Parked, planted::Bug};
 
 /// From so many crashes on work runs one piece at a time, each named in the store before it starts.
 pub(crate) const ONE_AT_A_TIME: u8 = 2;
@@ -17,13 +20,15 @@ pub(crate) const ONE_AT_A_TIME: u8 = 2;
 pub(crate) enum Seat {
     /// Not looked at since it was read.
     Unasked,
+    /// It is a suspect in its control: nothing of it runs, while all others do.
+    HeldBack,
     /// It waits for a place in the window.
     InLine,
     /// Its count is on the way to the store; nothing of its code runs before that is durable.
     Counting,
-    /// It may go on, watched in the window.
+    /// It runs, watched in the window.
     Watched,
-    /// It may go on.
+    /// It runs.
     Free,
 }
 
@@ -36,35 +41,131 @@ impl Seat {
 impl Body {
     /// Whether its handler may be asked anything; if not yet, takes the next step towards it.
     pub(crate) fn is_seated(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        if matches!(self.seat, Seat::Unasked | Seat::InLine) {
+        if matches!(self.seat, Seat::Unasked | Seat::InLine) && !self.chain.closed {
             self.ask_for_seat(at, out);
         }
         self.seat.is_taken()
     }
 
     fn ask_for_seat(&mut self, at: &Shared, out: &mut Effects) {
-        if self.tip.is_none() && self.has_tried_letters() && !self.lease.clean && !Bug::CrashNotCounted.planted() {
-            return self.count_letters(at, out);
+        let crashes = self.crashes();
+        if crashes.is_none() && self.crashes_stored().is_none() {
+            return self.leave_window(at, out);
         }
-        let was_there = self.may_have_been_running();
-        let tip = self.tip.as_ref().filter(|tip| was_there || is_doubted(tip));
-        let Some(crashes) = tip.map(|tip| tip.crashes) else {
-            out.wake.extend(at.window.leave(&self.key));
-            self.seat = Seat::Free;
-            return;
-        };
+        if crashes.deaths() > at.options.crashes_max {
+            return self.convict(crashes, at, out);
+        }
+        if crashes.needs_control() && !self.is_controlled && !Bug::NoControl.planted() {
+            return self.hold_back(crashes, at, out);
+        }
         if !at.window.admit(&self.key, Class::of(crashes)) {
             self.seat = Seat::InLine;
+            if crashes.needs_control() && !self.is_written_with(crashes.waiting()) {
+                self.keep_crashes(at, Crashes::waiting);
+            }
             return;
         }
-        if !was_there {
+        if self.is_written_with(crashes.admitted()) {
             return self.watch(at, out);
         }
         self.seat = Seat::Counting;
-        self.stack_own(at, Link::kernel(), |entity| entity.crashes = entity.crashes.saturating_add(1));
+        self.keep_crashes(at, Crashes::admitted);
     }
 
-    /// It may go on, and leaves the window when it has got on or has run long enough.
+    /// What is held against it now: what is stored, and what the end of the last owner adds to that or takes from it.
+    fn crashes(&self) -> Crashes {
+        match &self.tip {
+            Some(entity) => self.crashes_of(entity),
+            None => self.crashes_of_letters(),
+        }
+    }
+
+    fn crashes_of(&self, entity: &Entity) -> Crashes {
+        let epoch = entity.version.epoch();
+        if entity.parked.is_some() || Bug::DoubtForgotten.planted() && self.lease.clean {
+            return Crashes::NONE;
+        }
+        if epoch >= self.lease.epoch {
+            entity.crashes
+        } else if self.lease.clean {
+            entity.crashes.after_orderly_end()
+        } else if entity.crashes.is_none() {
+            if self.may_have_been_running(entity) { Crashes::FIRST } else { Crashes::NONE }
+        } else {
+            entity.crashes.after_death(epoch == self.lease.before)
+        }
+    }
+
+    /// Active, with messages, or with an alarm that the previous owner may have seen ring.
+    fn may_have_been_running(&self, entity: &Entity) -> bool {
+        let rang = entity.alarm.is_some_and(|alarm| alarm <= self.lease.highest);
+        (entity.active || rang || self.letters_queued() > 0) && !Bug::CrashNotCounted.planted()
+    }
+
+    fn crashes_stored(&self) -> Crashes {
+        match &self.tip {
+            Some(entity) if entity.parked.is_some() || Bug::DoubtForgotten.planted() && self.lease.clean => {
+                Crashes::NONE
+            }
+            Some(entity) => entity.crashes,
+            None => self.crashes_stored_of_letters(),
+        }
+    }
+
+    /// Whether this owner has written it so: then the next owner can tell.
+    fn is_written_with(&self, crashes: Crashes) -> bool {
+        match &self.tip {
+            Some(entity) => entity.crashes == crashes && entity.version.epoch() >= self.lease.epoch,
+            None => self.letters_are_written_with(crashes),
+        }
+    }
+
+    /// Writes what is held against it, `staged`. The version says to the next owner that this one has come to it.
+    fn keep_crashes(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
+        let crashes = staged(self.crashes());
+        match self.tip {
+            Some(_) => self.stack_own(at, Link::kernel(), |entity| entity.crashes = crashes),
+            None => self.keep_crashes_of_letters(at, staged),
+        }
+    }
+
+    /// The process must live without it for a while before it is tried again.
+    fn hold_back(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
+        let (now, random) = (at.driver.monotonic(), at.driver.random());
+        let until = at.window.hold_back(&self.key, now, at.options.probation, random);
+        self.seat = Seat::HeldBack;
+        out.timers.push((until, Ring::Control));
+        tracing::warn!(key = %self.key, deaths = crashes.deaths(), "held back: the process died with it; it runs again if the process lives without it");
+        if self.crashes_stored() != crashes {
+            self.keep_crashes(at, |crashes| crashes);
+        }
+    }
+
+    /// The process has lived without it.
+    pub(crate) fn end_control(&mut self, at: &Shared, out: &mut Effects) {
+        if self.seat == Seat::HeldBack {
+            self.is_controlled = true;
+            self.seat = Seat::InLine;
+            out.wake.extend(at.window.end_control(&self.key));
+        }
+    }
+
+    /// The process has died with it too often, and lived without it: it is held for a person, or for another build.
+    fn convict(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
+        let Some(entity) = &self.tip else { return self.hold_letters(at, out) };
+        let conviction = Conviction {
+            work: entity.suspect.clone(),
+            deaths: crashes.deaths(),
+            controls: crashes.controls(),
+            build: at.options.build,
+        };
+        self.keep_crashes(at, Crashes::admitted);
+        let link = Link { emit: vec![told("entity.held", &conviction)], ..Link::kernel() };
+        self.park_with(Parked::Held(conviction), link, at);
+        self.leave_window(at, out);
+    }
+
+    /// It runs, and leaves the window when it has got on or has run long enough.
     fn watch(&mut self, at: &Shared, out: &mut Effects) {
         self.seat = Seat::Watched;
         // Even if nothing is due, its record must not keep the count.
@@ -72,51 +173,16 @@ impl Body {
         out.timers.push((at.driver.monotonic() + at.options.probation, Ring::Probation));
     }
 
-    /// Nothing is bound, and messages wait: a turn of theirs may be what killed the process. They are counted as
-    /// tried, so that one that kills is a dead letter in the end.
-    fn count_letters(&mut self, at: &Shared, out: &mut Effects) {
-        if !at.window.admit(&self.key, Class::of(self.letter_attempts())) {
-            self.seat = Seat::InLine;
-            return;
-        }
-        self.seat = Seat::Counting;
-        self.count_letters_as_tried(at, out);
-    }
-
-    /// Active, with messages, or with an alarm that the previous owner may have seen ring; and not yet written
-    /// by this one.
-    fn may_have_been_running(&self) -> bool {
-        let Some(entity) = &self.tip else { return false };
-        if self.lease.clean || entity.version.epoch() >= self.lease.epoch || Bug::CrashNotCounted.planted() {
-            return false;
-        }
-        let parked = entity.parked.is_some();
-        let rang = entity.alarm.is_some_and(|alarm| alarm <= self.lease.highest);
-        !parked && (entity.active || rang || self.letters_queued() > 0 || Bug::InnocentExhausted.planted())
-    }
-
-    /// A commit is durable: a count lets the entity go on, a record without crashes frees its place.
+    /// A commit is durable: a count lets the entity run, a record without crashes frees its place.
     pub(crate) fn seat_settled(&mut self, at: &Shared, out: &mut Effects) {
-        let crashes =
-            self.committed.as_ref().filter(|entity| entity.parked.is_none()).map_or(0, |entity| entity.crashes);
         match self.seat {
-            Seat::Counting if crashes > at.options.crashes_max => {
-                self.seat = Seat::Watched;
-                self.give_up_without_suspect(crashes, at);
-            }
-            // What was counted is gone: its letters are dead letters now.
+            // What was counted is gone: its messages were taken.
             Seat::Counting if self.committed.is_none() && self.letters_queued() == 0 => self.leave_window(at, out),
             Seat::Counting => self.watch(at, out),
-            Seat::Watched if crashes == 0 => self.leave_window(at, out),
+            Seat::Watched if self.committed.as_ref().is_none_or(|entity| entity.crashes.is_none()) => {
+                self.leave_window(at, out);
+            }
             _ => {}
-        }
-    }
-
-    /// With a suspect its work ends as crashed when it is next listed; without one its turn is at fault.
-    fn give_up_without_suspect(&mut self, crashes: u8, at: &Shared) {
-        self.relist = true;
-        if self.committed.as_ref().is_some_and(|entity| entity.suspect.is_none()) {
-            self.park(Parked::Poisoned(format!("the process died {crashes} times while it may have been running")), at);
         }
     }
 
@@ -125,23 +191,34 @@ impl Body {
         if self.seat != Seat::Watched {
             return;
         }
-        if self.tip.as_ref().is_some_and(|tip| tip.crashes > 0 && tip.parked.is_none()) && !self.chain.closed {
-            self.stack_own(at, Link::kernel(), |entity| {
-                entity.crashes = 0;
-                entity.suspect = None;
-            });
+        if !self.crashes_stored().is_none() && !self.chain.closed {
+            match self.tip {
+                Some(_) => self.stack_own(at, Link::kernel(), |entity| {
+                    entity.crashes = Crashes::NONE;
+                    entity.suspect = None;
+                }),
+                None => self.keep_crashes_of_letters(at, |_| Crashes::NONE),
+            }
         }
         self.leave_window(at, out);
     }
 
     fn leave_window(&mut self, at: &Shared, out: &mut Effects) {
         self.seat = Seat::Free;
+        self.is_controlled = false;
         out.wake.extend(at.window.leave(&self.key));
     }
 }
 
-/// Whether crashes are held against it, whoever has counted them. An owner that ended in order, or a record that is read again, clears
-/// nobody: two who were there would run beside each other once more, and the innocent one be counted again for it (W2).
-fn is_doubted(entity: &Entity) -> bool {
-    entity.crashes > 0 && entity.parked.is_none() && !Bug::DoubtForgotten.planted()
+/// What listeners are told of a conviction.
+pub(crate) fn told(name: &'static str, conviction: &Conviction) -> Lifecycle {
+    let number = |number: u8| number.to_string().into();
+    let mut fields = BTreeMap::from([
+        ("deaths".into(), number(conviction.deaths)),
+        ("controls".into(), number(conviction.controls)),
+    ]);
+    if let Some(work) = &conviction.work {
+        fields.insert("work".into(), format!("{:?}", work.as_str()).into());
+    }
+    Lifecycle { name: name.into(), fields }
 }

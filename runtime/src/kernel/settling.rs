@@ -14,7 +14,7 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Error, Key, Parked, Reply, To, Version,
+    Borrow, Error, Key, Millis, Parked, Reply, To, Version,
     planted::Bug,
     store::{Letter, Outgoing, StoreError, Write},
 };
@@ -55,7 +55,7 @@ impl Body {
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
         for sent in flying.sent {
             let to = sent.to.clone();
-            out.letters.push((to, letter(sent, &self.key)));
+            out.letters.push((to, letter(sent, &self.key, at.time.now())));
         }
         let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
         for link in flying.links {
@@ -248,7 +248,7 @@ impl Body {
 }
 
 /// A message as its receiver finds it.
-pub(crate) fn letter(sent: Outgoing, from: &Key) -> Letter {
+pub(crate) fn letter(sent: Outgoing, from: &Key, at: Millis) -> Letter {
     Letter {
         id: sent.id,
         from: from.clone(),
@@ -257,6 +257,6 @@ pub(crate) fn letter(sent: Outgoing, from: &Key) -> Letter {
         body: sent.body,
         mark: sent.mark,
         attempts: 0,
-        at: crate::Millis(0),
+        at,
     }
 }

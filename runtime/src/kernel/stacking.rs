@@ -12,7 +12,7 @@ use super::{
     source::{End, Origin, Source},
 };
 use crate::{
-    Commit, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Outcome, Parked, Status, Version,
+    Commit, Crashes, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Parked, Status, To, Version,
     planted::Bug,
     store::{Guard, Outgoing, Remembered, Touched},
 };
@@ -31,7 +31,7 @@ impl Body {
             return self.refused(source, &error, at, out);
         }
         let remember = self.to_remember(&source, &commit, at);
-        let settles_crashes = matches!(source, Source::End(_)) && self.tip.as_ref().is_some_and(|tip| tip.crashes > 0);
+        let settles_crashes = matches!(source, Source::End(_)) && self.is_doubted();
         let writes = commit.writes()
             || source.message().is_some()
             || !remember.is_empty()
@@ -174,9 +174,9 @@ impl Body {
     /// judged: rows may be read first, and its commit be long gone.
     fn succeeded(&mut self, source: &Source) {
         if let Source::End(end) = source
-            && self.tip.as_ref().is_some_and(|tip| tip.crashes > 0)
+            && self.is_doubted()
         {
-            self.ended.push((end.work.id.clone(), matches!(end.outcome, Outcome::Crashed { .. })));
+            self.ended.push(end.work.id.clone());
         }
         if matches!(source, Source::Alarm(_) | Source::Gone(_) | Source::Changed) {
             self.failures = 0;
@@ -237,20 +237,28 @@ impl Body {
     }
 
     pub(crate) fn park(&mut self, reason: Parked, at: &Shared) {
+        self.park_with(reason, Link::kernel(), at);
+    }
+
+    pub(crate) fn park_with(&mut self, reason: Parked, link: Link, at: &Shared) {
         tracing::error!(key = %self.key, %reason, "parked");
         self.hot.clear();
         self.running.retain(|running| !matches!(running.origin, Origin::Listed));
-        self.stack_own(at, Link::kernel(), |entity| entity.parked = Some(reason));
+        self.stack_own(at, link, |entity| entity.parked = Some(reason));
         self.chain.listed = Some(Vec::new());
         self.relist = false;
     }
 
-    pub(crate) fn unpark(&mut self, asked: Option<Pending>, at: &Shared) {
-        let source = asked.map_or(Source::Kernel, Source::Call);
-        let link = Link { source, ..Link::kernel() };
+    /// Lets a parked entity go on, and answers the call that asked for that.
+    pub(crate) fn unpark(&mut self, asked: Option<(Pending, Bytes)>, at: &Shared) {
+        let link = asked.map_or_else(Link::kernel, |(pending, answer)| Link {
+            replies: vec![(To::Ticket(pending.ticket), Ok(answer))],
+            source: Source::Call(pending),
+            ..Link::kernel()
+        });
         self.stack_own(at, link, |entity| {
             entity.parked = None;
-            entity.crashes = 0;
+            entity.crashes = Crashes::NONE;
             entity.suspect = None;
         });
         self.relist = true;
@@ -325,7 +333,7 @@ fn newborn(body: &Body, definition: &Definition, version: Version, now: Millis) 
         head: Bytes::new(),
         state: Bytes::new(),
         alarm: None,
-        crashes: 0,
+        crashes: Crashes::NONE,
         suspect: None,
         parked: None,
         created_at: now,

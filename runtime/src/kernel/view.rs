@@ -44,6 +44,12 @@ pub enum Wait {
     Callers(usize),
     /// A commit that is not durable yet.
     Commit,
+    /// The process died with it often: it is held back until it is seen that the process lives without it (W2).
+    HeldBack,
+    /// It may have been running when the process died, and waits until others have run (W2).
+    InLine,
+    /// Messages that are held in its inbox: they go on after `unpark`.
+    HeldMessages(usize),
     /// It is parked.
     Parked(Parked),
     /// Nothing, and that is right: it is at rest until somebody calls.
@@ -70,6 +76,9 @@ impl fmt::Display for Wait {
             Self::Calls(count) => write!(out, "{count} calls wait for their turn"),
             Self::Callers(count) => write!(out, "{count} callers wait for an answer"),
             Self::Commit => out.write_str("a commit is on its way to the store"),
+            Self::HeldBack => out.write_str("it is held back, for the process died with it often"),
+            Self::InLine => out.write_str("it waits for its turn after a crash"),
+            Self::HeldMessages(count) => write!(out, "{count} messages are held in its inbox until `unpark`"),
             Self::Parked(reason) => write!(out, "it is parked: {reason}"),
             Self::Rest => out.write_str("it is at rest until somebody calls"),
             Self::Stuck => out.write_str("nothing will wake it: please report this as a bug of Drystone"),

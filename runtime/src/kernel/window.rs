@@ -1,86 +1,134 @@
-//! Who may be taken up after a crash: many innocents at once, the suspicious few by few, the worst alone (W2).
+//! Who may be taken up after a crash: many innocents at once, the suspicious few by few, the worst alone, and not before
+//! the controls of this life are over (W2).
 
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
-use crate::{Key, planted::Bug};
+use crate::{Crashes, Key};
 
-/// How suspicious an entity is, by how many crashes it was there for.
+/// A control lasts between one probation and this many.
+const CONTROL_PROBATIONS_MAX: u32 = 10;
+
+/// How suspicious an entity is, by how many deaths are held against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// None so far: 1,024 at once.
+    /// Acquitted: as the next, but not while others are held back, for it may be guilty beside them.
+    Acquitted,
+    /// One at most: 1,024 at once.
     Fresh,
-    /// One: 32 at once.
+    /// Two: 32 at once.
     Twice,
-    /// More: alone, with nobody else who was there.
+    /// Three: alone, after its control.
     Alone,
+    /// More: alone, after its control, and after those of the classes before.
+    Trial,
 }
 
 impl Class {
-    pub(crate) fn of(crashes: u8) -> Self {
-        match crashes {
-            0 => Self::Fresh,
-            1 => Self::Twice,
-            _ => Self::Alone,
+    const ALL: [Self; 5] = [Self::Acquitted, Self::Fresh, Self::Twice, Self::Alone, Self::Trial];
+
+    pub(crate) fn of(crashes: Crashes) -> Self {
+        match crashes.deaths() {
+            _ if crashes.is_acquitted() => Self::Acquitted,
+            0 | 1 => Self::Fresh,
+            2 => Self::Twice,
+            3 => Self::Alone,
+            _ => Self::Trial,
         }
     }
 
     const fn places(self) -> usize {
         match self {
-            Self::Fresh => 1_024,
+            Self::Acquitted | Self::Fresh => 1_024,
             Self::Twice => 32,
-            Self::Alone => 1,
+            Self::Alone | Self::Trial => 1,
+        }
+    }
+
+    /// The places that it takes: those who run alone share one.
+    const fn seats(self) -> usize {
+        match self {
+            Self::Acquitted | Self::Fresh => 0,
+            Self::Twice => 1,
+            Self::Alone | Self::Trial => 2,
         }
     }
 }
 
-/// The places that entities take while they are taken up, and the line before them.
+/// The places that entities take while they are taken up, the line before them, and the controls.
 #[derive(Debug, Default)]
 pub(crate) struct Window(Mutex<Places>);
 
 #[derive(Debug, Default)]
 struct Places {
     seated: [BTreeSet<Key>; 3],
-    line: [VecDeque<Key>; 3],
+    line: [VecDeque<Key>; 5],
+    /// Those who are held back, all until the same time: a trial during a control could acquit a guilty one.
+    controls: BTreeSet<Key>,
+    controls_end: Duration,
 }
 
 impl Window {
     /// Takes a place for `key`, or puts it in line: then it is woken when one is free, and asks again.
     pub(crate) fn admit(&self, key: &Key, class: Class) -> bool {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = class as usize;
-        // Whoever is read again keeps its place, of whatever class: it would wait for itself otherwise.
+        let mut places = self.lock();
+        // An entity that is read again keeps its place, of whatever class: it would wait for itself otherwise.
         if places.seated.iter().any(|seated| seated.contains(key)) {
             return true;
         }
-        if places.is_free(class) || Bug::InnocentExhausted.planted() {
-            places.seated[index].insert(key.clone());
+        if places.is_free(class) {
+            places.seated[class.seats()].insert(key.clone());
             return true;
         }
-        if !places.line[index].contains(key) {
-            places.line[index].push_back(key.clone());
+        let line = &mut places.line[class as usize];
+        if !line.contains(key) {
+            line.push_back(key.clone());
         }
         false
     }
 
+    /// Holds `key` back; returns until when. The time is drawn once for all who are held back together: nobody who kills the
+    /// process from outside can know when the trials begin.
+    pub(crate) fn hold_back(&self, key: &Key, now: Duration, probation: Duration, random: u64) -> Duration {
+        let mut places = self.lock();
+        if places.controls_end < now + probation {
+            let spread = (probation * (CONTROL_PROBATIONS_MAX - 1)).as_millis() as u64;
+            places.controls_end = now + probation + Duration::from_millis(random % (spread + 1));
+        }
+        places.controls.insert(key.clone());
+        places.controls_end
+    }
+
+    /// The control of `key` is over; returns the keys that may ask again.
+    pub(crate) fn end_control(&self, key: &Key) -> Vec<Key> {
+        let mut places = self.lock();
+        places.controls.remove(key);
+        places.next()
+    }
+
     /// Gives up the place of `key`, wherever it is; returns who may ask again.
     pub(crate) fn leave(&self, key: &Key) -> Vec<Key> {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.lock();
         for seated in &mut places.seated {
             seated.remove(key);
         }
         for line in &mut places.line {
             line.retain(|waiting| waiting != key);
         }
+        places.controls.remove(key);
         places.next()
     }
 
     /// How many wait in line: a takeover that is far ahead of the window pauses.
     pub(crate) fn waiting(&self) -> usize {
-        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.line.iter().map(VecDeque::len).sum()
+        self.lock().line.iter().map(VecDeque::len).sum()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,7 +136,10 @@ impl Places {
     fn is_free(&self, class: Class) -> bool {
         let [fresh, twice, alone] = &self.seated;
         match class {
-            Class::Alone => fresh.is_empty() && twice.is_empty() && alone.is_empty(),
+            Class::Alone | Class::Trial => {
+                self.controls.is_empty() && fresh.is_empty() && twice.is_empty() && alone.is_empty()
+            }
+            Class::Acquitted => self.controls.is_empty() && self.is_free(Class::Fresh),
             Class::Fresh => alone.is_empty() && fresh.len() < class.places(),
             Class::Twice => alone.is_empty() && twice.len() < class.places(),
         }
@@ -97,11 +148,11 @@ impl Places {
     /// Those first in line for whom there is room now; the least suspicious go first.
     fn next(&mut self) -> Vec<Key> {
         let mut called = Vec::new();
-        for class in [Class::Fresh, Class::Twice, Class::Alone] {
-            let taken = self.seated[class as usize].len();
+        for class in Class::ALL {
+            let taken = self.seated[class.seats()].len();
             let room = if self.is_free(class) { class.places().saturating_sub(taken) } else { 0 };
-            // Whoever is alone waits until nobody of the other classes is in line either.
-            let room = if class == Class::Alone && !called.is_empty() { 0 } else { room };
+            // One that runs alone waits until nobody of the other classes is in line either.
+            let room = if class >= Class::Alone && !called.is_empty() { 0 } else { room };
             let line = &mut self.line[class as usize];
             called.extend(line.drain(..room.min(line.len())));
         }
@@ -119,7 +170,7 @@ mod tests {
 
     /// W2
     #[test]
-    fn whoever_was_there_for_two_crashes_runs_alone() {
+    fn an_entity_with_three_deaths_runs_alone() {
         let window = Window::default();
         assert!(window.admit(&key(1), Class::Twice));
         assert!(!window.admit(&key(2), Class::Alone));
@@ -134,7 +185,7 @@ mod tests {
 
     /// W2
     #[test]
-    fn whoever_asks_again_keeps_its_place() {
+    fn an_entity_that_asks_again_keeps_its_place() {
         let window = Window::default();
         assert!(window.admit(&key(1), Class::Twice));
         assert!(window.admit(&key(1), Class::Alone));
@@ -150,5 +201,34 @@ mod tests {
         assert!((3_000..3_032).all(|number| window.admit(&key(number), Class::Twice)));
         assert!(!window.admit(&key(4_000), Class::Twice));
         assert_eq!(window.waiting(), 2);
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// W2
+    #[test]
+    fn nobody_runs_alone_while_somebody_is_held_back_and_the_others_run() {
+        let window = Window::default();
+        window.hold_back(&key(1), Duration::ZERO, MINUTE, 7);
+        assert!(!window.admit(&key(2), Class::Alone));
+        assert!(window.admit(&key(3), Class::Fresh) && window.admit(&key(4), Class::Twice));
+        assert_eq!((window.leave(&key(3)), window.leave(&key(4))), (vec![], vec![]));
+        assert!(!window.admit(&key(5), Class::Trial));
+        assert_eq!(window.end_control(&key(1)), [key(2)]);
+        assert!(window.admit(&key(2), Class::Alone));
+        assert_eq!(window.leave(&key(2)), [key(5)], "on trial after those who were there twice");
+    }
+
+    /// W2
+    #[test]
+    fn a_control_lasts_one_to_ten_probations_and_those_who_are_held_back_together_end_it_together() {
+        let now = Duration::from_secs(5);
+        for random in [0, 1, 7_000_000, u64::MAX - 1] {
+            let window = Window::default();
+            let end = window.hold_back(&key(1), now, MINUTE, random);
+            assert!((now + MINUTE..=now + 10 * MINUTE).contains(&end));
+            assert_eq!(window.hold_back(&key(2), end - MINUTE, MINUTE, random + 1), end);
+            assert!(window.hold_back(&key(3), end, MINUTE, 0) >= end + MINUTE, "nobody's is shorter");
+        }
     }
 }

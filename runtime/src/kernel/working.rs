@@ -156,7 +156,7 @@ impl Body {
     /// After two crashes work runs one piece at a time, and each is named in the store before it starts (W2).
     fn is_named(&mut self, work: &Work, at: &Shared) -> bool {
         let Some(tip) = &self.tip else { return false };
-        if tip.crashes < ONE_AT_A_TIME || Bug::InnocentExhausted.planted() {
+        if tip.crashes.deaths() < ONE_AT_A_TIME {
             return true;
         }
         if self.running.iter().any(|running| matches!(running.origin, Origin::Listed)) || !self.ends.is_empty() {
@@ -167,29 +167,17 @@ impl Body {
         }
         let suspect = tip.suspect.clone().filter(|suspect| self.listed.iter().any(|listed| listed.id == *suspect));
         match suspect {
-            Some(suspect) if suspect != work.id => false,
-            Some(_) => !self.is_exhausted(work, at),
+            Some(suspect) => suspect == work.id,
             None => {
                 // What it is held to account for begins here: the crashes before were another's, which is listed no more.
                 let suspect = work.id.clone();
                 self.stack_own(at, Link::kernel(), |entity| {
                     entity.suspect = Some(suspect);
-                    entity.crashes = entity.crashes.min(ONE_AT_A_TIME);
+                    entity.crashes = entity.crashes.at_most(ONE_AT_A_TIME);
                 });
                 false
             }
         }
-    }
-
-    /// The suspect has killed the process too often: it is not run again, its kind decides what follows.
-    fn is_exhausted(&mut self, work: &Work, at: &Shared) -> bool {
-        let crashes = self.tip.as_ref().map_or(0, |tip| tip.crashes);
-        let exhausted = crashes > at.options.crashes_max;
-        if exhausted {
-            let outcome = Outcome::Crashed { crashes };
-            self.ends.push_back(End { work: work.clone(), outcome, origin: Origin::Listed, attempts: 0 });
-        }
-        exhausted
     }
 
     /// Runs a piece of work on what is durable.
@@ -383,7 +371,7 @@ fn read_reply(outcome: Outcome, key: &Key, verb: &str, limit: usize) -> crate::R
         Outcome::Failed(error) => Err(Error::Failed(error)),
         Outcome::Refused(reason) => Err(Error::Malformed { verb: verb.to_owned(), reason }),
         Outcome::Panicked(message) => Err(Error::Panicked { key: key.clone(), message }),
-        Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. } => Err(Error::Deadline { key: key.clone() }),
+        Outcome::TimedOut | Outcome::Silent => Err(Error::Deadline { key: key.clone() }),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::{Key, Millis, Name, Version, WorkId, stable_hash};
+use super::{Conviction, Crashes, Key, Millis, Name, Version, WorkId, stable_hash};
 
 /// One entity as it is stored. Cloning is cheap: names and bytes are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub struct Entity {
     pub state: Bytes,
     /// When it is to be woken (A1).
     pub alarm: Option<Millis>,
-    /// How often a process died while it may have been running, since it last got on (W2).
-    pub crashes: u8,
+    /// How often a process died with it since it last got on, and where its inquiry stands (W2).
+    pub crashes: Crashes,
     /// The piece of work that was running alone when the process died, if one was named.
     pub suspect: Option<WorkId>,
     /// Why it is not run at all, if so.
@@ -111,8 +111,10 @@ pub enum Parked {
     Unregistered,
     /// Its record could not be read: where and why. It goes on with a definition that differs.
     Undecodable(String),
-    /// Its turn killed the process, or panicked, too often (W2).
+    /// Its turn panicked or failed too often.
     Poisoned(String),
+    /// The process died with it too often, and lived without it (W2). It goes on with another build or other options.
+    Held(Conviction),
     /// The store refused its commit for a reason that is ours.
     Broken(String),
 }
@@ -123,6 +125,7 @@ impl fmt::Display for Parked {
             Self::Unregistered => out.write_str("its definition is not registered"),
             Self::Undecodable(why) => write!(out, "its record cannot be read: {why}"),
             Self::Poisoned(why) => write!(out, "poisoned: {why}"),
+            Self::Held(conviction) => write!(out, "held: {conviction}"),
             Self::Broken(why) => write!(out, "the store refused it: {why}"),
         }
     }

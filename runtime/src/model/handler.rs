@@ -2,6 +2,8 @@
 
 use std::{any::Any, fmt, pin::Pin};
 
+use bytes::Bytes;
+
 use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Now, Outcome, Range, Rows, Work};
 use crate::{Error, kernel::Outpost};
 
@@ -35,6 +37,12 @@ pub trait Handler: Send + Sync + 'static {
     /// [looked at](Outpost::look_at) then.
     fn opened(&self, outpost: &Outpost) {
         let _ = outpost;
+    }
+
+    /// Whether this call lets an entity go on that is held (W2), and what it is answered then.
+    fn resumes(&self, verb: &str) -> Option<Bytes> {
+        let _ = verb;
+        None
     }
 
     /// The work, by name, that writes rows of the author's ([`Cx::transact`]): over a store without SQL a kernel with such a

@@ -101,11 +101,6 @@ pub enum Outcome {
     TimedOut,
     /// It gave no sign of life for longer than its limit.
     Silent,
-    /// It killed the process too often (W2).
-    Crashed {
-        /// How often.
-        crashes: u8,
-    },
 }
 
 /// What a piece of work brings back.

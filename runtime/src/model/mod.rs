@@ -1,6 +1,7 @@
 //! The nouns that the kernel, its handlers and its stores share. No behaviour that waits, no I/O.
 
 mod commit;
+mod crashes;
 mod entity;
 mod handler;
 mod input;
@@ -14,6 +15,7 @@ mod version;
 mod work;
 
 pub use commit::{Change, Commit, Lifecycle, Message, Reply, To};
+pub use crashes::{Conviction, Crashes};
 pub use entity::{Entity, Fingerprint, Parked, Phase, Status};
 pub use handler::{Handler, Hot, Needed, Next};
 pub use input::{Cause, Input, Outcome, Produced, Ticket};

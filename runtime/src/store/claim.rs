@@ -72,6 +72,8 @@ pub struct Lease {
     pub partition: Partition,
     /// Since when: every batch names it.
     pub epoch: Epoch,
+    /// The epoch of the previous owner, if that did not end in order: what it has written bears it (W2).
+    pub before: Epoch,
     /// Whether the previous owner ended in order. A partition never owned is clean.
     pub clean: bool,
     /// The highest time its previous owner told: an alarm due by then may have been ringing.

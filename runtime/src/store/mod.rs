@@ -49,7 +49,8 @@ pub trait Store: Send + Sync + 'static {
     /// A partition can be taken if nobody owns it, or its lease is over by the store's clock; who takes more keeps
     /// what it has. Taking gives it the next epoch of the store's one sequence, marks it as not ended cleanly and
     /// says how the previous owner ended. Renewing a lease that was taken by another leaves it out of the answer.
-    /// Releasing gives it an epoch that nobody holds, so a late batch of who gave it up is fenced. A store that
+    /// Releasing in order gives it an epoch that nobody holds, so a late batch of who gave it up is fenced; otherwise it only
+    /// ends the lease. Whoever takes a partition that was not released in order learns the epoch of its last owner (W2). A store that
     /// only one engine can have open ends all leases when it is opened. The highest time ever told to the store
     /// is kept and returned; taking tells it the store's own clock, after the lease was given what the previous
     /// owner told, so that an owner who dies at once has been there.

@@ -93,7 +93,7 @@ fn entity(number: u32, version: Version) -> Entity {
         head: Bytes::new(),
         state: Bytes::from_static(b"{\"count\":1}"),
         alarm: None,
-        crashes: 0,
+        crashes: drystone_runtime::Crashes::NONE,
         suspect: None,
         parked: None,
         created_at: Millis(1),

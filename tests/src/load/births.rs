@@ -72,7 +72,7 @@ impl Births<'_> {
             head: Bytes::new(),
             state: self.state.clone(),
             alarm: (self.alarm)(nth),
-            crashes: 0,
+            crashes: drystone_runtime::Crashes::NONE,
             suspect: None,
             parked: None,
             created_at: now,

@@ -55,6 +55,9 @@ const STEPS_MAX: u64 = 600_000;
 /// In calm, everything ends within this.
 const CALM_MAX: Duration = Duration::from_secs(90);
 
+/// With something that kills it may take so long: that is held only after some controls, one after another.
+const CALM_OF_THE_GUILTY_MAX: Duration = Duration::from_secs(600);
+
 /// Runs the history of a seed.
 pub fn tell(seed: u64, tracing: bool) -> Told {
     tell_drawn(Drawn::of(seed), tracing)
@@ -121,7 +124,9 @@ async fn direct(world: &Arc<World>) {
 
 /// Waits until everything has come to its end; whether it did.
 async fn rest(world: &Arc<World>) -> bool {
-    let until = world.executor.monotonic() + CALM_MAX;
+    let traffic = &world.swarm.traffic;
+    let calm_max = if traffic.guilty || traffic.doom { CALM_OF_THE_GUILTY_MAX } else { CALM_MAX };
+    let until = world.executor.monotonic() + calm_max;
     let mut quiet = 0;
     // Twice in a row: what the last call of the store brought may call for more.
     while quiet < 2 {

@@ -2,12 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{chance::Chance, process::Processes, world::World};
+use drystone_runtime::Parked;
+
+use super::{cast::Role, chance::Chance, process::Processes, world::World};
 
 #[derive(Clone, Copy, Debug)]
 enum Blow {
     Crash,
     Shutdown,
+    Drop,
     Freeze,
     FreezeThread,
     Jump,
@@ -33,6 +36,23 @@ pub async fn supervise(world: Arc<World>) {
     loop {
         world.executor.sleep(Duration::from_millis(chance.between(20, 400))).await;
         Processes::revive(&world);
+        mend(&world).await;
+    }
+}
+
+/// When the guilty one is held, a person mends it and lets it go on. The doomed message is for ever.
+async fn mend(world: &Arc<World>) {
+    let is_held = |number| {
+        let entity = world.witness.entity(number);
+        entity.is_some_and(|entity| matches!(entity.parked, Some(Parked::Held(_))))
+    };
+    let held = world.cast.iter().find(|(number, member)| member.role != Role::Doomed && is_held(*number));
+    let Some((_, member)) = held else { return };
+    world.chronicle.sometimes("a guilty entity was held and mended");
+    world.mend();
+    for number in 0..world.processes.count() {
+        let Some(kernel) = world.processes.kernel(number) else { continue };
+        let _ = world.executor.within(Duration::from_secs(1), kernel.unpark(&member.key)).await;
     }
 }
 
@@ -41,6 +61,7 @@ fn plan(world: &World, chance: &mut Chance) -> Vec<(Duration, Blow)> {
     let counts = [
         (Blow::Crash, blows.crashes),
         (Blow::Shutdown, blows.shutdowns),
+        (Blow::Drop, blows.drops),
         (Blow::Freeze, blows.freezes),
         (Blow::FreezeThread, blows.thread_freezes),
         (Blow::Jump, blows.jumps),
@@ -50,7 +71,9 @@ fn plan(world: &World, chance: &mut Chance) -> Vec<(Duration, Blow)> {
     let chaos = world.swarm.chaos.as_millis() as u64;
     let mut plan = Vec::new();
     for (blow, count) in counts {
-        plan.extend((0..count).map(|_| (Duration::from_millis(chance.below(chaos)), blow)));
+        let span = blows.burst_ms.filter(|_| matches!(blow, Blow::Crash)).unwrap_or(chaos).min(chaos);
+        let begin = chance.below(chaos - span + 1);
+        plan.extend((0..count).map(|_| (Duration::from_millis(begin + chance.below(span)), blow)));
     }
     plan.sort_by_key(|(at, _)| *at);
     plan
@@ -67,6 +90,7 @@ fn land(world: &Arc<World>, blow: Blow, chance: &mut Chance) {
         Blow::Crash if world.may_crash() => Processes::kill(world, process),
         Blow::Crash => {}
         Blow::Shutdown => shut_down(world, process),
+        Blow::Drop => drop_kernel(world, process),
         Blow::Freeze => {
             world.chronicle.sometimes("a process was frozen");
             world.executor.freeze(group, span);
@@ -86,6 +110,12 @@ fn shut_down(world: &Arc<World>, process: usize) {
     let nemesis = world.clone();
     let task = async move { Processes::restart_in_order(&nemesis, process).await };
     world.executor.spawn(world.outside, "shutdown", Box::pin(task));
+}
+
+fn drop_kernel(world: &Arc<World>, process: usize) {
+    let nemesis = world.clone();
+    let task = async move { Processes::restart_by_drop(&nemesis, process).await };
+    world.executor.spawn(world.outside, "drop", Box::pin(task));
 }
 
 fn jump(world: &World, process: usize, chance: &mut Chance) {

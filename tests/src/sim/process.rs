@@ -6,7 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{Call, Error, Kernel, kernel::Report};
+use drystone_runtime::{
+    Call, Error, Kernel,
+    kernel::{Listener, Report},
+};
 use tokio::sync::oneshot;
 
 use super::{
@@ -106,6 +109,27 @@ impl Processes {
         restart(world, number);
     }
 
+    /// Drops the kernel of a process without a shutdown, then starts the process again.
+    pub async fn restart_by_drop(world: &Arc<World>, number: usize) {
+        let Some(group) = world.processes.close(number) else { return };
+        let kernel = lock(&world.processes.0)[number].kernel.take();
+        let ended = match kernel.map(|kernel| kernel.listen()) {
+            // The others who hold it are callers, and wait 4 s at most.
+            Some(listener) => world.executor.within(Duration::from_secs(8), over(listener)).await.is_some(),
+            None => false,
+        };
+        world.chronicle.note(|| format!("k{number} was dropped, and has ended: {ended}"));
+        // One whose lease is over on its own clock has nothing to give up.
+        let is_sure = world.swarm.faults.are_none() && world.clocks_are_honest() && !world.time_is_lost();
+        if ended && world.executor.alive(group) && is_sure {
+            world.chronicle.sometimes("a process was dropped");
+            world.witness.leases().dropped(&format!("k{number}"));
+        }
+        world.executor.kill(group);
+        lock(&world.processes.0)[number].closing = false;
+        restart(world, number);
+    }
+
     /// The group of a process that is to end in order, unless it does already.
     fn close(&self, number: usize) -> Option<Group> {
         let mut processes = lock(&self.0);
@@ -157,6 +181,11 @@ impl Processes {
         let kernels: Vec<_> = lock(&self.0).iter_mut().map(|process| process.kernel.take()).collect();
         kernels.iter().flatten().for_each(Kernel::abandon);
     }
+}
+
+/// Waits until a kernel has ended.
+async fn over(mut listener: Listener) {
+    while listener.next().await.is_some() {}
 }
 
 fn restart(world: &Arc<World>, number: usize) {

@@ -31,7 +31,10 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a piece of work panicked",
     "a piece of work was stopped",
     "a piece of work ended after it was dropped",
-    "a piece of work was exhausted",
+    "a suspect was held back",
+    "a suspect was acquitted",
+    "a guilty entity was held and mended",
+    "a process was dropped",
     "a crash was counted",
     "a suspect was named",
     "an entity was parked",
@@ -57,7 +60,6 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "one who left was forgotten by a semaphore",
     "an item was tried again",
     "an item became a dead letter",
-    "an item was given up because it kills",
     "a dead item was processed after all",
     "an item held up others in strict order",
     "a delayed item joined the line",
@@ -116,7 +118,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a cancelled run abandoned a step that ran",
 ];
 
-const PATH_COUNT: usize = 112;
+const PATH_COUNT: usize = 114;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -170,6 +170,10 @@ pub struct Faults {
 pub struct Blows {
     /// Deaths that are nobody's fault, those at store calls included.
     pub crashes: u32,
+    /// All of these come within so many milliseconds, if so.
+    pub burst_ms: Option<u64>,
+    /// Processes whose kernel is dropped without a shutdown.
+    pub drops: u32,
     /// Orderly ends, each followed by a start.
     pub shutdowns: u32,
     /// Freezes of a whole process.
@@ -201,15 +205,6 @@ impl Swarm {
         };
         let chaos = Duration::from_millis(chance.between(500, 6_000));
         Self { processes, traffic, faults, blows, pace, chaos }
-    }
-
-    /// How many unclean ends that no toy is guilty of an entity must survive (W2): one that happens to run in more
-    /// of them is guilty by all evidence. A guilty neighbour may add three before it is singled out: it runs
-    /// beside it when it is fresh, when it was there for one crash, and is counted when it is taken up alone.
-    /// Below zero there is nothing that it must survive.
-    pub fn ends_survived(&self) -> i32 {
-        let by_the_guilty = 3 * (i32::from(self.traffic.guilty) + i32::from(self.traffic.doom));
-        i32::from(self.processes.crashes_max) - by_the_guilty
     }
 
     /// The options that a process of this history is opened with.
@@ -253,7 +248,7 @@ impl Processes {
             lease: Duration::from_millis(chance.pick(&[900, 1_500, 3_000])),
             rescan: Duration::from_millis(chance.pick(&[200, 500, 1_000])),
             horizon: Duration::from_millis(chance.pick(&[300, 1_000, 5_000])),
-            crashes_max: chance.between(3, 5) as u8,
+            crashes_max: chance.between(6, 8) as u8,
             forget_one_in: chance.coin().then(|| chance.between(1, 5)),
             chain_turns_max: chance.pick(&[1, 3, 256]),
             evict_after: Duration::from_millis(chance.pick(&[0, 100, 1_000, 5_000])),
@@ -352,9 +347,13 @@ impl Faults {
 impl Blows {
     fn draw(chance: &mut Chance, processes: &Processes) -> Self {
         let crashes_max = u64::from(processes.crashes_max);
+        let storms = chance.permille(150);
+        let burst_ms = (storms && chance.coin()).then(|| chance.pick(&[500, 2_000, 4_000]));
         let mut some = |most: u64| if chance.permille(400) { chance.between(1, most) as u32 } else { 0 };
         Self {
-            crashes: some(crashes_max),
+            crashes: if storms { 20 + some(20) } else { some(crashes_max) },
+            burst_ms,
+            drops: some(2),
             shutdowns: some(3),
             freezes: some(2),
             thread_freezes: some(4),

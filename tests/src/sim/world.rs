@@ -60,6 +60,8 @@ pub struct World {
     calm: AtomicBool,
     clients: AtomicU32,
     crashes_left: AtomicU32,
+    /// The work that kills was mended.
+    mended: AtomicBool,
 }
 
 impl World {
@@ -70,7 +72,7 @@ impl World {
         let (store, outside) = (executor.group(), executor.group());
         let chronicle = Arc::new(Chronicle::new(executor.clone(), tracing));
         let cast = Arc::new(Cast::new(&swarm.traffic));
-        let witness = Arc::new(witness(&executor, store, &chronicle, &cast, swarm.ends_survived()));
+        let witness = Arc::new(witness(&executor, store, &chronicle, &cast, guilty_one(&swarm, &cast)));
         Arc::new(Self {
             seed,
             cast,
@@ -90,6 +92,7 @@ impl World {
             calm: AtomicBool::new(false),
             clients: AtomicU32::new(swarm.traffic.clients as u32),
             crashes_left: AtomicU32::new(swarm.blows.crashes),
+            mended: AtomicBool::new(false),
             swarm,
             executor,
         })
@@ -112,7 +115,14 @@ impl World {
         let step = || {
             traffic.workers + traffic.baskets + traffic.mails == 0 && work.ends_with("-work#1") && first(Role::Errand)
         };
-        traffic.guilty && (work == "job1/0" && first(Role::Worker) || basket() || mail() || step())
+        !self.mended.load(Ordering::Relaxed)
+            && traffic.guilty
+            && (work == "job1/0" && first(Role::Worker) || basket() || mail() || step())
+    }
+
+    /// A person mends the work that kills.
+    pub fn mend(&self) {
+        self.mended.store(true, Ordering::Relaxed);
     }
 
     /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.
@@ -162,14 +172,21 @@ impl World {
     }
 }
 
+/// The entity with the work that kills, if one has any: see [`World::guilty`].
+fn guilty_one(swarm: &Swarm, cast: &Cast) -> Option<Number> {
+    let roles = [Role::Worker, Role::Basket, Role::Mail, Role::Errand];
+    let first = roles.into_iter().find_map(|role| cast.with(role).first().copied());
+    first.filter(|_| swarm.traffic.guilty)
+}
+
 fn witness(
     executor: &Executor,
     store: Group,
     chronicle: &Arc<Chronicle>,
     cast: &Arc<Cast>,
-    ends_survived: i32,
+    guilty: Option<Number>,
 ) -> Witness {
     let clock = executor.clone();
     let memory = Arc::new(Memory::new(move || clock.wall(store), PARTITIONS));
-    Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone(), ends_survived)
+    Witness::new(memory, executor.clone(), store, chronicle.clone(), cast.clone(), guilty)
 }

@@ -129,7 +129,6 @@ impl Kind for Options {
         match ended {
             Ended::Ok => turns::flushed(turn, index),
             Ended::Failed(error) => self.failed(turn, index, &error.shortened()),
-            Ended::Exhausted(error) => turns::died(turn, index, &error.shortened()),
         }
         self.settle(turn);
         Ok(())

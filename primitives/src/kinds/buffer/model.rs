@@ -158,11 +158,11 @@ impl Model {
         self.settle();
     }
 
-    pub(super) fn fail(&mut self, is_last: bool) {
+    pub(super) fn fail(&mut self) {
         let index = self.closed.iter().position(|lot| Some(lot.number) == self.flying).unwrap();
         let lot = &mut self.closed[index];
         lot.attempts += 1;
-        if is_last || lot.attempts >= self.plan.max_attempts {
+        if lot.attempts >= self.plan.max_attempts {
             let lot = self.take_flying();
             self.ended(&lot, "dead");
             self.deaths.add(lot.items.len() as u64);

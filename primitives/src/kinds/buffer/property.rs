@@ -18,7 +18,6 @@ enum Op {
     Crash(u64),
     Ok,
     Fail,
-    Exhaust,
     Replay,
     Change(usize),
 }
@@ -32,7 +31,6 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0_u64..30).prop_map(Op::Crash),
         3 => Just(Op::Ok),
         5 => Just(Op::Fail),
-        1 => Just(Op::Exhaust),
         2 => Just(Op::Replay),
         1 => (0_usize..PLANS.len()).prop_map(Op::Change),
     ];
@@ -84,11 +82,7 @@ impl Pair {
             }
             Op::Fail if flies => {
                 self.world.fail();
-                self.model.fail(false);
-            }
-            Op::Exhaust if flies => {
-                self.world.end(Ended::Exhausted("it killed the process".into()));
-                self.model.fail(true);
+                self.model.fail();
             }
             Op::Replay => self.replay(),
             Op::Change(plan) => {
@@ -96,7 +90,7 @@ impl Pair {
                 (self.model.plan, self.model.flying) = (PLANS[plan], None);
                 self.model.settle();
             }
-            Op::Ok | Op::Fail | Op::Exhaust => {}
+            Op::Ok | Op::Fail => {}
         }
         self.collect_letters();
     }

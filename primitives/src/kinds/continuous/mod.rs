@@ -167,11 +167,6 @@ impl Kind for Options {
                 record.failed(&error, turn.now.into());
                 self.failed(turn, piece.attempt, &error);
             }
-            Ended::Exhausted(error) => {
-                let error = error.shortened();
-                record.failed(&error, turn.now.into());
-                self.give_up(turn, piece.attempt, &error);
-            }
         }
         Ok(())
     }

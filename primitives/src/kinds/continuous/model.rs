@@ -14,7 +14,6 @@ enum Op {
     Crash(u64),
     Ok,
     Fail,
-    Exhaust,
     Change(usize),
 }
 
@@ -27,7 +26,6 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0_u64..40).prop_map(Op::Crash),
         4 => Just(Op::Ok),
         3 => Just(Op::Fail),
-        1 => Just(Op::Exhaust),
         1 => (0_usize..PLANS.len()).prop_map(Op::Change),
     ];
     prop::collection::vec(op, 1..60)
@@ -245,10 +243,10 @@ impl Model {
         self.tick_ended();
     }
 
-    fn fail(&mut self, is_last: bool) {
+    fn fail(&mut self) {
         self.failures += 1;
         let runs = self.standing == Standing::Running;
-        if runs && !is_last && self.attempt < self.plan.max_attempts {
+        if runs && self.attempt < self.plan.max_attempts {
             self.attempt += 1;
             self.flying = None;
             let pause = if std::mem::take(&mut self.again) { 0 } else { self.plan.pause };
@@ -356,17 +354,13 @@ fn step(world: &mut World<Options>, model: &mut Model, op: Op) {
         }
         Op::Fail if model.flying.is_some() => {
             world.fail();
-            model.fail(false);
-        }
-        Op::Exhaust if model.flying.is_some() => {
-            world.end(Ended::Exhausted("it killed the process".into()));
-            model.fail(true);
+            model.fail();
         }
         Op::Change(plan) => {
             world.change(PLANS[plan].options());
             model.change(PLANS[plan]);
         }
-        Op::Ok | Op::Fail | Op::Exhaust => {}
+        Op::Ok | Op::Fail => {}
     }
 }
 

@@ -251,15 +251,6 @@ fn destroy_ends_it_and_leaves_a_dead_letter_with_the_last_state() {
     );
 }
 
-/// W2
-#[test]
-fn a_tick_that_kills_the_process_is_not_tried_again() {
-    let mut world = every_10s();
-    world.pass(10 * SECOND);
-    world.end(Ended::Exhausted("it killed the process".into()));
-    assert_eq!(world.status().status, Standing::Error);
-}
-
 /// E11
 #[test]
 fn another_interval_holds_at_once_and_is_counted_from_the_last_tick() {

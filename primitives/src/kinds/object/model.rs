@@ -14,7 +14,6 @@ enum Op {
     Crash(u64),
     Ok,
     Fail,
-    Exhaust,
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -25,7 +24,6 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0_u64..15).prop_map(Op::Crash),
         3 => Just(Op::Ok),
         4 => Just(Op::Fail),
-        1 => Just(Op::Exhaust),
     ];
     prop::collection::vec(op, 1..60)
 }
@@ -65,9 +63,9 @@ impl Model {
         self.set(None);
     }
 
-    fn fail(&mut self, is_last: bool) {
-        self.failures += u32::from(!is_last);
-        if is_last || self.failures == ATTEMPTS_MAX {
+    fn fail(&mut self) {
+        self.failures += 1;
+        if self.failures == ATTEMPTS_MAX {
             (self.alarm, self.has_failed) = (None, true);
         } else {
             self.alarm = Some(self.now + PAUSE);
@@ -101,11 +99,7 @@ fn step(world: &mut World<Options>, model: &mut Model, op: Op) {
         }
         Op::Fail if model.is_flying => {
             world.fail();
-            model.fail(false);
-        }
-        Op::Exhaust if model.is_flying => {
-            world.end(Ended::Exhausted("it killed the process".into()));
-            model.fail(true);
+            model.fail();
         }
         _ => {}
     }

@@ -115,7 +115,6 @@ impl Kind for Options {
         match ended {
             Ended::Ok => moving::succeeded(turn, index),
             Ended::Failed(error) => self.failed(turn, index, &error.shortened())?,
-            Ended::Exhausted(error) => moving::died(turn, index, &error.shortened())?,
         }
         self.settle(turn)
     }

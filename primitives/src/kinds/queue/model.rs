@@ -171,11 +171,11 @@ impl Model {
         self.over();
     }
 
-    pub(super) fn fail(&mut self, number: u64, exhausted: bool) {
+    pub(super) fn fail(&mut self, number: u64) {
         let place = self.begun.iter().position(|thing| thing.number == number).unwrap();
         let thing = self.end(number);
         let thing = Thing { failed: thing.failed + 1, at: self.now + self.plan.pause.max(1), ..thing };
-        if exhausted || thing.failed >= self.plan.max_attempts {
+        if thing.failed >= self.plan.max_attempts {
             self.dead.push(thing);
             return self.over();
         }

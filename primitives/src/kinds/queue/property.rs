@@ -18,7 +18,6 @@ enum Op {
     Crash(u64),
     Ok(usize),
     Fail(usize),
-    Exhaust(usize),
     Replay,
     Change(usize),
 }
@@ -36,7 +35,6 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (0_u64..30).prop_map(Op::Crash),
         8 => (0_usize..3).prop_map(Op::Ok),
         5 => (0_usize..3).prop_map(Op::Fail),
-        1 => (0_usize..3).prop_map(Op::Exhaust),
         2 => Just(Op::Replay),
         1 => (0_usize..PLANS.len()).prop_map(Op::Change),
     ];
@@ -83,7 +81,6 @@ impl Pair {
             }
             Op::Ok(index) => self.end(index, Ended::Ok),
             Op::Fail(index) => self.end(index, Ended::Failed("no".into())),
-            Op::Exhaust(index) => self.end(index, Ended::Exhausted("it killed the process".into())),
             Op::Replay => self.replay(),
             Op::Change(plan) => {
                 self.world.change(PLANS[plan].options());
@@ -127,8 +124,7 @@ impl Pair {
         let number = self.world.running[index].number;
         match &ended {
             Ended::Ok => self.model.ok(number),
-            Ended::Failed(_) => self.model.fail(number, false),
-            Ended::Exhausted(_) => self.model.fail(number, true),
+            Ended::Failed(_) => self.model.fail(number),
         }
         self.world.end_at(index, ended);
         self.model.pass(0);

@@ -171,15 +171,6 @@ fn exhausted_it_is_a_dead_letter_and_the_next_goes() {
     assert_eq!((world.rows().count(), world.status().dead, told(&world)), (0, 1, vec!["queue.failed", "queue.dead"]));
 }
 
-/// Q3, W2
-#[test]
-fn an_item_that_killed_the_process_too_often_is_a_dead_letter_at_once() {
-    let mut world = queue(Options::NEW);
-    enqueue_all(&mut world, 1..=2);
-    world.end(Ended::Exhausted("it killed the process".into()));
-    assert_eq!((world.sent.len(), values(&world)), (1, vec![2]));
-}
-
 /// D3
 #[test]
 fn a_replayed_item_keeps_its_id_and_goes_to_the_end_of_the_line() {

@@ -80,8 +80,7 @@ where
             turning.record.late += 1;
             return turning.close(memory, None);
         }
-        let before = turning.returned_before(op, outcome)?;
-        let is_again = turning.attempt_ended(op, before.as_ref().unwrap_or(outcome))?;
+        let is_again = turning.attempt_ended(op, outcome)?;
         if is_again && is_code {
             // Only the body can make the code anew.
             turning.live = None;
@@ -121,7 +120,6 @@ impl<W: Workflow> Turning<'_, W> {
                 return Ok(false);
             }
             Outcome::Refused(reason) => fault(op, Cause::Refused { reason: reason.clone() }),
-            Outcome::Crashed { crashes } => fault(op, Cause::Exhausted { crashes: *crashes }),
             Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut | Outcome::Silent => {
                 if self.try_again(op, outcome) {
                     return Ok(true);

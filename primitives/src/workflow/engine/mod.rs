@@ -35,6 +35,8 @@ mod watching;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
+use bytes::Bytes;
+
 use drystone_runtime::{
     Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
     Ticket, Work, kernel::Outpost,
@@ -126,6 +128,10 @@ where
         let (definition, names, nudge) = (&self.name, &self.names, &self.nudge);
         let seen = Seen { definition, names, nudge, key, entity, rows, now, mark };
         self.take(memory, seen, input)
+    }
+
+    fn resumes(&self, verb: &str) -> Option<Bytes> {
+        matches!(verb, "resume" | "resume_shifted").then(|| Bytes::from_static(b"true"))
     }
 
     fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>> {

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Cx, Name, Outcome, Produced, Range,
+    Cx, Name, Outcome, Produced,
     store::sql::{ScriptCode, Scripted},
 };
 
@@ -21,7 +21,7 @@ use super::{
         script::{Flows, StepCode},
     },
     running::{UNREAD, ended},
-    turning::{BYTES_MAX, Halt, Turning},
+    turning::{BYTES_MAX, Turning},
 };
 use crate::{Desk, Transaction, planted::Bug};
 
@@ -94,20 +94,6 @@ impl<W: Workflow> Turning<'_, W> {
     pub(super) fn forgets_many_claims(&self) -> bool {
         let lane = claims_lane(self.record.generation);
         self.commit.remove.iter().filter(|(of, _)| *of == lane).count() > CLAIMED_MAX / 2
-    }
-
-    /// What a step returned whose process died too often: it may have been executed all the same.
-    pub(super) fn returned_before(&mut self, op: &str, outcome: &Outcome) -> Result<Option<Outcome>, Halt> {
-        let index = self.record.position(op).filter(|_| matches!(outcome, Outcome::Crashed { .. }));
-        let step = index.and_then(|index| self.record.pending[index].step());
-        if !step.is_some_and(|step| step.claimed) {
-            return Ok(None);
-        }
-        let (lane, key) = row(self.record.generation, op);
-        let rows = self.rows(&Range::at(lane, key.clone()))?;
-        let found = rows.iter().find(|row| row.key == key).map(|row| row.body.clone());
-        let returned = found.filter(|body| body != WAITED_FOR);
-        Ok(returned.map(|value| Outcome::Ok(Produced { value, ..Produced::default() })))
     }
 }
 

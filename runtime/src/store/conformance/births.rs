@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::fixture::{World, birth, change, destroy, key, key_in};
 use crate::{
-    Entity, Fingerprint, Key, Millis, Parked, Partition, Phase, Status, WorkId,
+    Conviction, Crashes, Entity, Fingerprint, Key, Millis, Parked, Partition, Phase, Status, WorkId,
     store::{Verdict, Write},
 };
 
@@ -16,7 +16,7 @@ pub async fn a_birth_is_read_back_whole(world: &mut World) {
             entity.config = Fingerprint(u64::MAX >> 1);
             entity.active = true;
             entity.alarm = Some(Millis(5));
-            entity.crashes = 3;
+            entity.crashes = Crashes::from_byte(3);
             entity.suspect = Some(WorkId::new("charge#1"));
             entity.parked = Some(Parked::Undecodable("state.items[3]".into()));
             (entity.created_at, entity.updated_at) = (Millis(1), Millis(2));
@@ -60,8 +60,15 @@ pub async fn the_same_key_in_two_spaces_is_two_entities(world: &mut World) {
 /// E10, W2
 pub async fn every_reason_for_parking_comes_back(world: &mut World) {
     let why = || String::from("why: \u{1f9f1} 'quoted'");
-    let reasons =
-        [Parked::Unregistered, Parked::Undecodable(why()), Parked::Poisoned(why()), Parked::Broken(String::new())];
+    let conviction = |work: Option<WorkId>| Conviction { work, deaths: 9, controls: 6, build: u64::MAX };
+    let reasons = [
+        Parked::Unregistered,
+        Parked::Undecodable(why()),
+        Parked::Poisoned(why()),
+        Parked::Broken(String::new()),
+        Parked::Held(conviction(None)),
+        Parked::Held(conviction(Some(WorkId::new("a step#1")))),
+    ];
     for (number, parked) in reasons.into_iter().enumerate() {
         let entity = world.bind_with(&key(format!("{number}")), |entity| entity.parked = Some(parked)).await;
         assert_eq!(world.entity(&entity.key).await, Some(entity));
@@ -82,7 +89,7 @@ pub async fn a_record_holds_the_extremes(world: &mut World) {
     let entity = world
         .bind_with(&key("a"), |entity| {
             entity.alarm = Some(Millis::MAX);
-            entity.crashes = u8::MAX;
+            entity.crashes = Crashes::from_byte(u8::MAX);
             (entity.created_at, entity.updated_at) = (Millis(i64::MIN), Millis(-1));
             (entity.head, entity.state) = (Bytes::new(), Bytes::new());
         })

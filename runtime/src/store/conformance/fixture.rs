@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    DropLane, Entity, Epoch, Fingerprint, Key, Lane, Mark, MessageId, Millis, Name, Partition, Range, Row, RowKey,
-    Status, Version,
+    Crashes, DropLane, Entity, Epoch, Fingerprint, Key, Lane, Mark, MessageId, Millis, Name, Partition, Range, Row,
+    RowKey, Status, Version,
     driver::block_on,
     store::{
         After, Batch, Claimed, Cursor, Found, Guard, Letter, Outgoing, Read, Ready, Remembered, Store, Touched,
@@ -145,7 +145,7 @@ impl World {
             head: Bytes::from_static(b"head"),
             state: Bytes::from_static(b"state"),
             alarm: None,
-            crashes: 0,
+            crashes: Crashes::NONE,
             suspect: None,
             parked: None,
             created_at: self.now,

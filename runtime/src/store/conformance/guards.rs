@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::fixture::{START, World, birth, change, destroy, key, key_in, message, put, reply, unbound};
 use crate::{
-    Entity, Millis, Status, Version,
+    Crashes, Entity, Millis, Status, Version,
     store::{After, Guard, Touched, Verdict, Write},
 };
 
@@ -68,7 +68,7 @@ pub async fn a_light_write_changes_version_head_state_and_time(world: &mut World
     let before = world
         .bind_with(&key("a"), |entity| {
             entity.status = Status::live("running");
-            (entity.alarm, entity.active, entity.crashes) = (Some(Millis(5)), true, 2);
+            (entity.alarm, entity.active, entity.crashes) = (Some(Millis(5)), true, Crashes::from_byte(2));
         })
         .await;
     let mut after = world.next(&before);
@@ -112,7 +112,7 @@ pub async fn a_full_write_changes_the_rest(world: &mut World) {
         definition: "renamed".into(),
         status: Status::failing("error"),
         config: crate::Fingerprint(8),
-        crashes: 4,
+        crashes: Crashes::from_byte(4).waiting(),
         suspect: Some(crate::WorkId::new("tick/7")),
         parked: Some(crate::Parked::Poisoned("why".into())),
         alarm: Some(Millis(9)),
@@ -122,7 +122,7 @@ pub async fn a_full_write_changes_the_rest(world: &mut World) {
     assert_eq!(write.touched, Touched::All);
     world.applied(write).await;
     assert_eq!(world.entity(&key("a")).await, Some(after.clone()));
-    let reset = Entity { suspect: None, parked: None, crashes: 0, ..world.next(&after) };
+    let reset = Entity { suspect: None, parked: None, crashes: Crashes::NONE, ..world.next(&after) };
     world.applied(change(&after, &reset)).await;
     assert_eq!(world.entity(&key("a")).await, Some(reset));
 }

@@ -112,6 +112,16 @@ pub async fn a_released_partition_given_up_uncleanly_is_not_clean(world: &mut Wo
     assert!(world.take(&worker("two"), 4).await.leases.iter().all(|lease| !lease.clean));
 }
 
+/// W2
+pub async fn who_takes_a_partition_learns_the_epoch_of_the_owner_that_ended_before(world: &mut World) {
+    let first = world.take(&worker("one"), 2).await;
+    world.renew(&worker("one"), held(&first)).await;
+    world.clock.set(START.after(LEASE * 2));
+    let next = world.take(&worker("two"), 2).await;
+    let before: Vec<_> = next.leases.iter().map(|lease| (lease.partition, lease.before)).collect();
+    assert_eq!(before, held(&first));
+}
+
 /// R3
 pub async fn what_is_released_is_free_at_once(world: &mut World) {
     let first = world.take(&worker("one"), 4).await;

@@ -88,6 +88,7 @@ macro_rules! conformance {
                     a_clean_end_is_seen_by_the_next_owner
                     an_end_that_was_not_clean_is_seen_by_the_next_owner
                     a_released_partition_given_up_uncleanly_is_not_clean
+                    who_takes_a_partition_learns_the_epoch_of_the_owner_that_ended_before
                     what_is_released_is_free_at_once
                     who_does_not_hold_a_partition_cannot_release_it
                     a_worker_that_released_its_own_takes_it_again_under_a_new_epoch

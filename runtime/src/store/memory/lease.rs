@@ -31,8 +31,8 @@ impl Owner {
         self.worker.as_ref().filter(|_| self.until > now)
     }
 
-    fn lease(&self, partition: Partition, clean: bool) -> Lease {
-        Lease { partition, epoch: self.epoch, clean, highest: self.highest }
+    fn lease(&self, partition: Partition, before: Epoch, clean: bool) -> Lease {
+        Lease { partition, epoch: self.epoch, before, clean, highest: self.highest }
     }
 }
 
@@ -82,9 +82,9 @@ impl Tables {
         for index in open {
             let epoch = self.next_epoch()?;
             let owner = &mut self.owners[index];
-            let clean = std::mem::replace(&mut owner.clean, false);
+            let (before, clean) = (owner.epoch, std::mem::replace(&mut owner.clean, false));
             (owner.epoch, owner.until, owner.worker, owner.batch) = (epoch, until, Some(worker.clone()), 0);
-            leases.push(owner.lease(Partition(index as u32), clean));
+            leases.push(owner.lease(Partition(index as u32), before, clean));
             // Told from here on; the lease says what the previous owner told.
             owner.highest = owner.highest.max(now);
         }
@@ -96,7 +96,7 @@ impl Tables {
         for &(partition, epoch) in held {
             if let Some(owner) = self.tell(partition, epoch, told) {
                 owner.until = until;
-                leases.push(owner.lease(partition, owner.clean));
+                leases.push(owner.lease(partition, owner.epoch, owner.clean));
             }
         }
         leases
@@ -107,7 +107,8 @@ impl Tables {
             if self.tell(partition, epoch, told).is_none() {
                 continue;
             }
-            let next = self.next_epoch()?;
+            // An end that was not clean leaves the epoch: the next owner learns whose it was.
+            let next = if clean { self.next_epoch()? } else { epoch };
             let owner = &mut self.owners[partition.0 as usize];
             (owner.epoch, owner.worker, owner.clean) = (next, None, clean);
         }

@@ -1,9 +1,11 @@
 //! The record of an entity as columns.
 
+use std::borrow::Cow;
+
 use rusqlite::{Connection, Error, Row, Statement, named_params, params, types::Type};
 
 use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
-use crate::{Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
+use crate::{Conviction, Crashes, Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
 
 /// What [`entity`] reads, in its order.
 pub(super) const COLUMNS: &str = "id, space, key, kind, definition, config, version, status, phase, alarm_at, active, \
@@ -21,7 +23,7 @@ pub(super) fn entity(row: &Row<'_>) -> Result<Entity, Error> {
         status: Status { word: name(row, 7)?, phase: phase(row, 8)? },
         alarm: row.get::<_, Option<i64>>(9)?.map(crate::Millis),
         active: row.get(10)?,
-        crashes: row.get(11)?,
+        crashes: Crashes::from_byte(row.get(11)?),
         suspect: optional_name(row, 12)?.map(WorkId::new),
         parked: parked(row, 13)?,
         created_at: millis(row, 15)?,
@@ -57,17 +59,22 @@ fn parked(row: &Row<'_>, column: usize) -> Result<Option<Parked>, Error> {
         Some(2) => Some(Parked::Undecodable(why()?)),
         Some(3) => Some(Parked::Poisoned(why()?)),
         Some(4) => Some(Parked::Broken(why()?)),
+        Some(5) => {
+            let conviction = Conviction::decode(&why()?);
+            Some(Parked::Held(conviction.ok_or_else(|| damaged(column + 1, Type::Text))?))
+        }
         Some(_) => return Err(damaged(column, Type::Integer)),
     })
 }
 
-fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<&str>) {
+fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<Cow<'_, str>>) {
     match parked {
         None => (None, None),
         Some(Parked::Unregistered) => (Some(1), None),
-        Some(Parked::Undecodable(why)) => (Some(2), Some(why)),
-        Some(Parked::Poisoned(why)) => (Some(3), Some(why)),
-        Some(Parked::Broken(why)) => (Some(4), Some(why)),
+        Some(Parked::Undecodable(why)) => (Some(2), Some(why.into())),
+        Some(Parked::Poisoned(why)) => (Some(3), Some(why.into())),
+        Some(Parked::Broken(why)) => (Some(4), Some(why.into())),
+        Some(Parked::Held(conviction)) => (Some(5), Some(conviction.encode().into())),
     }
 }
 
@@ -94,7 +101,7 @@ pub(super) fn insert(statement: &mut Statement<'_>, partition: Partition, entity
         phase_number(entity.status.phase),
         entity.alarm.map(|at| at.0),
         entity.active,
-        entity.crashes,
+        entity.crashes.to_byte(),
         entity.suspect.as_ref().map(WorkId::as_str),
         parked,
         parked_why,
@@ -123,7 +130,7 @@ pub(super) fn update_all(connection: &Connection, entity: &Entity, before: Versi
         ":phase": phase_number(entity.status.phase),
         ":alarm_at": entity.alarm.map(|at| at.0),
         ":active": entity.active,
-        ":crashes": entity.crashes,
+        ":crashes": entity.crashes.to_byte(),
         ":suspect": entity.suspect.as_ref().map(WorkId::as_str),
         ":parked": parked,
         ":parked_why": parked_why,

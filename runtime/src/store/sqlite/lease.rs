@@ -31,7 +31,7 @@ fn take(
 ) -> Result<Vec<Lease>, Error> {
     let mut leases = open(connection, now, at_most)?;
     for lease in &mut leases {
-        lease.epoch = next_epoch(connection)?;
+        (lease.before, lease.epoch) = (lease.epoch, next_epoch(connection)?);
         let sql = "UPDATE drystone_partition SET epoch = ?1, owner = ?2, address = ?3, lease_until = ?4, clean = 0, \
              highest = max(highest, ?5) WHERE id = ?6";
         let values = params![lease.epoch.0, worker.id.as_str(), worker.address, until.0, now.0, lease.partition.0];
@@ -74,7 +74,8 @@ fn release(connection: &Connection, held: &[(Partition, Epoch)], clean: bool, to
     let sql = "UPDATE drystone_partition SET owner = NULL, address = NULL, lease_until = 0, clean = ?1, epoch = ?2, \
          highest = max(highest, ?3) WHERE id = ?4 AND epoch = ?5";
     for (partition, epoch) in held {
-        let next = next_epoch(connection)?;
+        // An end that was not clean leaves the epoch: the next owner learns whose it was.
+        let next = if clean { next_epoch(connection)? } else { *epoch };
         connection.prepare_cached(sql)?.execute(params![clean, next.0, told.0, partition.0, epoch.0])?;
     }
     Ok(())
@@ -98,6 +99,7 @@ fn lease(row: &rusqlite::Row<'_>) -> Result<Lease, Error> {
     Ok(Lease {
         partition: Partition(row.get(0)?),
         epoch: Epoch(row.get(1)?),
+        before: Epoch(row.get(1)?),
         clean: row.get(2)?,
         highest: millis(row, 3)?,
     })

@@ -99,9 +99,6 @@ impl Watched {
             Outcome::Refused(_) => check::was_let_go(entity, work.as_str()),
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
-            Outcome::Crashed { .. } => {
-                fate == Fate::Kills || world.witness.leases().excuses(world.cast.member(member).partition)
-            }
         };
         world.chronicle.check(just, Class::Broken, "W2 W3", || {
             format!("{work} of {}, attempt {attempt}, ended with {outcome:?}, and was to be {fate:?}", entity.key)

@@ -11,15 +11,15 @@ use crate::sim::{
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
 };
 
-/// Compares an entity before and after a write. `excused`: it was there for so many crashes that it may be given up.
-pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after: Option<&Entity>, excused: bool) {
+/// Compares an entity before and after a write. `is_guilty`: a piece of its work kills.
+pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after: Option<&Entity>, is_guilty: bool) {
     let Some(after) = after else {
         if before.is_some() {
             chronicle.sometimes("an entity was destroyed");
         }
         return;
     };
-    let inspection = Inspection { chronicle, role, before, after, excused };
+    let inspection = Inspection { chronicle, role, before, after, is_guilty };
     inspection.crashes();
     match role {
         Role::Counter | Role::Caller => inspection.counter(),
@@ -43,23 +43,29 @@ struct Inspection<'a> {
     role: Role,
     before: Option<&'a Entity>,
     after: &'a Entity,
-    excused: bool,
+    is_guilty: bool,
 }
 
 impl Inspection<'_> {
-    /// W2: only what kills is singled out for ever.
+    /// W2: only what kills is ever held.
     fn crashes(&self) {
-        let was = self.before.map_or(0, |before| before.crashes);
-        if self.after.crashes > was {
+        let was = self.before.map_or(0, |before| before.crashes.deaths());
+        if self.after.crashes.deaths() > was {
             self.chronicle.sometimes("a crash was counted");
+        }
+        if self.after.crashes.needs_control() {
+            self.chronicle.sometimes("a suspect was held back");
+        }
+        if self.before.is_some_and(|before| before.crashes.needs_control()) && self.after.crashes.is_acquitted() {
+            self.chronicle.sometimes("a suspect was acquitted");
         }
         if self.after.suspect.is_some() {
             self.chronicle.sometimes("a suspect was named");
         }
         if let Some(reason) = &self.after.parked {
             self.chronicle.sometimes("an entity was parked");
-            let suspicious = self.role == Role::Doomed || self.excused;
-            let expected = suspicious && matches!(reason, Parked::Poisoned(why) if why.contains("died"));
+            let is_guilty = self.role == Role::Doomed || self.is_guilty;
+            let expected = is_guilty && matches!(reason, Parked::Held(_));
             self.check(expected, Class::Broken, "W2", || format!("is parked: {reason}"));
         }
     }
@@ -200,7 +206,6 @@ impl Inspection<'_> {
             End::Failed => self.chronicle.sometimes("a piece of work was retried"),
             End::Panicked => self.chronicle.sometimes("a piece of work panicked"),
             End::TimedOut => self.chronicle.sometimes("a piece of work timed out"),
-            End::Crashed => self.chronicle.sometimes("a piece of work was exhausted"),
         }
     }
 

@@ -27,7 +27,8 @@ pub(super) fn finish(world: &World) {
     let fates = gather(world);
     for (number, fate) in &fates.0 {
         let uid = Uid::of(*number).expect("only messages are gathered");
-        let parked = world.witness.durable().story(uid.to).is_parked();
+        let is_doomed = world.cast.member(uid.to).role == Role::Doomed;
+        let parked = world.witness.durable().story(uid.to).is_parked() || is_doomed;
         let ends = fate.taken + fate.died;
         world.chronicle.check(fate.sent, Class::Doubled, "M1", || format!("{uid:?} arrived and was never sent"));
         world.chronicle.check(ends < 2, Class::Doubled, "M1", || {

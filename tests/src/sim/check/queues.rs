@@ -151,11 +151,7 @@ impl Inspected<'_> {
         self.check(item.is_some_and(|item| item.value == letter.item), Class::Doubled, "Q3", || {
             format!("gives up {letter:?}, and had {item:?}")
         });
-        let crashed = letter.error.to_string().contains("killed the process");
-        if crashed {
-            self.chronicle.sometimes("an item was given up because it kills");
-        }
-        self.check(crashed || letter.attempts == self.rules.max_attempts, Class::Broken, "Q3", || {
+        self.check(letter.attempts == self.rules.max_attempts, Class::Broken, "Q3", || {
             format!("gives up {letter:?} too early")
         });
     }

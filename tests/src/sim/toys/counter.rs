@@ -138,9 +138,7 @@ fn told_of(entity: Option<&Entity>, outcome: Outcome, ticket: Ticket) -> Commit 
         Outcome::Panicked(message) => Commit::reply(ticket, Err(Error::Panicked { key, message })),
         Outcome::Failed(error) => Commit::reply(ticket, Err(Error::Failed(error))),
         Outcome::Refused(reason) => Commit::reply(ticket, Err(Error::Failed(reason.into()))),
-        Outcome::TimedOut | Outcome::Silent | Outcome::Crashed { .. } => {
-            Commit::reply(ticket, Err(Error::Failed(Bytes::from_static(b"no end"))))
-        }
+        Outcome::TimedOut | Outcome::Silent => Commit::reply(ticket, Err(Error::Failed(Bytes::from_static(b"no end")))),
     }
 }
 

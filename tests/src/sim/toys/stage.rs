@@ -103,11 +103,6 @@ impl Stage {
         self.world.chronicle.note(|| format!("k{} is killed by its {by}", self.process));
         let path = if by == "work" { "a process was killed by work" } else { "a process was killed by a turn" };
         self.world.chronicle.sometimes(path);
-        // Code that was dropped may still be in its last poll; whoever took its place as a suspect is there for it.
-        let executor = &self.world.executor;
-        if executor.current().is_none_or(|task| executor.running(task)) {
-            self.world.witness.leases().killed_by_a_toy(&format!("k{}", self.process));
-        }
         self.world.executor.kill(self.group);
     }
 
@@ -120,18 +115,16 @@ impl Stage {
         }
     }
 
-    /// Called wherever a piece of work ends: only what kills may end as a killer (W2), and the time that a store
-    /// takes never counts against code that ends well (W3, fB22).
+    /// Called wherever a piece of work ends: the time that a store takes never counts against code that ends well (W3, fB22).
     pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let key = &entity.expect("only existing entities have work").key;
         let number = self.world.cast.number(key).expect("only the cast is run");
-        let (fate, partition) = (self.fate(number, work, attempt), self.world.cast.member(number).partition);
+        let fate = self.fate(number, work, attempt);
         let just = match outcome {
-            Outcome::Crashed { .. } => fate == Fate::Kills || self.world.witness.leases().excuses(partition),
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || self.world.time_is_lost(),
             _ => true,
         };
-        self.world.chronicle.check(just, Class::Broken, "W2 W3", || {
+        self.world.chronicle.check(just, Class::Broken, "W3", || {
             format!("{work} of {key}, attempt {attempt}, ended with {outcome:?}, and was to be {fate:?}")
         });
     }

@@ -56,11 +56,9 @@ pub enum End {
     Panicked = 2,
     /// Not in time.
     TimedOut = 3,
-    /// It killed too often.
-    Crashed = 4,
 }
 
-const ENDS: [End; 5] = [End::Well, End::Failed, End::Panicked, End::TimedOut, End::Crashed];
+const ENDS: [End; 4] = [End::Well, End::Failed, End::Panicked, End::TimedOut];
 
 impl From<&Outcome> for End {
     fn from(outcome: &Outcome) -> Self {
@@ -69,7 +67,6 @@ impl From<&Outcome> for End {
             Outcome::Failed(_) | Outcome::Refused(_) => Self::Failed,
             Outcome::Panicked(_) => Self::Panicked,
             Outcome::TimedOut | Outcome::Silent => Self::TimedOut,
-            Outcome::Crashed { .. } => Self::Crashed,
         }
     }
 }
@@ -136,7 +133,7 @@ impl Job {
     fn take(&mut self, ended: Ended, now: Millis) {
         self.ended.push(ended);
         let Some(piece) = self.pieces.get_mut(ended.piece as usize) else { return };
-        let final_end = matches!(ended.end, End::Well | End::Crashed) || ended.attempt >= 3;
+        let final_end = ended.end == End::Well || ended.attempt >= 3;
         *piece = match final_end {
             true => (ended.attempt, None),
             false => (ended.attempt + 1, Some(now.after(Duration::from_millis(30)))),

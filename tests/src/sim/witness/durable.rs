@@ -7,7 +7,7 @@ use std::{
 
 use drystone_runtime::{
     Entity, Key, MessageId, Millis, Version,
-    store::{After, Guard, Once, Write},
+    store::{After, Guard, Once, Retry, Write},
 };
 
 use crate::sim::{
@@ -23,8 +23,12 @@ use super::{Errands, Lanes, Queues, Table, Topics};
 pub struct Durable {
     chronicle: Arc<Chronicle>,
     cast: Arc<Cast>,
+    /// The member with a piece of work that kills.
+    guilty: Option<Number>,
     stories: Vec<Story>,
     inbox: BTreeMap<MessageId, Key>,
+    /// Messages that are held in it.
+    held: BTreeSet<MessageId>,
     remembered: BTreeSet<(Key, Once)>,
     lanes: Lanes,
     queues: Queues,
@@ -57,11 +61,25 @@ impl Story {
 }
 
 impl Durable {
-    pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>) -> Self {
+    pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>, guilty: Option<Number>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, remembered, lanes, queues, errands, topics) = Default::default();
+        let (inbox, held, remembered, lanes, queues, errands, topics) = Default::default();
         let (nobody, table) = Default::default();
-        Self { chronicle, cast, stories, inbox, remembered, lanes, queues, errands, topics, nobody, table }
+        Self {
+            chronicle,
+            cast,
+            guilty,
+            stories,
+            inbox,
+            held,
+            remembered,
+            lanes,
+            queues,
+            errands,
+            topics,
+            nobody,
+            table,
+        }
     }
 
     /// The life of a member.
@@ -99,14 +117,13 @@ impl Durable {
         self.story(number).version.is_some_and(|highest| version <= highest)
     }
 
-    /// Where messages wait.
+    /// Where messages wait that are not held.
     pub fn inboxes(&self) -> impl Iterator<Item = &Key> {
-        self.inbox.values()
+        self.inbox.iter().filter(|(id, _)| !self.held.contains(id)).map(|(_, key)| key)
     }
 
-    /// A write was applied; whether it counts a crash. `excused`: an innocent entity of its partition may be given
-    /// up by now.
-    pub(super) fn applied(&mut self, write: &Write, now: Millis, excused: bool) -> bool {
+    /// A write was applied; whether it counts a crash.
+    pub(super) fn applied(&mut self, write: &Write, now: Millis) -> bool {
         let Some(number) = self.cast.number(&write.key) else {
             let message = format!("a write of {}, which nobody asked for", write.key);
             self.chronicle.violation(Class::Broken, "V10", message);
@@ -127,7 +144,7 @@ impl Durable {
             self.topics.applied(&self.chronicle, (number, role), write, (&self.lanes, now));
         }
         self.lanes.applied(number, self.cast.member(number).role, write);
-        self.become_it(number, write, excused);
+        self.become_it(number, write);
         self.check_rows(number);
         self.check_queue(number, write, now);
         if self.cast.member(number).role == Role::Errand {
@@ -160,7 +177,7 @@ impl Durable {
     }
 
     fn crashes(&self, number: Number) -> u8 {
-        self.story(number).entity.as_ref().map_or(0, |entity| entity.crashes)
+        self.story(number).entity.as_ref().map_or(0, |entity| entity.crashes.deaths())
     }
 
     fn check_guard(&self, number: Number, write: &Write) {
@@ -189,6 +206,9 @@ impl Durable {
             self.chronicle
                 .check(there, Class::Doubled, "M1", || format!("{} took {taken:?}, which is not there", write.key));
         }
+        for retry in &write.retry {
+            self.hold(write, retry);
+        }
         if !write.retry.is_empty() {
             self.chronicle.sometimes("a message was tried again");
         }
@@ -196,6 +216,18 @@ impl Durable {
             let new = self.inbox.insert(sent.id, sent.to.clone()).is_none();
             self.chronicle.check(new, Class::Doubled, "M1", || format!("{} sent {:?} twice", write.key, sent.id));
         }
+    }
+
+    /// Only messages whose turn kills are held for that (W2).
+    fn hold(&mut self, write: &Write, retry: &Retry) {
+        if retry.at < Millis::MAX {
+            self.held.remove(&retry.id);
+            return;
+        }
+        self.held.insert(retry.id);
+        let is_doomed =
+            self.cast.number(&write.key).is_some_and(|number| self.cast.member(number).role == Role::Doomed);
+        self.chronicle.check(is_doomed, Class::Broken, "W2", || format!("a message to {} is held", write.key));
     }
 
     fn remember(&mut self, write: &Write) {
@@ -207,13 +239,14 @@ impl Durable {
         }
     }
 
-    fn become_it(&mut self, number: Number, write: &Write, excused: bool) {
+    fn become_it(&mut self, number: Number, write: &Write) {
         let before = self.stories[usize::from(number)].entity.take();
         let after = match &write.after {
             After::Entity(entity) => Some((**entity).clone()),
             After::Destroyed | After::Unbound => None,
         };
-        check::inspect(&self.chronicle, self.cast.member(number).role, before.as_ref(), after.as_ref(), excused);
+        let (role, is_guilty) = (self.cast.member(number).role, self.guilty == Some(number));
+        check::inspect(&self.chronicle, role, before.as_ref(), after.as_ref(), is_guilty);
         if let Some(after) = &after {
             self.check_version(number, before.as_ref(), after);
         }

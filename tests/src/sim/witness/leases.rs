@@ -18,10 +18,6 @@ pub struct Leases {
     chronicle: Arc<Chronicle>,
     held: BTreeMap<Partition, Held>,
     highest: Epoch,
-    /// How many unclean ends that no toy is guilty of an entity must survive.
-    ends_survived: i32,
-    /// How many of those each partition has seen.
-    ends: BTreeMap<Partition, i32>,
     /// Partitions whose last owner gave them up in order.
     in_order: BTreeSet<Partition>,
 }
@@ -31,15 +27,12 @@ struct Held {
     address: String,
     until: Millis,
     clean: bool,
-    /// A toy has killed its owner.
-    by_a_toy: bool,
 }
 
 impl Leases {
     /// No lease yet.
-    pub(super) fn new(chronicle: Arc<Chronicle>, ends_survived: i32) -> Self {
-        let (held, ends, in_order) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { chronicle, held, highest: Epoch(0), ends_survived, ends, in_order }
+    pub(super) fn new(chronicle: Arc<Chronicle>) -> Self {
+        Self { chronicle, held: BTreeMap::new(), highest: Epoch(0), in_order: BTreeSet::new() }
     }
 
     /// Whether this owner's lease is not over.
@@ -57,14 +50,12 @@ impl Leases {
         self.held.get(&partition).is_none_or(|held| held.clean)
     }
 
-    /// A toy kills this owner.
-    pub fn killed_by_a_toy(&mut self, address: &str) {
-        self.held.values_mut().filter(|held| held.address == address).for_each(|held| held.by_a_toy = true);
-    }
-
-    /// Whether an innocent entity of this partition may be given up: it was there for too many ends (W2).
-    pub fn excuses(&self, partition: Partition) -> bool {
-        self.ends.get(&partition).copied().unwrap_or(0) > self.ends_survived
+    /// This owner was dropped and has ended: it has given up all that it had (R2).
+    pub fn dropped(&self, address: &str) {
+        let kept = self.held.iter().find(|(_, held)| held.address == address);
+        self.chronicle.check(kept.is_none(), Class::Broken, "R2", || {
+            format!("{address} was dropped, and has not given up {:?}", kept.map(|(partition, _)| partition))
+        });
     }
 
     /// The store answered a claim.
@@ -105,11 +96,8 @@ impl Leases {
                 format!("partition {} was taken from {} too early", lease.partition.0, before.address)
             });
         }
-        if !lease.clean && self.held.get(&lease.partition).is_none_or(|before| !before.by_a_toy) {
-            *self.ends.entry(lease.partition).or_default() += 1;
-        }
         let (epoch, address, until) = (lease.epoch, worker.address.clone(), now.after(span));
-        let held = Held { epoch, address, until, clean: lease.clean, by_a_toy: false };
+        let held = Held { epoch, address, until, clean: lease.clean };
         self.held.insert(lease.partition, held);
     }
 

@@ -65,10 +65,10 @@ impl Witness {
         store: Group,
         chronicle: Arc<Chronicle>,
         cast: Arc<Cast>,
-        ends_survived: i32,
+        guilty: Option<Number>,
     ) -> Self {
-        let durable = Mutex::new(Durable::new(chronicle.clone(), cast.clone()));
-        let leases = Mutex::new(Leases::new(chronicle.clone(), ends_survived));
+        let durable = Mutex::new(Durable::new(chronicle.clone(), cast.clone(), guilty));
+        let leases = Mutex::new(Leases::new(chronicle.clone()));
         Self { inner, executor, store, chronicle, cast, durable, leases }
     }
 
@@ -148,7 +148,7 @@ impl Witness {
         let mut durable = self.durable();
         let before = self.cast.number(&write.key).and_then(|number| durable.story(number).entity.as_ref());
         let write = &*unfolded::unfolded(write, before, durable.lanes());
-        let crash = durable.applied(write, batch.now, self.leases().excuses(write.partition));
+        let crash = durable.applied(write, batch.now);
         drop(durable);
         let unclean = !crash || !self.leases().clean(write.partition);
         self.chronicle.check(unclean, Class::Broken, "R2", || {
@@ -161,7 +161,7 @@ fn shown(write: &Write, verdict: &Verdict) -> String {
     let after = match &write.after {
         After::Entity(entity) => {
             let (version, status, alarm) = (entity.version, &entity.status.word, entity.alarm);
-            format!("{version} {status} {alarm:?} active {} crashes {}", entity.active, entity.crashes)
+            format!("{version} {status} {alarm:?} active {} {:?}", entity.active, entity.crashes)
         }
         other => format!("{other:?}"),
     };
