@@ -123,11 +123,12 @@ impl<D: Send + Sync + 'static> Builder<D> {
     ///
     /// The start is refused if an applied migration was changed, is missing, or has moved: new ones go to the end of the list.
     ///
-    /// ```
+    /// ```no_run
     /// # drystone::testing::block_on(async {
-    /// # #[derive(drystone::Primitives)] struct App {}
-    /// # let path = std::env::temp_dir().join(format!("drystone-migrations-{}.db", std::process::id()));
-    /// let app = drystone::Runtime::sqlite(&path)
+    /// # #[derive(Default, serde::Serialize, serde::Deserialize)] struct Note;
+    /// # #[drystone::primitive(object)] impl Note {}
+    /// # #[derive(drystone::Primitives)] struct App { note: Note }
+    /// let app = drystone::Runtime::sqlite("app.db")
     ///     .migrations([
     ///         ("0001_ledger", "CREATE TABLE ledger (cents INTEGER NOT NULL)"),
     ///         ("0002_names", "ALTER TABLE ledger ADD COLUMN name TEXT"),
@@ -135,7 +136,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
     ///     .start::<App>()
     ///     .await
     ///     .unwrap();
-    /// # drop(app); std::fs::remove_file(path).ok();
+    /// # drop(app);
     /// # });
     /// ```
     #[must_use]
