@@ -14,7 +14,7 @@ use super::{
     working::Running,
 };
 use crate::{
-    Borrow, Error, Key, Millis, Parked, Reply, To, Version,
+    Borrow, Error, Key, Millis, Name, Parked, Reply, To, Version,
     planted::Bug,
     store::{Letter, Outgoing, StoreError, Write},
 };
@@ -51,15 +51,17 @@ impl Body {
         let (destroyed, evicts) = (flying.destroys, flying.evicts);
         // They were read before this commit, and it no longer lies over them.
         self.pages.clear();
-        self.committed = after;
+        let before = std::mem::replace(&mut self.committed, after);
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
         for sent in flying.sent {
             let to = sent.to.clone();
             out.letters.push((to, letter(sent, &self.key, at.time.now())));
         }
         let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
+        // What an entity tells with the commit that destroys it is told in its own name.
+        let ended = before.filter(|_| destroyed).map(|entity| entity.definition);
         for link in flying.links {
-            self.release(link, out);
+            self.release_of(link, ended.as_ref(), out);
         }
         if let Some(listed) = flying.listed {
             self.now_listed(listed);
@@ -74,7 +76,13 @@ impl Body {
 
     /// Everything a durable turn lets go: its answer, the answers to those who waited, what it tells.
     pub(crate) fn release(&mut self, link: Link, out: &mut Effects) {
-        let definition = self.tip.as_ref().or(self.committed.as_ref()).map(|entity| entity.definition.clone());
+        self.release_of(link, None, out);
+    }
+
+    /// The same of a turn that destroyed an entity of the definition `ended`.
+    fn release_of(&mut self, link: Link, ended: Option<&Name>, out: &mut Effects) {
+        let bound = || self.tip.as_ref().or(self.committed.as_ref()).map(|entity| entity.definition.clone());
+        let definition = if link.emit.is_empty() { None } else { ended.cloned().or_else(bound) };
         for lifecycle in link.emit {
             let definition = definition.clone().unwrap_or_else(|| "unbound".into());
             out.events.push(Event { key: self.key.clone(), definition, lifecycle });
