@@ -16,12 +16,20 @@ const TEXT_BYTES: usize = 256;
 pub struct Args {
     text: Vec<u8>,
     error: Option<String>,
+    /// Why a parameter cannot be read back, of parameters that are recorded.
+    unreadable: Option<String>,
+    is_recorded: bool,
 }
 
 impl Args {
     /// None yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// None yet, of parameters that are recorded: whether they read back is [known](Self::unreadable).
+    pub fn recorded() -> Self {
+        Self { is_recorded: true, ..Self::default() }
     }
 
     /// With the next one.
@@ -37,15 +45,24 @@ impl Args {
             self.text = Vec::with_capacity(TEXT_BYTES);
         }
         self.text.push(if self.text.is_empty() { b'[' } else { b',' });
+        let from = self.text.len();
         if let Err(reason) = codec.append(value, &mut self.text) {
             self.error.get_or_insert(reason);
+        } else if self.is_recorded && self.unreadable.is_none() {
+            // Only `null`, which is how a NaN is written, is worth a second look: every replay writes the input again.
+            self.unreadable = codec.check_null(&self.text[from..]).err();
         }
         self
     }
 
+    /// Why a parameter cannot be read back: it was not what can be recorded.
+    pub(crate) fn unreadable(&mut self) -> Option<String> {
+        self.unreadable.take()
+    }
+
     /// Parameters that cannot be written, for this reason.
     pub(crate) fn unwritable(reason: String) -> Self {
-        Self { text: vec![b'['], error: Some(reason) }
+        Self { text: vec![b'['], error: Some(reason), ..Self::default() }
     }
 
     /// The bytes, or why a parameter could not be written.

@@ -53,14 +53,14 @@ pub fn hook_ended<T, E: HookError>(
 /// The return value of an action that can fail.
 pub fn action_ended<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
     match ended {
-        Ok(answer) => value.write(&answer).map_err(Thrown::Unwritable),
-        Err(thrown) => Err(error.write(&thrown).map_or_else(Thrown::Unwritable, Thrown::Failed)),
+        Ok(answer) => value.write_answer(&answer).map_err(Thrown::Unwritable),
+        Err(thrown) => Err(error.write_answer(&thrown).map_or_else(Thrown::Unwritable, Thrown::Failed)),
     }
 }
 
 /// The return value of code that cannot fail.
 pub fn returned<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
-    codec.write(value).map_err(Thrown::Unwritable)
+    codec.write_answer(value).map_err(Thrown::Unwritable)
 }
 
 /// The return value of a hook that returns nothing.

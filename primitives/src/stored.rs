@@ -45,8 +45,32 @@ impl<T> Codec<T> {
         (self.write)(value)
     }
 
+    /// Writes a value that is recorded, and reads it back: a record that cannot be read back would stop every replay (W5).
+    pub(crate) fn write_recorded(self, value: &T) -> Result<Bytes, String> {
+        let bytes = (self.write)(value)?;
+        self.check(&bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes an answer. It is read back only if it contains `null`, which is how a NaN is written: that costs next to nothing.
+    pub(crate) fn write_answer(self, value: &T) -> Result<Bytes, String> {
+        let bytes = (self.write)(value)?;
+        self.check_null(&bytes)?;
+        Ok(bytes)
+    }
+
+    /// Why a text that contains `null` cannot be read back.
+    pub(crate) fn check_null(&self, text: &[u8]) -> Result<(), String> {
+        if has_null(text) { self.check(text) } else { Ok(()) }
+    }
+
+    /// Why a text cannot be read back.
+    pub(crate) fn check(&self, text: &[u8]) -> Result<(), String> {
+        (self.read)(text).map(drop).map_err(|reason| not_read_back(text, &reason))
+    }
+
     /// Writes a value after what is written already; what there is of it after an error is not to be used.
-    pub fn append(self, value: &T, text: &mut Vec<u8>) -> Result<(), String> {
+    pub fn append(&self, value: &T, text: &mut Vec<u8>) -> Result<(), String> {
         (self.append)(value, text)
     }
 
@@ -163,6 +187,19 @@ fn explained_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, St
         .and_then(|value| reader.end().map(|()| value).map_err(|error| format!("{part}: {error}")))
 }
 
+/// Whether a text contains `null`.
+fn has_null(text: &[u8]) -> bool {
+    text.windows(NULL.len()).any(|part| part == NULL)
+}
+
+const NULL: &[u8] = b"null";
+
+#[cold]
+fn not_read_back(text: &[u8], reason: &str) -> String {
+    let hint = if has_null(text) { "; a number that is NaN or infinite is written as `null`" } else { "" };
+    format!("it cannot be read back: {reason}{hint}")
+}
+
 /// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
 pub(crate) fn is_same(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
@@ -213,6 +250,28 @@ mod tests {
         assert!(part(b"7").starts_with("state: invalid type"));
         assert!(part(b"{} 7").starts_with("state: trailing characters"));
         assert!(decode_part::<Vec<u32>>("state", b"[true]").unwrap_err().starts_with("state[0]: invalid type"));
+    }
+
+    /// W3
+    #[test]
+    fn a_value_that_does_not_read_back_is_not_recorded() {
+        let recorded = stored::<f64>().write_recorded(&f64::NAN).unwrap_err();
+        assert!(recorded.contains("cannot be read back") && recorded.contains("NaN"), "{recorded}");
+        assert!(stored::<f64>().write_answer(&f64::INFINITY).is_err());
+        assert_eq!(stored::<Option<f64>>().write_recorded(&None).unwrap(), "null");
+        assert_eq!(stored::<String>().write_answer(&"null".to_owned()).unwrap(), r#""null""#);
+    }
+
+    /// W3
+    #[test]
+    fn a_field_that_is_not_written_and_not_read_is_not_recorded() {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        struct OneWay {
+            #[serde(skip_serializing)]
+            lost: u32,
+        }
+        let recorded = stored::<OneWay>().write_recorded(&OneWay { lost: 1 }).unwrap_err();
+        assert!(recorded.contains("missing field `lost`") && !recorded.contains("NaN"), "{recorded}");
     }
 
     #[test]

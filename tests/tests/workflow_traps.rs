@@ -312,7 +312,7 @@ async fn a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once() {
     let told = world.events();
     assert_eq!(names(&told), ["workflow.started", "workflow.wide"]);
     let (name, count) = told[1].lifecycle.fields.iter().next().unwrap();
-    assert_eq!((name.as_str(), &count[..]), ("operations", &br#""3276""#[..]));
+    assert_eq!((name.as_str(), &count[..]), ("operations", &b"3276"[..]));
     world.advance(d!("1h")).await;
     world.restart().await;
     world.advance(d!("2h")).await;

@@ -11,8 +11,8 @@ use crate::{BoxFuture, decode, encode};
 
 /// What an operation asks for.
 pub(super) enum Ask {
-    /// A step of the workflow, with its input.
-    Step { name: &'static str, input: Bytes },
+    /// A step of the workflow, with its input; why that cannot be read back, if it cannot.
+    Step { name: &'static str, input: Bytes, unreadable: Option<String> },
     /// Code of the body's own, as a step.
     Code { policy: Policy, code: Code },
     /// A point in time.

@@ -9,7 +9,11 @@ use std::{
 
 use bytes::Bytes;
 
-use super::core::{Core, Stop};
+use super::{
+    Fault,
+    core::{Core, Stop},
+    fault::Cause,
+};
 use crate::Args;
 
 /// The run goes on as a new generation: `return flow.continue_as(next_month, total).await`, with the parameters of `run` (L5).
@@ -23,13 +27,15 @@ use crate::Args;
 pub struct ContinueAs<T> {
     core: Core,
     input: Option<Result<Bytes, String>>,
+    unreadable: Option<String>,
     output: PhantomData<fn() -> T>,
 }
 
 impl<T> ContinueAs<T> {
     /// With these parameters: what generated code makes of `flow.continue_as(..)`.
-    pub fn new(core: &Core, input: Args) -> Self {
-        Self { core: core.clone(), input: Some(input.finish()), output: PhantomData }
+    pub fn new(core: &Core, mut input: Args) -> Self {
+        let unreadable = input.unreadable();
+        Self { core: core.clone(), input: Some(input.finish()), unreadable, output: PhantomData }
     }
 }
 
@@ -37,6 +43,11 @@ impl<T> Future for ContinueAs<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+        if let Some(reason) = self.unreadable.take() {
+            self.input = None;
+            let cause = Cause::Refused { reason: format!("its input: {reason}") };
+            self.core.stop(Stop::Fault(Fault { step: "continue_as".to_owned(), cause }));
+        }
         match self.input.take() {
             Some(Ok(input)) => self.core.stop(Stop::Continue(input)),
             // It is a mistake of the code, and the same in every replay.

@@ -3,6 +3,7 @@
 
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::{EventCode, EventOf, Execute, RunError};
@@ -60,6 +61,23 @@ impl<T: Default> Initial for T {
     fn initial() -> Self {
         T::default()
     }
+}
+
+/// The return value of a step or a body that cannot fail: it is recorded, so it must read back.
+pub fn recorded<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
+    codec.write_recorded(value).map_err(unrecordable)
+}
+
+/// The return value of a step or a body that can fail. Its error is recorded, too.
+pub fn recorded_result<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
+    match ended {
+        Ok(returned) => recorded(&returned, value),
+        Err(thrown) => Err(error.write_recorded(&thrown).map_or_else(unrecordable, Thrown::Failed)),
+    }
+}
+
+fn unrecordable(reason: String) -> Thrown {
+    Thrown::Unwritable(format!("what it returned: {reason}"))
 }
 
 /// What an `async fn` comes to that never waits: an update is a part of a commit.

@@ -292,7 +292,8 @@ pub use self::{
     fault::{Cause, Fault, RunError},
     flow::{FLOW_METHODS, Flow},
     generated::{
-        Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, result, try_result,
+        Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
+        recorded_result, result, try_result,
     },
     heartbeat::Heartbeat,
     history::History,

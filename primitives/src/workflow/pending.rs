@@ -71,12 +71,24 @@ pub(super) struct Stepping {
     /// Whether there is a row that says that it is waited for: it is transactional.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) claimed: bool,
+    /// Why the code that asked for it could not read its input back: the step is not executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unreadable: Option<String>,
 }
 
 impl Stepping {
     /// A step before its first attempt.
     pub(super) fn new(code: Code, since: Millis) -> Self {
-        Self { code, attempt: 1, since: since.0, retry_at: None, error: None, is_unsure: false, claimed: false }
+        Self {
+            code,
+            attempt: 1,
+            since: since.0,
+            retry_at: None,
+            error: None,
+            is_unsure: false,
+            claimed: false,
+            unreadable: None,
+        }
     }
 }
 
@@ -153,7 +165,8 @@ impl Pending {
         let what = match ask {
             Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
                 let code = code.expect("a step has something to run");
-                Waiting::Step(Stepping::new(code, now))
+                let unreadable = if let Ask::Step { unreadable, .. } = ask { unreadable.clone() } else { None };
+                Waiting::Step(Stepping { unreadable, ..Stepping::new(code, now) })
             }
             Ask::Sleep(Until::After(span)) => Waiting::Sleep(now.after(*span).0),
             Ask::Sleep(Until::At(time)) => Waiting::Sleep(time.0),

@@ -16,7 +16,7 @@ use super::{
     op::Op,
 };
 use crate::{
-    Args, Retry, Stored, StoredError, encode,
+    Args, Retry, Stored, StoredError,
     stored::{Codec, stored, stored_error},
 };
 
@@ -94,9 +94,10 @@ impl<T: 'static> Recall<T> {
 
 impl<T> Step<T> {
     /// The step `name` with this input: what generated code makes of `flow.charge(..)`.
-    pub fn new(core: &Core, name: &'static str, args: Args, recall: Recall<T>) -> Self {
+    pub fn new(core: &Core, name: &'static str, mut args: Args, recall: Recall<T>) -> Self {
+        let unreadable = args.unreadable();
         let op = match args.finish() {
-            Ok(input) => Ok(Op::new(core, Ask::Step { name, input }, None)),
+            Ok(input) => Ok(Op::new(core, Ask::Step { name, input, unreadable }, None)),
             Err(reason) => Err((core.clone(), format!("the input of `{name}` cannot be written: {reason}"))),
         };
         Self { op, recall }
@@ -187,7 +188,7 @@ pub struct Run<T> {
 
 impl<T: Stored> Run<T> {
     pub(super) fn new(core: &Core, name: &str, code: impl Future<Output = T> + Send + 'static) -> Self {
-        let code = Box::pin(async move { encode(&code.await).map(Ok) });
+        let code = Box::pin(async move { stored().write_recorded(&code.await).map(Ok).map_err(returned) });
         Self::of(core, name, code, Recall::plain(stored()))
     }
 }
@@ -196,12 +197,17 @@ impl<T: Stored, E: StoredError> Run<Result<T, E>> {
     pub(super) fn fallible(core: &Core, name: &str, code: impl Future<Output = Result<T, E>> + Send + 'static) -> Self {
         let code = Box::pin(async move {
             match code.await {
-                Ok(value) => encode(&value).map(Ok),
-                Err(error) => encode(&error).map(Err),
+                Ok(value) => stored().write_recorded(&value).map(Ok),
+                Err(error) => stored_error().write_recorded(&error).map(Err),
             }
+            .map_err(returned)
         });
         Self::of(core, name, code, Recall::fallible(stored(), stored_error()))
     }
+}
+
+fn returned(reason: String) -> String {
+    format!("what it returned: {reason}")
 }
 
 /// What code returns that cannot fail: anything but a `Result`.

@@ -40,7 +40,8 @@ impl Update {
             Ok(Err(Thrown::Unknown)) => Tried::Malformed("there is no such update".to_owned()),
             Err(panic) => Tried::Panicked(panic_message(&*panic)),
         };
-        Ok((tried, W::codec().write(&copy)?.len()))
+        let left = W::codec().write_answer(&copy).map_err(|reason| format!("the state it leaves: {reason}"))?;
+        Ok((tried, left.len()))
     }
 
     /// Applies it to the state of a body, for the first time or again; why it cannot be.
@@ -50,7 +51,9 @@ impl Update {
         match core.with_state(true, update) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Thrown::Failed(_))) => Err("it is refused now, and was taken before".to_owned()),
-            Ok(Err(Thrown::Malformed(reason) | Thrown::Unwritable(reason))) => Err(reason),
+            // Only its answer cannot be written, which is not recorded; an older version took it all the same.
+            Ok(Err(Thrown::Unwritable(_))) => Ok(()),
+            Ok(Err(Thrown::Malformed(reason))) => Err(reason),
             Ok(Err(Thrown::Unknown)) => Err("there is no such update any more".to_owned()),
             Err(panic) => Err(format!("it panicked: {}", panic_message(&*panic))),
         }

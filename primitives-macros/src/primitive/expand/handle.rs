@@ -29,12 +29,12 @@ pub(super) fn handle(model: &Model) -> TokenStream {
     quote! {
         #[doc = #doc]
         #lenient
-        pub struct #name<T = #struct_, I = #item>(#module::Verbs<T, I>);
+        pub struct #name<__T = #struct_, __I = #item>(#module::Verbs<__T, __I>);
 
         #[automatically_derived]
         #lenient
-        impl<T, I> ::core::ops::Deref for #name<T, I> {
-            type Target = #module::Verbs<T, I>;
+        impl<__T, __I> ::core::ops::Deref for #name<__T, __I> {
+            type Target = #module::Verbs<__T, __I>;
 
             fn deref(&self) -> &Self::Target {
                 &self.0
@@ -43,7 +43,7 @@ pub(super) fn handle(model: &Model) -> TokenStream {
 
         #[automatically_derived]
         #lenient
-        impl<T, I> ::core::fmt::Debug for #name<T, I> {
+        impl<__T, __I> ::core::fmt::Debug for #name<__T, __I> {
             fn fmt(&self, __out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 __out.debug_struct(#text).finish_non_exhaustive()
             }

@@ -154,6 +154,19 @@ pub(crate) fn answer(returns: &Returns) -> TokenStream {
     }
 }
 
+/// The same of a step or a body: what it returned is recorded.
+pub(crate) fn recorded(returns: &Returns) -> TokenStream {
+    let ((ok, error), ended) = (calls::outcome(returns), types::local("ended"));
+    let ok = calls::stored(&ok);
+    match returns {
+        Returns::Plain(_) => quote!(::drystone::workflow::recorded(&#ended, #ok)),
+        Returns::Fallible(_) => {
+            let error = calls::stored_error(&error);
+            quote!(::drystone::workflow::recorded_result(#ended, #ok, #error))
+        }
+    }
+}
+
 fn create(model: &Model, create: &Create) -> TokenStream {
     let function = &create.function;
     let (cfgs, name) = (&function.cfgs, types::plain(&function.name));

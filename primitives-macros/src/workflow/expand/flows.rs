@@ -9,11 +9,10 @@ use super::{
 };
 use crate::{
     primitive::{
-        expand::runs::{answer, bounds_of, by_name, called},
+        expand::runs::{answer, bounds_of, by_name, called, recorded},
         function::Function,
         lenient,
         parameter::Parameter,
-        returns::Returns,
     },
     types,
 };
@@ -55,8 +54,9 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
     let (clients, transact) = (clients(model), transactions::transact(model));
-    let steps = by_name(&arms(model, acting(model).map(|step| (&step.function, &step.returns)), false));
-    let queries = by_name(&arms(model, model.queries.iter().map(|query| (&query.function, &query.returns)), true));
+    let steps = acting(model).map(|step| (&step.function, recorded(&step.returns)));
+    let queries = model.queries.iter().map(|query| (&query.function, answer(&query.returns)));
+    let (steps, queries) = (by_name(&arms(model, steps, false)), by_name(&arms(model, queries, true)));
     quote! {
         #[automatically_derived]
         #lenient
@@ -131,13 +131,12 @@ fn events(model: &Model) -> TokenStream {
 
 fn arms<'a>(
     model: &Model,
-    functions: impl Iterator<Item = (&'a Function, &'a Returns)>,
+    functions: impl Iterator<Item = (&'a Function, TokenStream)>,
     has_self: bool,
 ) -> Vec<TokenStream> {
-    let arm = |(function, returns): (&Function, &Returns)| {
+    let arm = |(function, answer): (&Function, TokenStream)| {
         let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
         let called = called(&model.struct_, function, has_self, &quote!(__input));
-        let answer = answer(returns);
         quote! {
             #(#cfgs)*
             #name => {

@@ -134,7 +134,7 @@ fn running(model: &Model, run: &Run) -> TokenStream {
     let struct_ = types::located(model.struct_.to_token_stream(), at);
     let given = given(run, &names);
     let called = quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(&__flow #(, #given)*)).await);
-    let (ended, answer) = (types::local("ended"), runs::answer(&run.returns));
+    let (ended, answer) = (types::local("ended"), runs::recorded(&run.returns));
     quote! {
         #[allow(unused_mut)]
         let mut __params = ::drystone::author::Params::read(__input, #count)?;

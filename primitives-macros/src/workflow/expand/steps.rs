@@ -65,7 +65,7 @@ pub(super) fn methods(model: &Model) -> TokenStream {
 
 /// `continue_as`, whose parameters are the body's, and which is what the body returns.
 fn continue_as(run: &Run) -> TokenStream {
-    let (parameters, args) = super::handle::input(run);
+    let (parameters, args) = super::handle::recorded_input(run);
     let (returned, _) = recalled(&run.returns);
     quote! {
         /// Goes on as a new generation with this input: `return flow.continue_as(..).await`.
@@ -89,7 +89,7 @@ fn method(step: &Step) -> TokenStream {
             ::drystone::workflow::Step::new(
                 &self.0,
                 #text,
-                ::drystone::author::Args::new()#(.with(#codecs, &#names))*,
+                ::drystone::author::Args::recorded()#(.with(#codecs, &#names))*,
                 #recall,
             )
         }

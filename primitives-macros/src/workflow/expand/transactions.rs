@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 
 use super::super::model::{Model, Step};
 use crate::{
-    primitive::expand::{calls, runs::answer},
+    primitive::expand::{calls, runs::recorded},
     types,
 };
 
@@ -36,7 +36,7 @@ fn arm(model: &Model, step: &Step) -> Option<TokenStream> {
     let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
     let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
     let (count, text) = (inputs.len(), types::plain(name));
-    let (ended, answer) = (types::local("ended"), answer(&step.returns));
+    let (ended, answer) = (types::local("ended"), recorded(&step.returns));
     let called = calls::transacted(&model.struct_, function, place, false, &given);
     Some(quote! {
         #(#cfgs)*

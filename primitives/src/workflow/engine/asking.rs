@@ -68,7 +68,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.record.is_wide = true;
         tracing::warn!(key = %self.seen.key, operations, limit = PENDING_MAX, "a run waits for very much at once");
-        self.tell_listeners("workflow.wide", &[("operations", operations.to_string())]);
+        self.tell_listeners("workflow.wide", &[("operations", operations.into())]);
     }
 
     /// How the run ends that asks for more than can be stored at once.

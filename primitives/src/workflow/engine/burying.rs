@@ -106,7 +106,7 @@ impl<W: Workflow> Turning<'_, W> {
             queue.count = 0;
         }
         self.taken(event, numbers);
-        self.tell_listeners("workflow.discarded", &[("event", event.to_owned()), ("count", numbers.len().to_string())]);
+        self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
     }
 
     /// What becomes of an event that nobody took: a dead letter, unless its type says otherwise.

@@ -3,7 +3,7 @@
 use drystone_runtime::{Change, Millis, Next, Reply, To};
 
 use super::{
-    super::{Workflow, journal::End, replay::fault_of, version::Versions},
+    super::{Fault, Workflow, fault::Cause, journal::End, replay::fault_of, version::Versions},
     Caller,
     memory::Memory,
     turning::{BYTES_MAX, Halt, Turned, Turning, beyond},
@@ -46,7 +46,10 @@ impl<W: Workflow> Turning<'_, W> {
             // Nothing was changed, or its first poll came to nothing, or to too much: it has a state all the same.
             let of_body =
                 self.live.as_ref().map(|live| live.core.with_state(false, |state: &mut W| W::codec().write(state)));
-            let of_body = of_body.transpose().map_err(Halt::Malformed)?.filter(|state| state.len() <= BYTES_MAX);
+            let of_body = of_body
+                .transpose()
+                .map_err(Halt::Malformed)?
+                .filter(|state| state.len() <= BYTES_MAX && W::codec().check_null(state).is_ok());
             let initial = || W::codec().write(&W::initial()).map_err(Halt::Malformed);
             self.commit.state = Some(of_body.map_or_else(initial, Ok)?);
         }
@@ -56,7 +59,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then. A state that
-    /// is too long ends the run; of one that has ended it stays as it was, for a run ends once (L1).
+    /// is too long, or would not read back, ends the run; of one that has ended it stays as it was, for a run ends once (L1).
     pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
         let Some(live) = &self.live else { return Ok(()) };
         let is_cleanup = live.is_cleanup;
@@ -64,9 +67,14 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(());
         }
         let state = live.core.with_state(false, |state: &mut W| W::codec().write(state)).map_err(Halt::Malformed)?;
-        if state.len() > BYTES_MAX {
+        let wrong = match W::codec().check_null(&state) {
+            Err(reason) => Some(unreadable(&reason)),
+            Ok(()) if state.len() > BYTES_MAX => Some(beyond("run", "bytes in its state", BYTES_MAX)),
+            Ok(()) => None,
+        };
+        if let Some(end) = wrong {
             let is_over = self.record.end.is_some() || self.record.undoes();
-            return if is_over { Ok(()) } else { self.end(too_long(is_cleanup)) };
+            return if is_over { Ok(()) } else { self.end(for_cleanup(end, is_cleanup)) };
         }
         self.commit.state = Some(state);
         Ok(())
@@ -104,10 +112,16 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// The end of a run whose state is too long. One that is cancelled is cancelled all the same (L3).
-fn too_long(is_cleanup: bool) -> End {
-    match beyond("run", "bytes in its state", BYTES_MAX) {
+/// The end of a run whose state cannot be stored. One that is cancelled is cancelled all the same (L3).
+fn for_cleanup(end: End, is_cleanup: bool) -> End {
+    match end {
         End::Fault(fault) => fault_of(fault, is_cleanup),
         end => end,
     }
+}
+
+/// The end of a run whose state would not read back (W3).
+fn unreadable(reason: &str) -> End {
+    let cause = Cause::Refused { reason: format!("its state: {reason}") };
+    End::Fault(Fault { step: "run".to_owned(), cause })
 }

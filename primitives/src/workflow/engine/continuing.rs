@@ -65,7 +65,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.leave_generation(false, Record { generation, ..Record::new(seed, hash, self.seen.moment()) })?;
         let start = Entry::start(generation, now, input);
         self.append(&start)?;
-        self.tell_listeners(told_as, &[("generation", generation.to_string())]);
+        self.tell_listeners(told_as, &[("generation", generation.into())]);
         if self.has_continued {
             // One that continues at once, again and again, must let others have their turn.
             self.record.untold = 1;
@@ -135,7 +135,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.drop_lane(super::queueing::lane(self.record.drops, &event));
             let queue = self.record.queues.entry(event.clone()).or_default();
             (queue.count, queue.discarded) = (0, queue.discarded + count);
-            self.tell_listeners("workflow.discarded", &[("event", event), ("count", count.to_string())]);
+            self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", count.into())]);
         }
         self.fronts.clear();
         self.record.drops += 1;

@@ -113,12 +113,15 @@ impl<W: Workflow> Turning<'_, W> {
                 self.ask_store_again(op);
                 return Ok(true);
             }
-            // A fault would be the end of the run; code that fits lets it go on.
-            Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => {
-                let reason = reason.trim_start_matches(UNREADABLE);
-                self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
-                return Ok(false);
-            }
+            Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => match self.unreadable_input(op) {
+                Some(reason) => fault(op, Cause::Refused { reason }),
+                // The code has changed. A fault would be the end of the run; code that fits lets it resume.
+                None => {
+                    let reason = reason.trim_start_matches(UNREADABLE);
+                    self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
+                    return Ok(false);
+                }
+            },
             Outcome::Refused(reason) => fault(op, Cause::Refused { reason: reason.clone() }),
             Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut | Outcome::Silent => {
                 if self.try_again(op, outcome) {
@@ -157,6 +160,12 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn stepping(&self, op: &str) -> Option<&Stepping> {
         self.record.position(op).and_then(|index| self.record.pending[index].step())
+    }
+
+    /// Why the code that asked for the step could not read its input back.
+    fn unreadable_input(&self, op: &str) -> Option<String> {
+        let reason = self.stepping(op)?.unreadable.as_ref()?;
+        Some(format!("its input: {reason}"))
     }
 
     /// Plans another attempt, if there is one.

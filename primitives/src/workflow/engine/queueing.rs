@@ -250,7 +250,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Of two events one alone is kept: the other is counted, and told.
     fn overwritten(&mut self, event: &str) {
         self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
-        self.tell_listeners("workflow.overwritten", &[("event", event.to_owned())]);
+        self.tell_listeners("workflow.overwritten", &[("event", event.into())]);
     }
 
     /// What was sent, as its sender is told.
@@ -441,7 +441,7 @@ impl<W: Workflow> Turning<'_, W> {
             count += 1;
         };
         if count > 0 {
-            self.tell_listeners("workflow.expired", &[("event", event.to_owned()), ("count", count.to_string())]);
+            self.tell_listeners("workflow.expired", &[("event", event.into()), ("count", count.into())]);
         }
         Ok(is_done)
     }

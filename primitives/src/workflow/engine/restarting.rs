@@ -176,7 +176,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.record.untold += 1;
             entries.push(entry);
         }
-        self.tell_listeners("workflow.restarted", &[("generation", generation.to_string())]);
+        self.tell_listeners("workflow.restarted", &[("generation", generation.into())]);
         self.tell_all(&entries)?;
         if let Some((bytes, limit)) = self.keeps_too_much() {
             let error = RestartError::TooMuch { bytes: bytes as u64, limit: limit as u64 };

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     super::{
@@ -472,11 +472,11 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let Record { entries, bytes, .. } = *self.record;
         if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
             tracing::warn!(key = %self.seen.key, entries, bytes, "a journal grows long");
-            self.tell_listeners("workflow.long", &[("entries", entries.to_string()), ("bytes", bytes.to_string())]);
+            self.tell_listeners("workflow.long", &[("entries", entries.into()), ("bytes", bytes.into())]);
         }
     }
 
-    pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, String)]) {
+    pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, Value)]) {
         let fields = fields.iter().filter_map(|(name, value)| Some((Name::new(name), encode(value).ok()?))).collect();
         self.commit.emit.push(drystone_runtime::Lifecycle { name: Name::new(name), fields });
     }

@@ -121,7 +121,8 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// The undo of an operation that has one. What runs on the way out is not undone any more.
     fn undo_of<'p>(&self, pending: &'p Pending) -> Option<(UndoCode, &'p Stepping)> {
-        let step = pending.step().filter(|step| !matches!(step.code, Code::Body(_)))?;
+        // A step that is given what it cannot read is not executed.
+        let step = pending.step().filter(|step| !matches!(step.code, Code::Body(_)) && step.unreadable.is_none())?;
         let is_cleanup = self.record.cancel.as_ref().is_some_and(|cancel| cancel.began.is_some());
         if self.record.undos.began.is_some() || is_cleanup {
             return None;
@@ -179,7 +180,7 @@ impl<W: Workflow> Turning<'_, W> {
         let entry = if is_long { Entry::of_run(self.seen.now, What::UndoBegan(end)) } else { entry };
         let (number, rows) = (self.record.entries, self.record.undos.rows);
         self.record.undos.began = Some(Began { entry: number, at: self.seen.now.0, rows });
-        self.tell_listeners("workflow.undoing", &[("count", self.record.undos.left.to_string())]);
+        self.tell_listeners("workflow.undoing", &[("count", self.record.undos.left.into())]);
         self.append(&entry)
     }
 
@@ -308,7 +309,11 @@ impl<W: Workflow> Turning<'_, W> {
         };
         let (operation, undo) = (undone.to_owned(), step_name(op).to_owned());
         tracing::error!(key = %self.seen.key, operation, undo, %error, "workflow.undo_failed");
-        let fields = [("operation", operation.clone()), ("undo", undo.clone()), ("error", error.to_string())];
+        let fields = [
+            ("operation", operation.clone().into()),
+            ("undo", undo.clone().into()),
+            ("error", error.to_string().into()),
+        ];
         self.tell_listeners("workflow.undo_failed", &fields);
         self.record.undos.failed(FailedUndo { operation, undo, error });
         self.undone();
