@@ -146,6 +146,16 @@ fn innocents_succeed_however_often_and_however_regularly_the_process_dies_of_som
 }
 
 /// W2
+#[cfg(feature = "planted")]
+#[test]
+fn it_is_found_if_suspects_are_convicted_by_their_deaths_alone() {
+    drystone_runtime::plant(Some(drystone_runtime::Bug::NoControl));
+    let succeeded = std::panic::catch_unwind(|| succeed(60, SECOND));
+    drystone_runtime::plant(None);
+    assert!(succeeded.is_err(), "an innocent is held");
+}
+
+/// W2
 #[test]
 fn one_survived_control_convicts_nobody_when_a_crash_loop_ends_while_somebody_is_held_back() {
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
