@@ -27,7 +27,7 @@ impl Args {
         Self::default()
     }
 
-    /// None yet, of parameters that are recorded: whether they read back is [known](Self::unreadable).
+    /// None yet. These parameters will be recorded, so each is checked: it must read back.
     pub fn recorded() -> Self {
         Self { is_recorded: true, ..Self::default() }
     }

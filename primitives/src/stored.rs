@@ -39,6 +39,14 @@ pub struct Codec<T> {
     read_part: fn(&str, &[u8]) -> Result<T, String>,
 }
 
+impl<T> Clone for Codec<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Codec<T> {}
+
 impl<T> Codec<T> {
     /// Writes a value.
     pub fn write(self, value: &T) -> Result<Bytes, String> {
@@ -270,7 +278,9 @@ mod tests {
             #[serde(skip_serializing)]
             lost: u32,
         }
-        let recorded = stored::<OneWay>().write_recorded(&OneWay { lost: 1 }).unwrap_err();
+        let value = OneWay { lost: 1 };
+        assert_eq!(value.lost, 1);
+        let recorded = stored::<OneWay>().write_recorded(&value).unwrap_err();
         assert!(recorded.contains("missing field `lost`") && !recorded.contains("NaN"), "{recorded}");
     }
 

@@ -161,7 +161,9 @@ fn one_survived_control_convicts_nobody_when_a_crash_loop_ends_while_somebody_is
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
     world.call(call("adder", "a", "work", "job")).unwrap();
-    (0..3).for_each(|_| drop(world.restart()));
+    for _ in 0..3 {
+        world.restart();
+    }
     // The loop is over; after the control come one more death, and then peace.
     while !matches!(world.waits("a")[..], [Wait::Work(_)]) {
         world.advance(SECOND);
@@ -419,7 +421,9 @@ fn crashes_of_others_are_forgotten_when_work_gets_on() {
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
     world.call(call("adder", "a", "work", "job")).unwrap();
-    (0..3).for_each(|_| drop(world.restart()));
+    for _ in 0..3 {
+        world.restart();
+    }
     assert_eq!(crashes(&world, "a"), 3);
     world.advance(12 * MINUTE);
     assert_eq!(crashes(&world, "a"), 0, "it has run long enough");
@@ -438,7 +442,9 @@ fn a_death_that_comes_before_any_code_of_an_entity_began_does_not_count_against_
         world.call(call("adder", &format!("i{number}"), "work", "job")).unwrap();
     }
     let all = || (0..40).map(|number| crashes(&world, &format!("i{number}"))).collect::<Vec<_>>();
-    (0..2).for_each(|_| drop(world.restart()));
+    for _ in 0..2 {
+        world.restart();
+    }
     let counted = |deaths| all().iter().filter(|found| **found == deaths).count();
     assert_eq!((counted(1), counted(2)), (8, 32), "32 run at once, and 8 wait in line");
     world.restart();
@@ -484,7 +490,9 @@ fn run_after_an_end_in_order() -> usize {
     for key in keys {
         world.call(call("adder", key, "work", "job")).expect("it is the owner");
     }
-    (0..3).for_each(|_| drop(world.restart()));
+    for _ in 0..3 {
+        world.restart();
+    }
     let run = || keys.iter().filter(|key| matches!(world.waits(key)[..], [Wait::Work(_)])).count();
     let run_when_one_does = || {
         let minutes = 0..11 * 60;
@@ -524,7 +532,9 @@ fn an_entity_that_was_at_rest_is_not_counted_when_the_process_dies() {
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
     world.call(add("a", 1)).unwrap();
     let before = world.entity("a").unwrap();
-    (0..3).for_each(|_| drop(world.restart()));
+    for _ in 0..3 {
+        world.restart();
+    }
     assert_eq!(world.call(call("adder", "a", "get", "")).unwrap(), "1");
     assert_eq!(world.entity("a").unwrap(), before);
 }

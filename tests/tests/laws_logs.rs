@@ -1,5 +1,7 @@
 //! What is logged when something goes wrong: by whose code, and no more often than helps.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
+
 use std::{
     sync::{Arc, Condvar, Mutex},
     time::Duration,

@@ -71,7 +71,7 @@ impl Meter {
 
     #[step]
     async fn ratio(of: f64) -> f64 {
-        of / of
+        of / 0.0
     }
 
     #[step(max_attempts = 1)]
@@ -127,7 +127,7 @@ struct Child;
 #[workflow]
 impl Child {
     async fn run(_flow: &Flow<Self>, of: f64) -> f64 {
-        of / of
+        of / 0.0
     }
 }
 
@@ -154,7 +154,7 @@ impl Careless {
 
     #[step]
     async fn ratio(of: f64) -> f64 {
-        of / of
+        of / 0.0
     }
 
     async fn level(&self) -> f64 {
@@ -295,13 +295,13 @@ struct Ledger;
 #[workflow]
 impl Ledger {
     async fn run(flow: &Flow<Self>, of: f64) -> (String, String) {
-        (text(flow.book(of / of).catch().await), text(flow.book(of).catch().await))
+        (text(flow.book(f64::NAN).catch().await), text(flow.book(of).catch().await))
     }
 
     #[step(transaction)]
     fn book(of: f64, sql: &mut Transaction<'_>) -> Result<f64, Failure> {
         sql.execute("INSERT INTO booked VALUES (?1)", (of,))?;
-        Ok(of / of)
+        Ok(of * f64::NAN)
     }
 }
 

@@ -121,6 +121,10 @@ impl Model {
         for item in &mut block.items {
             if let ImplItem::Fn(function) = item {
                 let role = role::take(function, &model.kind, mistakes);
+                if function.sig.asyncness.is_none() && matches!(role, Role::Hook(..)) {
+                    // A transactional hook owns its input, for that is stored, whether or not it needs to.
+                    function.attrs.push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
+                }
                 if !is_generic && !is_of_trait {
                     model.add(role, function, mistakes);
                 }

@@ -168,7 +168,7 @@ where
     let (name, desk) = (code_of(piece).into_owned(), env.context().desk());
     let script: ScriptCode = Arc::new(move |statements| {
         let sql = Transaction::inside(statements, desk.clone());
-        run::<T, D, A>(&name, &state, given.clone(), sql).map_err(Box::new)
+        run::<T, D, A>(&name, &state, given.clone(), sql)
     });
     let scripted = env.context().transact(row(work.id.as_str()), Bytes::from_static(WAITED_FOR), limit, script).await;
     match scripted {
@@ -186,18 +186,22 @@ fn run<T: Acts<D, A>, D, A>(
     before: &Bytes,
     given: Given,
     mut sql: Transaction<'_>,
-) -> Result<Bytes, Outcome> {
-    let mut state = T::codec().read_part("state", before).map_err(Outcome::Refused)?;
-    let value = state.transact(name, given, &mut sql).map_err(failed)?;
-    sql.finish().map_err(|error| Outcome::Refused(error.to_string()))?;
-    let after = super::running::written(&state).map_err(Outcome::Refused)?;
+) -> Result<Bytes, Box<Outcome>> {
+    let mut state = T::codec().read_part("state", before).map_err(refused)?;
+    let value = state.transact(name, given, &mut sql).map_err(|thrown| Box::new(failed(thrown)))?;
+    sql.finish().map_err(|error| refused(error.to_string()))?;
+    let after = super::running::written(&state).map_err(refused)?;
     for (noun, bytes) in [("what it returned", &value), ("the state it left", &after)] {
         if bytes.len() > BYTES_MAX {
             let length = bytes.len();
-            return Err(Outcome::Refused(format!("{noun} has {length} bytes, more than {BYTES_MAX}")));
+            return Err(refused(format!("{noun} has {length} bytes, more than {BYTES_MAX}")));
         }
     }
-    left(&value, (after != *before).then_some(&after)).map_err(Outcome::Refused)
+    left(&value, (after != *before).then_some(&after)).map_err(refused)
+}
+
+fn refused(reason: String) -> Box<Outcome> {
+    Box::new(Outcome::Refused(reason))
 }
 
 fn left(value: &Bytes, state: Option<&Bytes>) -> Result<Bytes, String> {

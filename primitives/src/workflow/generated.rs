@@ -65,18 +65,18 @@ impl<T: Default> Initial for T {
 
 /// The return value of a step or a body that cannot fail: it is recorded, so it must read back.
 pub fn recorded<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
-    codec.write_recorded(value).map_err(unrecordable)
+    codec.write_recorded(value).map_err(|reason| unrecordable(&reason))
 }
 
 /// The return value of a step or a body that can fail. Its error is recorded, too.
 pub fn recorded_result<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
     match ended {
         Ok(returned) => recorded(&returned, value),
-        Err(thrown) => Err(error.write_recorded(&thrown).map_or_else(unrecordable, Thrown::Failed)),
+        Err(thrown) => Err(error.write_recorded(&thrown).map_or_else(|reason| unrecordable(&reason), Thrown::Failed)),
     }
 }
 
-fn unrecordable(reason: String) -> Thrown {
+fn unrecordable(reason: &str) -> Thrown {
     Thrown::Unwritable(format!("what it returned: {reason}"))
 }
 

@@ -188,7 +188,8 @@ pub struct Run<T> {
 
 impl<T: Stored> Run<T> {
     pub(super) fn new(core: &Core, name: &str, code: impl Future<Output = T> + Send + 'static) -> Self {
-        let code = Box::pin(async move { stored().write_recorded(&code.await).map(Ok).map_err(returned) });
+        let code =
+            Box::pin(async move { stored().write_recorded(&code.await).map(Ok).map_err(|reason| returned(&reason)) });
         Self::of(core, name, code, Recall::plain(stored()))
     }
 }
@@ -200,13 +201,13 @@ impl<T: Stored, E: StoredError> Run<Result<T, E>> {
                 Ok(value) => stored().write_recorded(&value).map(Ok),
                 Err(error) => stored_error().write_recorded(&error).map(Err),
             }
-            .map_err(returned)
+            .map_err(|reason| returned(&reason))
         });
         Self::of(core, name, code, Recall::fallible(stored(), stored_error()))
     }
 }
 
-fn returned(reason: String) -> String {
+fn returned(reason: &str) -> String {
     format!("what it returned: {reason}")
 }
 

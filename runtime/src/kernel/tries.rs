@@ -167,6 +167,7 @@ mod tests {
             body: bytes::Bytes::new(),
             attempts,
             at: Millis(0),
+            mark: None,
         };
         let tries = Tries { failures: 3, ..Tries::default() }.with(Crashes::FIRST, Epoch(0x1_2345));
         assert_eq!(Tries::of(&letter(tries.pack())), tries);

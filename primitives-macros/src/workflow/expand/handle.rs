@@ -78,15 +78,15 @@ fn item(model: &Model) -> TokenStream {
 
 /// The input of the body: as parameters, and as it travels.
 pub(super) fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
-    input_from(run, quote!(::drystone::author::Args::new()))
+    input_from(run, &quote!(::drystone::author::Args::new()))
 }
 
 /// The same, of a generation that follows: whether it reads back is known before it is stored.
 pub(super) fn recorded_input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
-    input_from(run, quote!(::drystone::author::Args::recorded()))
+    input_from(run, &quote!(::drystone::author::Args::recorded()))
 }
 
-fn input_from(run: &Run, args: TokenStream) -> (Vec<TokenStream>, TokenStream) {
+fn input_from(run: &Run, args: &TokenStream) -> (Vec<TokenStream>, TokenStream) {
     let parameters = run.function.inputs().map(|(name, ty)| quote!(#name: #ty)).collect();
     let (names, codecs): (Vec<_>, Vec<_>) = run.function.inputs().map(|(name, ty)| (name, calls::stored(ty))).unzip();
     (parameters, quote!(#args #(.with(#codecs, &#names))*))
