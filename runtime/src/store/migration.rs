@@ -1,7 +1,7 @@
 //! Migrations: changes of the author's tables, each made once in the life of a file.
 //!
 //! The store records each migration that it has applied: its place, its name and a hash of its statements. A list of migrations
-//! fits a file if it begins with those that were applied, unchanged and in their order. [`pending`] is that rule.
+//! fits a file if it begins with those that were applied, unchanged and in their order. `pending` is that rule.
 
 use std::fmt;
 
