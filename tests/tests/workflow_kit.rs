@@ -149,8 +149,12 @@ impl Bank {
     fn charge(&self, id: String, cents: u64) {
         self.0.lock().unwrap().insert(id, cents);
     }
+
+    /// Sorted, for ids have no order that holds in another process.
     fn charges(&self) -> Vec<u64> {
-        self.0.lock().unwrap().values().copied().collect()
+        let mut charges: Vec<u64> = self.0.lock().unwrap().values().copied().collect();
+        charges.sort_unstable();
+        charges
     }
 }
 

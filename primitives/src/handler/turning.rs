@@ -297,9 +297,9 @@ where
             let in_row = row.and_then(|row| <T::Kind as Kind>::mark_in(row));
             let mark = piece.mark.or(in_row).or(head.mark);
             // A transaction has a limit of its own: how long it waits for others is not its code's time.
-            let limited = !transacting::is_transactional_hook::<T>(piece.hook);
-            let work = Work { borrow, mark, ..piece.into_work(row) };
-            if limited { work } else { Work { timeout: None, silence: None, ..work } }
+            let goes_first = transacting::is_transactional_hook::<T>(piece.hook);
+            let work = Work { borrow, mark, goes_first, ..piece.into_work(row) };
+            if goes_first { Work { timeout: None, silence: None, ..work } } else { work }
         };
         let running = works.of(pieces, make);
         head.applying.iter().map(running::apply).chain(running).collect()

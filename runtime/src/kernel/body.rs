@@ -65,8 +65,8 @@ pub(crate) struct Body {
     pub(crate) ended: Vec<WorkId>,
     /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
     pub(crate) calls_went_last: bool,
-    /// Whether the entity was read while it had work, and none of that has borrowed exclusively since. A transaction of that
-    /// work may have left a state which is not taken yet (W6): a call that changed the struct now would be undone by it.
+    /// Whether the entity was read while it had work, and its list may have a piece that goes first. The transaction of such a
+    /// piece may have left a state that is not taken yet (W6): a call that changed the struct now would be undone by it.
     pub(crate) may_have_left: bool,
 
     /// What must be read; sent off when the visit ends.
@@ -206,7 +206,7 @@ impl Body {
         if !self.may_turn() {
             return false;
         }
-        if self.list_was_read_for() {
+        if self.list_was_read_for() || self.is_to_list_first() {
             self.list(at);
             return true;
         }

@@ -170,12 +170,12 @@ impl Body {
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
-    /// Whether work that was there when the entity was read must borrow the struct before anybody else (W6).
+    /// Whether work that was there when the entity was read must borrow the struct before any call (W6).
     fn waits_for_what_was_left(&self) -> bool {
         if !self.may_have_left {
             return false;
         }
-        let waits = |work: &Work| work.borrow == Borrow::Exclusive && !self.is_under_way(work);
+        let waits = |work: &Work| work.goes_first && work.borrow == Borrow::Exclusive && !self.is_under_way(work);
         let on_their_way =
             [self.chain.listed.as_ref(), self.flying.as_ref().and_then(|(flying, _)| flying.listed.as_ref())];
         self.relist || self.listed.iter().chain(on_their_way.into_iter().flatten().flatten()).any(waits)

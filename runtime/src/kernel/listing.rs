@@ -39,6 +39,11 @@ impl Body {
         self.relist && !self.pages.is_empty()
     }
 
+    /// Whether calls wait until it is known what should run: work that goes first may be among it (W6).
+    pub(crate) fn is_to_list_first(&self) -> bool {
+        self.relist && self.may_have_left && !self.queue.is_empty()
+    }
+
     pub(crate) fn list(&mut self, at: &Shared) {
         self.relist = false;
         let Some(tip) = &self.tip else { return self.set_listed(Vec::new()) };
@@ -68,6 +73,7 @@ impl Body {
     }
 
     fn listed_anew(&mut self, listed: Vec<Work>, at: &Shared) {
+        self.may_have_left &= listed.iter().any(|work| work.goes_first);
         let (active, verdict) = (!listed.is_empty(), self.judge(&listed));
         self.pages.clear();
         if verdict != Verdict::None || self.is_to_be_said(active, at) {

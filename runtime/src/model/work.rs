@@ -56,6 +56,9 @@ pub struct Work {
     /// Whether it acts on nothing outside: then it is polled in the turn, may run ahead of what is durable,
     /// and may be run again from its input.
     pub pure: bool,
+    /// Whether what it left may stand outside the entity's record (W6). After the entity was read, such work borrows the struct
+    /// before any call does, so that what it left is taken first.
+    pub goes_first: bool,
     /// What it is given.
     pub input: Bytes,
     /// How long one attempt may take, from when its code starts.
@@ -75,6 +78,7 @@ impl Work {
             attempt: 1,
             borrow: Borrow::None,
             pure: false,
+            goes_first: false,
             input: Bytes::new(),
             timeout: None,
             silence: None,
