@@ -147,7 +147,7 @@ async fn rest(world: &Arc<World>) -> bool {
 
 fn at_rest(world: &World) -> bool {
     let still = Processes::are_open(world) && world.weather.is_still() && world.clients_left() == 0;
-    still && check::unfinished(world).is_empty()
+    still && nemesis::held(world).is_none() && check::unfinished(world).is_empty()
 }
 
 /// Says what does not end, and what the kernels think of it.

@@ -4,7 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use drystone_runtime::Parked;
 
-use super::{cast::Role, chance::Chance, process::Processes, world::World};
+use super::{
+    cast::{Member, Role},
+    chance::Chance,
+    process::Processes,
+    world::World,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Blow {
@@ -40,14 +45,19 @@ pub async fn supervise(world: Arc<World>) {
     }
 }
 
-/// When the guilty one is held, a person mends it and lets it go on. The doomed message is for ever.
-async fn mend(world: &Arc<World>) {
+/// The guilty one, while it is held and waits for a person.
+pub fn held(world: &World) -> Option<Arc<Member>> {
     let is_held = |number| {
         let entity = world.witness.entity(number);
         entity.is_some_and(|entity| matches!(entity.parked, Some(Parked::Held(_))))
     };
     let held = world.cast.iter().find(|(number, member)| member.role != Role::Doomed && is_held(*number));
-    let Some((_, member)) = held else { return };
+    held.map(|(_, member)| member)
+}
+
+/// When the guilty one is held, a person mends it and lets it go on. The doomed message is for ever.
+async fn mend(world: &Arc<World>) {
+    let Some(member) = held(world) else { return };
     world.chronicle.sometimes("a guilty entity was held and mended");
     world.mend();
     for number in 0..world.processes.count() {

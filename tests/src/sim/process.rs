@@ -112,7 +112,10 @@ impl Processes {
     /// Drops the kernel of a process without a shutdown, then starts the process again.
     pub async fn restart_by_drop(world: &Arc<World>, number: usize) {
         let Some(group) = world.processes.close(number) else { return };
-        let kernel = lock(&world.processes.0)[number].kernel.take();
+        let (kernel, opening) = {
+            let process = &mut lock(&world.processes.0)[number];
+            (process.kernel.take(), process.openings)
+        };
         let ended = match kernel.map(|kernel| kernel.listen()) {
             // The others who hold it are callers, and wait 4 s at most.
             Some(listener) => world.executor.within(Duration::from_secs(8), over(listener)).await.is_some(),
@@ -123,7 +126,7 @@ impl Processes {
         let is_sure = world.swarm.faults.are_none() && world.clocks_are_honest() && !world.time_is_lost();
         if ended && world.executor.alive(group) && is_sure {
             world.chronicle.sometimes("a process was dropped");
-            world.witness.leases().dropped(&format!("k{number}"));
+            world.witness.leases().dropped(&format!("k{number}-{opening}"));
         }
         world.executor.kill(group);
         lock(&world.processes.0)[number].closing = false;

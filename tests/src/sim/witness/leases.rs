@@ -7,7 +7,7 @@ use std::{
 };
 
 use drystone_runtime::{
-    Epoch, Millis, Partition,
+    Epoch, Millis, Name, Partition,
     store::{Claimed, Lease, Want, Worker},
 };
 
@@ -24,6 +24,7 @@ pub struct Leases {
 
 struct Held {
     epoch: Epoch,
+    worker: Name,
     address: String,
     until: Millis,
     clean: bool,
@@ -50,11 +51,13 @@ impl Leases {
         self.held.get(&partition).is_none_or(|held| held.clean)
     }
 
-    /// This owner was dropped and has ended: it has given up all that it had (R2).
-    pub fn dropped(&self, address: &str) {
-        let kept = self.held.iter().find(|(_, held)| held.address == address);
+    /// The worker with this name was dropped and has ended: it has given up all that it had (R2). What an earlier worker of the
+    /// same address had when it was killed is not its own.
+    pub fn dropped(&self, name: &str) {
+        let is_its = |held: &Held| held.worker.as_str().strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let kept = self.held.iter().find(|(_, held)| is_its(held));
         self.chronicle.check(kept.is_none(), Class::Broken, "R2", || {
-            format!("{address} was dropped, and has not given up {:?}", kept.map(|(partition, _)| partition))
+            format!("{name} was dropped, and has not given up {:?}", kept.map(|(partition, _)| partition))
         });
     }
 
@@ -97,7 +100,7 @@ impl Leases {
             });
         }
         let (epoch, address, until) = (lease.epoch, worker.address.clone(), now.after(span));
-        let held = Held { epoch, address, until, clean: lease.clean };
+        let held = Held { epoch, worker: worker.id.clone(), address, until, clean: lease.clean };
         self.held.insert(lease.partition, held);
     }
 
