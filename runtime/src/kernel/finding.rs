@@ -49,8 +49,13 @@ impl Core {
         self.post(&woken.key, Mail::Alarm);
     }
 
-    /// Keeps a page of alarms that ring soon. Says whether there is room for another page.
-    pub(crate) fn extend_near(&mut self, page: Vec<Woken>, reached: Millis, next_page: usize) -> bool {
+    /// Keeps a page of alarms that ring soon. Says whether there is room for another page. `forgotten` is how often the horizon had been
+    /// forgotten when the scan began: if a partition was taken since, its older alarms lie behind the scan, which begins anew.
+    pub(crate) fn extend_near(&mut self, page: Vec<Woken>, reached: Millis, next_page: usize, forgotten: u64) -> bool {
+        if self.near.forgotten() != forgotten {
+            self.scan_ends();
+            return false;
+        }
         self.near.extend(reached);
         self.keep_written();
         for woken in page {

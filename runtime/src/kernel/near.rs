@@ -16,6 +16,8 @@ pub(crate) struct Near {
     by_key: HashMap<Key, Millis, Seeded>,
     /// Every alarm at or before it, in the partitions held, is here.
     horizon: Millis,
+    /// How often the horizon was forgotten. A scan that began before that says nothing of the alarms that have come.
+    forgotten: u64,
     limit: usize,
     drew_nearer: bool,
 }
@@ -26,6 +28,7 @@ impl Near {
             by_time: BTreeMap::new(),
             by_key: HashMap::with_hasher(seed),
             horizon: Millis(i64::MIN),
+            forgotten: 0,
             limit,
             drew_nearer: false,
         }
@@ -48,6 +51,12 @@ impl Near {
     /// Alarms that are not here may have come: the store must be scanned from the beginning.
     pub(crate) fn forget_horizon(&mut self) {
         self.horizon = Millis(i64::MIN);
+        self.forgotten += 1;
+    }
+
+    /// How often the horizon was forgotten.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     pub(crate) fn contains(&self, key: &Key) -> bool {

@@ -88,9 +88,9 @@ impl Shared {
     /// Reads the alarms of the next stretch of time, whole records, as many as memory is allowed.
     async fn extend_horizon(&self) -> Result<(), StoreError> {
         let now = self.time.now();
-        let (horizon, room) = {
+        let (horizon, room, forgotten) = {
             let core = self.lock();
-            (core.near.horizon(), self.options.near_max.saturating_sub(core.near.len()))
+            (core.near.horizon(), self.options.near_max.saturating_sub(core.near.len()), core.near.forgotten())
         };
         if horizon > now.after(self.options.horizon / 4) || room < PAGE.min(self.options.near_max / 2) {
             return Ok(());
@@ -104,7 +104,7 @@ impl Shared {
             let reached =
                 page.last().and_then(|woken| woken.entity.as_ref()?.alarm).filter(|_| !is_last).unwrap_or(until);
             cursor = page.last().map(|woken| woken.cursor.clone());
-            let goes_on = self.with(|core, _| core.extend_near(page, reached, PAGE));
+            let goes_on = self.with(|core, _| core.extend_near(page, reached, PAGE, forgotten));
             if is_last || !goes_on {
                 break;
             }

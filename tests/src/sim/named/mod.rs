@@ -20,7 +20,13 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 3] = [
+pub const NAMED: [Named; 4] = [
+    // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
+    // were known, and an alarm of that partition, overdue, rang only at the next rescan.
+    Named {
+        name: "alarm-behind-a-scan-that-a-takeover-overtook",
+        drawn: include_str!("alarm-behind-a-scan-that-a-takeover-overtook.json"),
+    },
     // The answer to a destroying commit was lost, the commit happened after the kernel had looked, and the one sent again was stale. The
     // kernel took it for somebody else's, forgot whom it was to answer, and every repeat of that call waited for the first.
     Named { name: "destroyed-by-its-own-late-commit", drawn: include_str!("destroyed-by-its-own-late-commit.json") },
