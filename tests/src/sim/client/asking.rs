@@ -33,6 +33,8 @@ pub(super) enum Heard {
 /// What to do after one try.
 enum Verdict {
     Heard(Heard),
+    /// The entity is parked. That says nothing of a try before, which may have taken effect unheard.
+    Parked(String),
     /// It was not asked at all.
     AskElsewhere(Option<usize>),
     /// It may have taken effect.
@@ -59,6 +61,8 @@ impl Client {
                     }
                     return heard;
                 }
+                Verdict::Parked(_) if again => return Heard::Nothing,
+                Verdict::Parked(why) => return Heard::Refused(why),
                 Verdict::AskElsewhere(guess) => self.guess = guess,
                 Verdict::Unknown if ask.once || ask.harmless => (again, self.guess) = (true, None),
                 Verdict::Unknown => return Heard::Nothing,
@@ -114,7 +118,7 @@ impl Client {
                 Verdict::Heard(Heard::Mismatch)
             }
             // That it may be parked at all was checked when that became durable.
-            Error::Parked { .. } => Verdict::Heard(Heard::Refused(error.to_string())),
+            Error::Parked { .. } => Verdict::Parked(error.to_string()),
             error => {
                 self.misheard(ask, &error.to_string());
                 Verdict::Heard(Heard::Nothing)
