@@ -36,7 +36,7 @@ const COSTS: [Cost; 2] = [
         typed: Whose::Inbox,
         by_hand: Whose::Appender,
         goal: "typed_add_instructions",
-        most: 1.6,
+        most: 1.7,
     },
 ];
 
