@@ -128,6 +128,9 @@ impl<A: Primitives> World<A> {
 
     /// Dies if it lives, and comes back with the same app, services and options. Says what it found (R1). Panics if
     /// it cannot be opened: see [`try_restart`](Self::try_restart).
+    ///
+    /// Every restart of a live world is a crash (W2). Work that was running at three crashes in a row is held back for up to ten
+    /// minutes: advance the clock by that time, or end the world in order.
     pub async fn restart(&self) -> Report {
         match self.try_restart().await {
             Ok(report) => report,

@@ -212,7 +212,7 @@ mod tests {
                 ended.told.entry(2).or_default().pop();
             });
             assert_eq!(in_part, "0 kills: 0 lost, 0 doubled", "{sort:?}");
-            // It forgets none of those that follow one that it knows.
+            // A topic forgets its oldest deliveries first: behind a delivery that is known, a gap is a mistake.
             let gap = judged(sort, |ended| drop(ended.told.entry(2).or_default().pop()));
             assert_eq!(gap, "0 kills: 0 lost, 0 doubled, 1 wrong", "{sort:?}");
         }
