@@ -60,11 +60,57 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
     assert!(!is_test("workflow_time", "no_such_test"));
 }
 
-/// The ids of all laws: `E1` of `- E1 One entity per key.`
+/// The laws in their order: the text behind each `### `, up to the next heading.
 fn laws() -> Vec<String> {
     let text = fs::read_to_string(root().join("LAWS.md")).unwrap();
-    let ids = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
-    ids.map(|(id, _)| id.to_owned()).collect()
+    let parts = text.split("\n### ").skip(1);
+    parts.map(|part| part.split("\n## ").next().unwrap().to_owned()).collect()
+}
+
+/// `W2.1` of `W2.1 Control and trial`.
+fn id(law: &str) -> &str {
+    law.split_whitespace().next().unwrap()
+}
+
+/// `W2` of `W2.1`: tests carry the id of the whole law.
+fn whole(id: &str) -> &str {
+    id.split('.').next().unwrap()
+}
+
+fn is_word(token: &str) -> bool {
+    token.contains(char::is_alphanumeric)
+}
+
+#[test]
+fn every_law_is_a_promise_of_at_most_eighty_words() {
+    for law in laws() {
+        let words = law.split_whitespace().filter(|token| is_word(token)).count();
+        assert!(words <= 80, "{} has {words} words", id(&law));
+        let promise = law.lines().nth(1).unwrap_or_default();
+        assert!(promise.starts_with(|letter: char| !"-#".contains(letter)), "{} has no promise", id(&law));
+    }
+}
+
+#[test]
+fn every_part_of_a_law_follows_its_law() {
+    let laws = laws();
+    let ids: Vec<_> = laws.iter().map(|law| id(law)).collect();
+    for pair in ids.windows(2).filter(|pair| pair[1].contains('.')) {
+        assert_eq!(whole(pair[0]), whole(pair[1]), "{} does not follow its law", pair[1]);
+    }
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len(), "an id stands twice");
+}
+
+#[test]
+fn no_line_of_the_lists_is_longer_than_120_columns() {
+    for file in ["LAWS.md"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let long = text.lines().position(|line| line.chars().count() > 120);
+        assert_eq!(long.map(|line| line + 1), None, "a line of {file} is longer than 120 columns");
+    }
 }
 
 /// All that tests say of themselves in the sources under a folder: the line above each of them.
@@ -91,6 +137,6 @@ fn every_law_is_carried_by_a_test() {
     let words: Vec<_> = said.iter().flat_map(|line| line.split(|letter: char| !letter.is_alphanumeric())).collect();
     let laws = laws();
     assert!(laws.len() > 100, "{} laws", laws.len());
-    let bare: Vec<_> = laws.iter().filter(|id| !words.contains(&id.as_str())).collect();
+    let bare: Vec<_> = laws.iter().map(|law| id(law)).filter(|id| !words.contains(&whole(id))).collect();
     assert!(bare.is_empty(), "no test carries {bare:?}");
 }
