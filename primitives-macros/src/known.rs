@@ -140,6 +140,7 @@ const COMMON_VERBS: &[&str] = &[
     "key",
     "explain",
     "view",
+    "unpark",
     "address",
 ];
 

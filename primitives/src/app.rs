@@ -3,15 +3,15 @@
 use std::{fmt, marker::PhantomData, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use drystone_runtime::{
-    Driver, Kernel, Key, Options, Registry, Store,
+    Driver, Kernel, Options, Registry, Store,
     driver::TokioDriver,
     kernel::{Explain, Report},
     store::{Memory, StoreError, StoreErrorKind},
 };
 
 use crate::{
-    App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction, call::SHARED_SPACE,
-    dead_letters::DeadLetters, definitions::Definitions, entities::Entities, events::Events, sql::Tables, view::View,
+    Address, App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction, dead_letters::DeadLetters,
+    definitions::Definitions, entities::Entities, events::Events, key_space, sql::Tables, view::View,
 };
 
 /// A running app. Begin with [`Runtime::sqlite`].
@@ -82,7 +82,7 @@ impl Builder<()> {
             services: (),
             options: Options::default(),
             driver: None,
-            is_shared: true,
+            is_shared: false,
             tables: Tables::default(),
         }
     }
@@ -102,11 +102,14 @@ impl<D: Send + Sync + 'static> Builder<D> {
         self
     }
 
-    /// With one space of keys per primitive, so that a cart and a user may both have the key `"7"` (E2). Without it all
-    /// share one, and a key belongs to one primitive. It is a part of every key: choose before the first start.
+    /// With one space of keys for all primitives, so that a key belongs to one of them: with the cart `"7"` there is no user
+    /// `"7"` (E2). By default each primitive has keys of its own.
+    ///
+    /// The choice is recorded in a new store. A store with the other choice is not opened: [`Error::OtherKeys`] says which
+    /// it has. Files of schema version 1 have shared keys, unless the app chose separate ones.
     #[must_use]
-    pub fn separate_keys(mut self) -> Self {
-        self.is_shared = false;
+    pub fn shared_keys(mut self) -> Self {
+        self.is_shared = true;
         self
     }
 
@@ -194,6 +197,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
             let driver = driver.or_else(|| own_driver.clone().map(|own| own as Arc<dyn Driver>));
             let driver = driver.expect("one was handed in, or made");
             let store = place.open(&driver).await?;
+            key_space::choose(&*store, is_shared).await?;
             tables.apply(&*store).await?;
             let (kernel, report) = Kernel::open(store, registry, driver, options).await?;
             Ok(Runtime { kernel, own_driver, report, definitions, is_shared, app: PhantomData })
@@ -241,19 +245,29 @@ impl<A: Primitives> Runtime<A> {
         &self.report
     }
 
-    /// What a key waits for. With separate keys, ask a handle: `client.cart("7").explain()`.
-    pub async fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
-        self.kernel.explain(&shared_key(key)?).await
+    /// What a key of the primitive with this name waits for: `runtime.explain("cart", "7")`.
+    ///
+    /// A name that the app does not have is an error that lists those it has (E9). But a parked entity is found by the name
+    /// that is stored, also if its primitive is not registered any more (E10). With [shared keys](Builder::shared_keys), a
+    /// key that another primitive has is [`Error::TypeMismatch`].
+    pub async fn explain(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
+        self.address(primitive, key.as_ref()).await?.explain().await
     }
 
-    /// Everything stored under a key. With separate keys, ask a handle.
-    pub async fn view(&self, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
-        Ok(self.kernel.view(&shared_key(key)?).await?.map(View::from))
+    /// Everything stored under a key of the primitive with this name; `None` if the key is unbound. Names are found, and
+    /// refused, as by [`explain`](Self::explain).
+    pub async fn view(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
+        self.address(primitive, key.as_ref()).await?.view().await
     }
 
-    /// Lets a parked entity go on, once what parked it is mended. `false` if it was not parked.
-    pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.kernel.unpark(&shared_key(key)?).await
+    /// Lets a parked entity go on, once what parked it is mended. `false` if it was not parked. Names are found, and
+    /// refused, as by [`explain`](Self::explain).
+    pub async fn unpark(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.address(primitive, key.as_ref()).await?.unpark().await
+    }
+
+    async fn address(&self, primitive: &str, key: &[u8]) -> Result<Address, Error> {
+        self.definitions.address(&self.desk(), primitive, key).await
     }
 
     /// Lists entities, a page at a time (R6).
@@ -317,10 +331,6 @@ impl<A: Primitives> Runtime<A> {
         self.own_driver.iter().for_each(|driver| driver.stop());
         Ok(())
     }
-}
-
-pub(crate) fn shared_key(key: impl AsRef<[u8]>) -> Result<Key, Error> {
-    Key::new(SHARED_SPACE, key.as_ref().to_vec())
 }
 
 impl<A> fmt::Debug for Runtime<A> {

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::Outpost};
 
-use crate::{Args, CallError, Error, Never, Stored, decode, definitions::is_ours};
+use crate::{Args, CallError, Error, Never, Stored, decode, key_space::space_of};
 
 /// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl Desk {
 
     /// The desk of a body: what is asked there is asked by its `Flow`.
     pub(crate) fn body() -> Self {
-        Self { line: Line::Body, is_shared: true }
+        Self { line: Line::Body, is_shared: false }
     }
 
     pub(crate) fn is_body(&self) -> bool {
@@ -189,14 +189,6 @@ impl fmt::Debug for Desk {
         })
     }
 }
-
-/// The space of a definition's keys.
-pub(crate) fn space_of(definition: &Name, is_shared: bool) -> Name {
-    if is_shared && !is_ours(definition) { Name::new(SHARED_SPACE) } else { definition.clone() }
-}
-
-/// The space that all primitives of an app share.
-pub(crate) const SHARED_SPACE: &str = "app";
 
 /// One key of one definition, and where to call it.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drystone_runtime::{Call, Definition, Fingerprint, Key, Name, Registry};
 use serde_json::Value;
 
-use crate::{Desk, Error, decode, encode};
+use crate::{Address, Desk, Error, decode, encode};
 
 /// The app's own definitions: those of this library are not among them.
 #[derive(Clone, Debug)]
@@ -22,6 +22,25 @@ impl Definitions {
             name: name.to_owned(),
             known: self.0.iter().map(|definition| definition.name.to_string()).collect(),
         })
+    }
+
+    /// The address of a key of the definition with this name. A name that is not registered is refused, unless an entity of
+    /// that definition is stored under the key (E10).
+    pub(crate) async fn address(&self, desk: &Desk, name: &str, key: &[u8]) -> Result<Address, Error> {
+        let unknown = match self.get(name) {
+            Ok(definition) => return Ok(desk.address(definition.name.clone(), key)),
+            Err(unknown) => unknown,
+        };
+        if is_ours(name) {
+            return Err(unknown);
+        }
+        let address = desk.address(name.to_owned(), key);
+        match address.view().await {
+            Ok(Some(_)) => Ok(address),
+            // A name that is too long is unknown, too.
+            Ok(None) | Err(Error::TypeMismatch { .. } | Error::TooLarge { .. }) => Err(unknown),
+            Err(error) => Err(error),
+        }
     }
 
     /// The key of an entity of a definition.

@@ -7,7 +7,7 @@ use crate::{
     author::Begins,
     decode,
     kind::{Kind, Started},
-    runtime::{Kernel, kernel::Explain},
+    runtime::kernel::Explain,
     view::View,
 };
 
@@ -72,23 +72,17 @@ impl<T: Primitive> Handle<T> {
 
     /// What it waits for.
     pub async fn explain(&self) -> Result<Explain, Error> {
-        let key = self.address.full_key()?;
-        let asked = |kernel: Kernel| {
-            let key = key.clone();
-            async move { kernel.explain(&key).await }
-        };
-        self.address.desk().ask(asked).await
+        self.address.explain().await
     }
 
     /// Everything stored of it: `primitive:type`, `name`, `state`, `config` and `meta`; `None` if the key is unbound.
     pub async fn view(&self) -> Result<Option<View>, Error> {
-        let key = self.address.full_key()?;
-        let asked = |kernel: Kernel| {
-            let key = key.clone();
-            async move { kernel.view(&key).await }
-        };
-        let view = self.address.desk().ask(asked).await?;
-        Ok(view.map(View::from))
+        self.address.view().await
+    }
+
+    /// Lets it go on if it is parked, once what parked it is mended. `false` if it was not parked.
+    pub async fn unpark(&self) -> Result<bool, Error> {
+        self.address.unpark().await
     }
 
     /// The key.

@@ -61,8 +61,8 @@
 //! Patterns such as debounce, throttle, singleton and concurrency per key are [`recipes`].
 //!
 //! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with), [`replace`](Handle::replace),
-//! [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy), [`explain`](Handle::explain) and
-//! [`view`](Handle::view).
+//! [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy), [`explain`](Handle::explain),
+//! [`view`](Handle::view) and [`unpark`](Handle::unpark).
 //!
 //! # What a function in the `impl` is
 //!
@@ -77,8 +77,8 @@
 //!   handle: on an unbound key it makes the state from its input, with the alarm and the events it says; on a bound key it does not run, and
 //!   answers as `start_with` does: see [`Started`]. `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key
 //!   for a call that brings none, from services; without it `Default` does, if there is one. `#[destroy]` is the last thing an entity does.
-//! - All primitives of an app share one space of keys: `cart("7")` and `user("7")` are the same key, and the second is refused, unless the app is
-//!   built with [`separate_keys`](Builder::separate_keys).
+//! - Each primitive of an app has keys of its own: `cart("7")` and `user("7")` are two entities. With
+//!   [`shared_keys`](Builder::shared_keys) they are one key, and the second call is refused. The store records the choice.
 //! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
 //!   `#[apply] fn apply(&mut self, value: T)` takes it in afterwards.
 //!
@@ -123,7 +123,9 @@ mod generated;
 mod halt;
 mod handle;
 mod handler;
+mod inspect;
 mod json;
+mod key_space;
 pub mod kind;
 pub mod kinds;
 pub mod literal;

@@ -19,7 +19,7 @@ use serde_json::json;
 async fn everywhere(test: impl AsyncFn(Builder<()>)) {
     let folder = tempfile::tempdir().unwrap();
     test(Runtime::memory()).await;
-    test(Runtime::memory().separate_keys()).await;
+    test(Runtime::memory().shared_keys()).await;
     test(Runtime::sqlite(folder.path().join("app.db"))).await;
 }
 

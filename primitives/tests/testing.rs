@@ -240,7 +240,7 @@ async fn code_that_hangs_does_not_keep_time_from_passing() {
     let held = tokio::spawn(bell.held().deadline(d!("1d")).into_future());
     world.advance(d!("90m")).await;
     assert_eq!(log.take(), ["held", "b rings"]);
-    assert!(matches!(world.explain("a").await.unwrap().waits[..], [Wait::Work(_), ..]));
+    assert!(matches!(world.explain("bell", "a").await.unwrap().waits[..], [Wait::Work(_), ..]));
     assert!(!held.is_finished());
     latch.let_one_through();
     held.await.unwrap().unwrap();
@@ -318,7 +318,7 @@ async fn commits_are_counted_and_events_written_down() {
     assert_eq!((spent.commits, spent.applied), (1, 1));
     assert_eq!(world.events().len(), 1);
     assert_eq!(world.events(), []);
-    assert_eq!(world.view("a").await.unwrap().unwrap().name, "bell");
+    assert_eq!(world.view("bell", "a").await.unwrap().unwrap().name, "bell");
 }
 
 /// X1, R2

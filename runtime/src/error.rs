@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// The key belongs to another definition (E2).
     #[error(
-        "`{key}` is bound to `{bound}`, not to `{requested}`: primitives share their keys, unless the app has separate ones"
+        "`{key}` is bound to `{bound}`, not to `{requested}`: in an app with `.shared_keys()` a key belongs to one primitive"
     )]
     TypeMismatch {
         /// The key.
@@ -161,6 +161,12 @@ pub enum Error {
         /// Its step.
         work: String,
     },
+    /// The store has recorded the other choice of keys, shared or separate; nothing was changed (E2).
+    #[error("{}", show_keys(.recorded))]
+    OtherKeys {
+        /// What the store has: `shared`, `separate`, or the word of a newer version.
+        recorded: String,
+    },
     /// The kind's own refusal, as bytes: nothing was changed, and later it may be otherwise. So it is not remembered (E12).
     #[error("the entity refused ({} bytes say why)", .0.len())]
     Declined(Bytes),
@@ -168,6 +174,18 @@ pub enum Error {
 
 fn show_chain(chain: &[Key]) -> String {
     chain.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ")
+}
+
+fn show_keys(recorded: &str) -> String {
+    match recorded {
+        "shared" => {
+            "all primitives of this store share their keys: write `.shared_keys()` before `.start()`".to_owned()
+        }
+        "separate" => "each primitive of this store has keys of its own: leave out `.shared_keys()`".to_owned(),
+        other => {
+            format!("the keys of this store are `{other}`, a choice that this program does not know: use a newer one")
+        }
+    }
 }
 
 impl Error {
@@ -196,6 +214,7 @@ impl Error {
             Self::NoSql { .. } => "DS0020",
             Self::Declined(_) => "DS0021",
             Self::KeepsState { .. } => "DS0022",
+            Self::OtherKeys { .. } => "DS0023",
         }
     }
 

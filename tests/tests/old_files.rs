@@ -186,8 +186,13 @@ struct Fakes {
     latch: Latch,
 }
 
-fn setup(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
+/// Without the choice that the old file was made with.
+fn separate(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
     World::sqlite_at(path).schema(LEDGER).services(fakes.clone())
+}
+
+fn setup(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
+    separate(path, fakes).shared_keys()
 }
 
 /// Not a test by itself: writes a file to be kept, for the build that is about to get a new schema version.
@@ -296,6 +301,23 @@ async fn what_is_at_rest_in_an_old_file_is_there() {
     assert_eq!(booked.await.unwrap(), [100, 150, 200, 300]);
     world.advance(d!("1s")).await;
     assert_eq!(client.ghost("attic").rings().await.unwrap(), 1, "its primitive is back: it is parked no more");
+}
+
+/// E2, K2
+#[tokio::test]
+async fn an_old_file_with_shared_keys_is_refused_to_an_app_with_separate_ones_and_goes_on_with_shared_keys() {
+    let ((_folder, path), fakes) = (place(), Fakes::default());
+    for _ in 0..2 {
+        let refused = separate(&path, &fakes).try_start::<App>().await.map(drop);
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "all primitives of this store share their keys: write `.shared_keys()` before `.start()`"
+        );
+    }
+    assert_eq!(fakes.log.take(), Vec::<String>::new());
+    let world = setup(&path, &fakes).start::<App>().await;
+    assert_eq!(world.client().cart("kim").items().await.unwrap(), ["tea"]);
+    assert_eq!(world.view("cart", "kim").await.unwrap().unwrap().name, "cart");
 }
 
 /// K2

@@ -243,10 +243,13 @@ async fn a_step_and_a_hook_send_exactly_once_wherever_they_crash() {
 
 /// M6, E2
 #[tokio::test]
-async fn with_separate_keys_the_receiver_is_the_one_of_its_primitive() {
-    let world = World::sqlite().schema(SCHEMA).separate_keys().start::<App>().await;
-    world.client().sale("out").start("a".to_owned()).await.unwrap();
-    world.client().sale("out").result().await.unwrap();
-    world.settle().await;
-    assert_eq!(mailed(&world).await, ["a"]);
+async fn the_receiver_is_the_one_of_its_primitive_also_with_shared_keys() {
+    let setups = [World::sqlite().schema(SCHEMA), World::sqlite().schema(SCHEMA).shared_keys()];
+    for (setup, run) in setups.into_iter().zip(["out", "another"]) {
+        let world = setup.start::<App>().await;
+        world.client().sale(run).start("a".to_owned()).await.unwrap();
+        world.client().sale(run).result().await.unwrap();
+        world.settle().await;
+        assert_eq!(mailed(&world).await, ["a"]);
+    }
 }

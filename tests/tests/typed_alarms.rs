@@ -169,12 +169,12 @@ async fn a_failing_alarm_is_tried_again_and_then_given_up_in_sight_with_its_stat
         let status = bell.status().await.unwrap().unwrap();
         assert_eq!((status.failures, status.has_failed, status.alarm), (3, true, None));
         assert_eq!((bell.state().await.unwrap().unwrap().rung, names(&world.events())), (1, vec!["object.failed"]));
-        let view = world.view("a").await.unwrap().unwrap();
+        let view = world.view("bell", "a").await.unwrap().unwrap();
         assert_eq!((view.meta.status.as_str(), view.meta.is_failing), ("error", true));
         assert_eq!(world.entities().of::<Bell>().failing().await.unwrap().entities.len(), 1);
         bell.set(10, 0).await.unwrap();
         world.advance(d!("10s")).await;
-        assert_eq!((log.take().len(), world.view("a").await.unwrap().unwrap().meta.is_failing), (1, false));
+        assert_eq!((log.take().len(), world.view("bell", "a").await.unwrap().unwrap().meta.is_failing), (1, false));
     }
 }
 

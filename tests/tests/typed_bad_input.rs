@@ -150,7 +150,7 @@ async fn any_bytes_are_a_key_and_come_back_as_they_were() {
         world.restart().await;
         for key in hostile {
             assert_eq!(world.client().drawer(key).text().await.unwrap(), format!("{key:?}"));
-            assert!(world.view(key).await.unwrap().is_some());
+            assert!(world.view("drawer", key).await.unwrap().is_some());
         }
         assert_eq!(world.entities().await.unwrap().entities.len(), hostile.len());
     }
@@ -164,7 +164,7 @@ async fn a_key_that_is_empty_or_too_long_is_refused() {
         for key in [vec![], vec![b'k'; 513]] {
             let refused = fault(world.client().drawer(&key).put("x".into()).await);
             assert!(matches!(refused, Error::TooLarge { what: Limit::KeyBytes, limit: 512, .. }), "{refused:?}");
-            assert!(world.view(&key).await.is_err() && world.client().drawer(&key).explain().await.is_err());
+            assert!(world.view("drawer", &key).await.is_err() && world.client().drawer(&key).explain().await.is_err());
         }
         assert_eq!(world.counts().applied, 0);
     }
@@ -243,7 +243,7 @@ async fn a_number_that_json_does_not_have_is_refused_wherever_it_comes_from() {
         let refused = fault(drawer.set_to_nothing().await).to_string();
         assert!(refused.contains("the state it left cannot be read back: number: invalid type: null"), "{refused}");
         assert_eq!(drawer.state().await.unwrap().unwrap().number, 1.5);
-        assert_eq!((world.view("b").await.unwrap(), world.view("s").await.unwrap()), (None, None));
+        assert_eq!((world.view("drawer", "b").await.unwrap(), world.view("scale", "s").await.unwrap()), (None, None));
         scale.add(0.1).await.unwrap();
         world.advance(d!("10s")).await;
         assert_eq!(log.take(), ["[0.1]"]);
@@ -307,7 +307,7 @@ async fn malformed_parameters_are_refused_with_their_place_and_bind_nothing() {
         assert!(world.call("drawer", "new", "start", json!([{ "text": 7 }])).await.is_err());
         assert!(world.call("scale", "new", "add", json!(["heavy"])).await.is_err());
         assert!(world.call("drawer", "a", "", json!([])).await.is_err());
-        assert_eq!((world.counts().since(before).applied, world.view("new").await.unwrap()), (0, None));
+        assert_eq!((world.counts().since(before).applied, world.view("drawer", "new").await.unwrap()), (0, None));
     }
 }
 

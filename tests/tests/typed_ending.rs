@@ -96,7 +96,7 @@ async fn destroy_runs_the_hook_drops_running_code_and_frees_the_key() {
         fakes.latch.open();
         world.advance(d!("2h")).await;
         assert_eq!(fakes.log.take(), ["sweep 1 of a"]);
-        assert_eq!((room.state().await.unwrap(), world.view("a").await.unwrap()), (None, None));
+        assert_eq!((room.state().await.unwrap(), world.view("room", "a").await.unwrap()), (None, None));
         assert_eq!(room.enter().await.unwrap(), 1);
     }
 }
@@ -128,7 +128,7 @@ async fn a_destroy_hook_that_never_succeeds_is_given_up_and_seen_until_forced() 
         room.spoil(1_000).await.unwrap();
         room.destroy().await.unwrap();
         world.advance(d!("365d")).await;
-        let given_up = world.view("a").await.unwrap().unwrap();
+        let given_up = world.view("room", "a").await.unwrap().unwrap();
         assert!(
             given_up.meta.is_failing && given_up.meta.record.to_string().contains("the broom broke"),
             "{given_up:?}"
@@ -141,7 +141,7 @@ async fn a_destroy_hook_that_never_succeeds_is_given_up_and_seen_until_forced() 
         world.advance(d!("365d")).await;
         assert_eq!(fakes.log.take().len(), attempts);
         assert!(room.force_destroy().await.unwrap());
-        assert_eq!((world.view("a").await.unwrap(), fakes.log.take()), (None, vec![]));
+        assert_eq!((world.view("room", "a").await.unwrap(), fakes.log.take()), (None, vec![]));
         assert_eq!(room.enter().await.unwrap(), 1);
     }
 }
@@ -158,7 +158,7 @@ async fn destroy_is_durable_when_it_answers_and_its_hook_runs_at_least_once_what
         assert!(world.is_dead());
         world.restart().await;
         assert_eq!(fakes.log.take(), ["sweep 1 of a", "sweep 1 of a"]);
-        assert_eq!(world.view("a").await.unwrap(), None);
+        assert_eq!(world.view("room", "a").await.unwrap(), None);
         world.advance(d!("2h")).await;
         assert_eq!(fakes.log.take(), Vec::<String>::new());
     }

@@ -191,12 +191,12 @@ async fn a_key_is_bound_by_start_by_init_or_by_a_default_in_one_commit_with_the_
                 _ => drop(client.account(key).start_with(Account { owner: "ada".into() }).await.unwrap()),
             }
             assert_eq!(world.counts().since(before).applied, 1, "{name}");
-            let view = world.view(key).await.unwrap().unwrap();
+            let view = world.view(name, key).await.unwrap().unwrap();
             assert_eq!((view.key.as_str(), view.kind.as_str(), view.name.as_str()), (key, kind, name));
             assert!(view.config.is_object() && view.state.is_object(), "{view:?}");
             assert_eq!((view.meta.created_at, view.meta.parked), (world.now(), None));
         }
-        assert_eq!(world.view("s").await.unwrap().unwrap().state["boxes"], 99);
+        assert_eq!(world.view("shelf", "s").await.unwrap().unwrap().state["boxes"], 99);
     }
 }
 
@@ -211,8 +211,8 @@ async fn a_call_that_fails_binds_nothing() {
         let refused = fault(client.shelf("crooked").take(1).await);
         assert!(refused.to_string().contains("the wall is not straight"), "{refused}");
         assert!(matches!(fault(client.tally("d").panics().await), Error::Panicked { .. }));
-        for key in ["a", "b", "crooked", "d"] {
-            assert_eq!(world.view(key).await.unwrap(), None, "{key}");
+        for (name, key) in [("tally", "a"), ("shelf", "b"), ("shelf", "crooked"), ("tally", "d")] {
+            assert_eq!(world.view(name, key).await.unwrap(), None, "{key}");
         }
         assert_eq!(world.counts().applied, 0);
     }
@@ -254,12 +254,15 @@ async fn a_constructor_that_fails_or_dies_before_its_commit_binds_nothing() {
         fakes.latch.open();
         let refused = world.client().subscription("a").subscribe("gold".into()).await;
         assert!(matches!(refused, Err(CallError::Failed(Refusal::TooMuch { left: 0 }))), "{refused:?}");
-        assert_eq!((world.view("a").await.unwrap(), world.counts().applied, world.events().len()), (None, 0, 0));
+        assert_eq!(
+            (world.view("subscription", "a").await.unwrap(), world.counts().applied, world.events().len()),
+            (None, 0, 0)
+        );
         world.crash_at_commit(1, Moment::Before);
         assert!(world.client().subscription("a").invite("basic".into()).await.is_err());
         assert_eq!((world.is_dead(), fakes.log.take()), (true, vec!["invites to basic".to_owned()]));
         world.restart().await;
-        assert_eq!(world.view("a").await.unwrap(), None);
+        assert_eq!(world.view("subscription", "a").await.unwrap(), None);
         assert_eq!(world.client().subscription("a").subscribe("basic".into()).await.unwrap(), Started::Started);
     }
 }
@@ -271,11 +274,12 @@ async fn a_constructor_does_not_run_on_a_bound_key_and_answers_as_start_with_doe
         let (world, fakes) = started(setup).await;
         let (anna, beat) = (world.client().subscription("a"), world.client().beat("b"));
         anna.subscribe("basic".into()).await.unwrap();
-        let (before, alarm) = (world.view("a").await.unwrap(), anna.status().await.unwrap().unwrap().alarm);
+        let (before, alarm) =
+            (world.view("subscription", "a").await.unwrap(), anna.status().await.unwrap().unwrap().alarm);
         let counts = world.counts();
         assert_eq!(anna.subscribe("gold".into()).await.unwrap(), Started::AlreadyRunning);
         assert_eq!(anna.invite("plus".into()).await.unwrap(), Started::AlreadyRunning);
-        assert_eq!((world.view("a").await.unwrap(), world.counts().since(counts).applied), (before, 0));
+        assert_eq!((world.view("subscription", "a").await.unwrap(), world.counts().since(counts).applied), (before, 0));
         assert_eq!((anna.status().await.unwrap().unwrap().alarm, fakes.log.take()), (alarm, vec![]));
         assert_eq!(beat.at(60).await.unwrap(), Started::Started);
         beat.stop().await.unwrap();
@@ -327,32 +331,7 @@ async fn reads_and_calls_that_cannot_make_a_state_bind_nothing() {
         assert_eq!(client.tally("a").state().await.unwrap(), None);
         assert_eq!(client.tally("a").status().await.unwrap(), None);
         assert!(!client.tally("a").destroy().await.unwrap());
-        assert_eq!((world.view("a").await.unwrap(), world.counts().applied), (None, 0));
-    }
-}
-
-/// E2
-#[tokio::test]
-async fn a_key_belongs_to_one_primitive_unless_each_has_its_own_keys() {
-    for setup in both() {
-        let (world, _) = started(setup).await;
-        let client = world.client();
-        client.account("7").start_with(Account { owner: "ada".into() }).await.unwrap();
-        for refused in [fault(client.tally("7").add(1).await), fault(client.tally("7").start().await)] {
-            assert!(
-                matches!(&refused, Error::TypeMismatch { bound, requested, .. } if bound == "account" && requested == "tally"),
-                "{refused:?}"
-            );
-        }
-        assert_eq!(client.account("7").owner().await.unwrap(), "ada");
-    }
-    for setup in both() {
-        let (world, _) = started(setup.separate_keys()).await;
-        let client = world.client();
-        client.account("7").start_with(Account { owner: "ada".into() }).await.unwrap();
-        assert_eq!(client.tally("7").add(1).await.unwrap(), 1);
-        assert_eq!(client.tally("7").view().await.unwrap().unwrap().name, "tally");
-        assert_eq!(client.account("7").owner().await.unwrap(), "ada");
+        assert_eq!((world.view("tally", "a").await.unwrap(), world.counts().applied), (None, 0));
     }
 }
 
@@ -402,12 +381,12 @@ async fn code_that_fails_leaves_state_alarm_and_events_as_they_were() {
         let (world, fakes) = started(setup).await;
         let tally = world.client().tally("a");
         tally.add(4).await.unwrap();
-        let (before, alarm) = (world.view("a").await.unwrap(), tally.status().await.unwrap().unwrap().alarm);
+        let (before, alarm) = (world.view("tally", "a").await.unwrap(), tally.status().await.unwrap().unwrap().alarm);
         assert_eq!(world.events().len(), 1);
         world.advance(d!("30m")).await;
         let refused = tally.add(7).await;
         assert!(matches!(refused, Err(CallError::Failed(Refusal::TooMuch { left: 6 }))), "{refused:?}");
-        assert_eq!((world.view("a").await.unwrap(), world.events().len()), (before, 0));
+        assert_eq!((world.view("tally", "a").await.unwrap(), world.events().len()), (before, 0));
         assert_eq!(tally.status().await.unwrap().unwrap().alarm, alarm);
         world.advance(d!("30m")).await;
         assert_eq!(fakes.log.take(), ["rings"]);

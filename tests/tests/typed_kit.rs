@@ -170,7 +170,7 @@ async fn a_shutdown_in_order_is_no_crash() {
         assert!(world.is_dead() && world.client().bell("a").set().await.is_err());
         log.take();
         assert_eq!(world.restart().await.unclean, 0);
-        assert_eq!(world.view("a").await.unwrap().unwrap().meta.crashes, 0);
+        assert_eq!(world.view("bell", "a").await.unwrap().unwrap().meta.crashes, 0);
     }
 }
 

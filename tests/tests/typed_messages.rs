@@ -149,7 +149,7 @@ async fn code_that_fails_sends_nothing() {
         let (world, fakes) = started(setup).await;
         world.client().person("ada").tell(lines(&["a", "stop"])).await.unwrap_err();
         world.advance(d!("1h")).await;
-        assert_eq!((fakes.log.take(), world.view("ada's diary").await.unwrap()), (vec![], None));
+        assert_eq!((fakes.log.take(), world.view("diary", "ada's diary").await.unwrap()), (vec![], None));
         assert_eq!(world.client().person("ada").state().await.unwrap(), None);
     }
 }
@@ -211,7 +211,7 @@ async fn a_call_in_a_circle_is_refused_at_once_and_names_the_circle() {
         let (world, _) = started(setup).await;
         world.client().diary("me").write("begun".into()).await.unwrap();
         let refused = world.client().person("p").ask("me".into()).await.unwrap_err().to_string();
-        assert!(refused.contains("these wait for one another: app/p → app/me → app/p"), "{refused}");
+        assert!(refused.contains("these wait for one another: person/p → diary/me → person/p"), "{refused}");
         assert_eq!(diary(&world, "me").await, ["begun"]);
     }
 }
@@ -259,7 +259,7 @@ async fn reading_code_that_says_something_fails_and_nothing_is_lost_quietly() {
             assert!(refused.contains("take `&mut self`"), "{refused}");
         }
         world.advance(d!("1h")).await;
-        assert_eq!((world.view("d").await.unwrap(), world.events().len()), (None, 0));
+        assert_eq!((world.view("diary", "d").await.unwrap(), world.events().len()), (None, 0));
     }
 }
 
@@ -270,6 +270,6 @@ async fn code_that_sends_what_cannot_be_sent_fails_and_says_why() {
         let (world, _) = started(setup).await;
         let refused = world.client().person("p").shout_to_nobody().await.unwrap_err();
         assert!(refused.to_string().contains("bytes of a key (at least one)"), "{refused}");
-        assert_eq!(world.view("p").await.unwrap(), None);
+        assert_eq!(world.view("person", "p").await.unwrap(), None);
     }
 }

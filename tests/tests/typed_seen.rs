@@ -192,7 +192,7 @@ async fn explain_says_what_a_key_waits_for() {
             let waits = spy.explain().await.unwrap().waits;
             assert!(matches!(&waits[0], Wait::Work(work) if work.as_str().contains("hide")), "{waits:?}");
             assert!(waits.contains(&Wait::Calls(1)), "{waits:?}");
-            let waits = world.explain("s").await.unwrap().waits;
+            let waits = world.explain("sack", "s").await.unwrap().waits;
             assert!(waits.contains(&Wait::Callers(1)), "{waits:?}");
             fakes.latch.open();
         });
@@ -208,7 +208,7 @@ async fn the_view_has_the_names_of_the_law_and_a_listing_finds_it() {
         let (world, _) = started(setup).await;
         world.client().spy("a").sleep().await.unwrap();
         world.client().metronome("m").start_with(Metronome).await.unwrap();
-        let view = serde_json::to_value(world.view("a").await.unwrap().unwrap()).unwrap();
+        let view = serde_json::to_value(world.view("spy", "a").await.unwrap().unwrap()).unwrap();
         for name in ["primitive:type", "primitive:name", "primitive:state", "primitive:config", "primitive:meta"] {
             assert!(view.get(name).is_some(), "{name}");
         }
@@ -239,7 +239,7 @@ async fn a_call_by_name_is_the_typed_call_and_a_wrong_name_lists_those_there_are
             Err(Error::UnknownDefinition { .. })
         ));
         assert!(world.entities().primitive("spi").await.is_err());
-        assert_eq!((world.counts().since(before).applied, world.view("b").await.unwrap()), (0, None));
+        assert_eq!((world.counts().since(before).applied, world.view("spy", "b").await.unwrap()), (0, None));
     }
 }
 

@@ -248,7 +248,10 @@ async fn a_permit_is_renewed_as_long_as_it_is_held() {
         world.settle().await;
         assert!(lock.try_acquire().await.unwrap().is_some());
         world.settle().await;
-        assert_eq!(world.explain("a").await.unwrap().to_string(), "app/a: idle; it is at rest until somebody calls");
+        assert_eq!(
+            world.explain("lock", "a").await.unwrap().to_string(),
+            "lock/a: idle; it is at rest until somebody calls"
+        );
     })
     .await;
 }

@@ -119,8 +119,8 @@ async fn the_file_is_free_when_a_shutdown_answers_whatever_is_kept() {
     for (runtime, client, permit, waits) in kept {
         assert!(waits.await.unwrap().is_err(), "nobody waits for ever");
         assert!(matches!(fault(client.cart("c").state().await), Error::Closing));
-        assert!(matches!(runtime.view("c").await, Err(Error::Closing)));
-        assert!(matches!(runtime.explain("c").await, Err(Error::Closing)));
+        assert!(matches!(runtime.view("cart", "c").await, Err(Error::Closing)));
+        assert!(matches!(runtime.explain("cart", "c").await, Err(Error::Closing)));
         drop(permit);
     }
 }

@@ -136,22 +136,22 @@ async fn with_an_order(setup: Setup<()>, quantities: &[i64]) -> World<first::App
 async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never_reset() {
     for setup in both() {
         let world = with_an_order(setup, &[1, 2, 3, -4]).await;
-        let before = world.view("o").await.unwrap().unwrap().state;
+        let before = world.view("order", "o").await.unwrap().unwrap().state;
         let world = world.restart_as::<second::App, ()>(()).await.unwrap();
         world.advance(d!("1h")).await;
         let refused = fault(world.client().order("o").add(5).await);
         let Error::Parked { reason: Parked::Undecodable(reason), .. } = &refused else { panic!("{refused:?}") };
         assert!(reason.starts_with("state.items[3].qty: invalid value"), "{reason}");
-        let view = world.view("o").await.unwrap().unwrap();
+        let view = world.view("order", "o").await.unwrap().unwrap();
         assert_eq!((view.state, view.meta.is_failing), (before, true));
         assert!(view.meta.parked.unwrap().contains("state.items[3].qty"));
-        assert!(matches!(&world.explain("o").await.unwrap().waits[0], Wait::Parked(_)));
+        assert!(matches!(&world.explain("order", "o").await.unwrap().waits[0], Wait::Parked(_)));
         assert_eq!(world.entities().parked().await.unwrap().entities.len(), 1);
         // Others go on.
         assert_eq!(world.client().order("p").start().await.unwrap(), drystone::Started::Started);
         let world = world.restart_as::<first::App, ()>(()).await.unwrap();
         assert_eq!(world.client().order("o").add(5).await.unwrap(), 5);
-        assert_eq!(world.view("o").await.unwrap().unwrap().meta.parked, None);
+        assert_eq!(world.view("order", "o").await.unwrap().unwrap().meta.parked, None);
     }
 }
 
@@ -162,10 +162,13 @@ async fn a_parked_entity_is_let_go_by_hand_and_parks_again_while_nothing_is_mend
         let world = with_an_order(setup, &[-4]).await;
         let world = world.restart_as::<second::App, ()>(()).await.unwrap();
         assert!(matches!(fault(world.client().order("o").add(5).await), Error::Parked { .. }));
-        assert!(world.unpark("o").await.unwrap());
+        assert!(world.unpark("order", "o").await.unwrap());
         assert!(matches!(fault(world.client().order("o").add(5).await), Error::Parked { .. }));
-        assert_eq!(world.view("o").await.unwrap().unwrap().state, serde_json::json!({ "items": [{ "qty": -4 }] }));
-        assert!(!world.unpark("nobody").await.unwrap_or(false));
+        assert_eq!(
+            world.view("order", "o").await.unwrap().unwrap().state,
+            serde_json::json!({ "items": [{ "qty": -4 }] })
+        );
+        assert!(!world.unpark("order", "nobody").await.unwrap_or(false));
     }
 }
 
@@ -176,7 +179,7 @@ async fn an_entity_without_its_primitive_is_parked_and_goes_on_when_it_is_back()
         let world = with_an_order(setup, &[1]).await;
         let world = world.restart_as::<without::App, ()>(()).await.unwrap();
         world.advance(d!("3h")).await;
-        let view = world.view("o").await.unwrap().unwrap();
+        let view = world.view("order", "o").await.unwrap().unwrap();
         assert_eq!(view.meta.parked.as_deref(), Some("its definition is not registered"));
         assert!(matches!(
             fault(world.client().other("o").poke().await),
@@ -214,7 +217,7 @@ async fn options_that_changed_hold_soon_after_the_start_and_are_shown_once_they_
         assert_eq!(world.client().order("o").state().await.unwrap().unwrap().ticks, 0);
         world.advance(d!("1ms")).await;
         assert_eq!(world.client().order("o").state().await.unwrap().unwrap().ticks, 1);
-        let config = world.view("o").await.unwrap().unwrap().config.to_string();
+        let config = world.view("order", "o").await.unwrap().unwrap().config.to_string();
         assert!(config.contains("10000") && !config.contains("3600000"), "{config}");
         world.client().crate_("d").add(1).await.unwrap();
         world.advance(d!("10s")).await;
@@ -234,8 +237,8 @@ async fn lived(world: World<second::App>) -> Vec<serde_json::Value> {
     client.order("o").stop().await.unwrap();
     client.crate_("c").flush().await.unwrap();
     let mut seen = Vec::new();
-    for key in ["o", "c"] {
-        let mut view = world.view(key).await.unwrap().unwrap();
+    for (name, key) in [("order", "o"), ("crate_", "c")] {
+        let mut view = world.view(name, key).await.unwrap().unwrap();
         view.meta.crashes = 0;
         seen.push(serde_json::to_value(view).unwrap());
     }

@@ -106,7 +106,7 @@ async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back
     for setup in both() {
         let (world, fakes) = deployed!(setup, 1, without);
         world.advance(d!("3h")).await;
-        let view = world.view("a").await.unwrap().unwrap();
+        let view = world.view("order", "a").await.unwrap().unwrap();
         assert_eq!(view.meta.parked.as_deref(), Some("its definition is not registered"));
         let world = world.restart_as::<first::App, _>(fakes.clone()).await.unwrap();
         world.advance(d!("1m")).await;

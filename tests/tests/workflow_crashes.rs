@@ -175,7 +175,7 @@ async fn a_step_that_kills_the_process_each_time_holds_its_run_with_all_it_has_u
         assert!(matches!(guilty.try_result().await, Err(CallError::Fault(Error::Parked { .. }))));
         let failing = world.entities().failing().await.unwrap().entities;
         assert_eq!(failing.iter().map(|entity| entity.key.as_str()).collect::<Vec<_>>(), ["guilty"]);
-        let explained = world.explain("guilty").await.unwrap().to_string();
+        let explained = world.explain("job", "guilty").await.unwrap().to_string();
         assert!(explained.contains("work#1` is suspected of killing the process, which died 9 times"), "{explained}");
         assert!(!said.iter().any(|line| line.contains("unbooked")), "nothing is undone: {said:?}");
         assert!(world.dead_letters().list(Default::default()).await.unwrap().letters.is_empty());
@@ -213,7 +213,7 @@ async fn runs_that_were_merely_there_succeed_however_often_the_process_dies() {
 /// W2
 #[test]
 fn a_body_that_kills_the_process_each_time_is_held_and_others_go_on() {
-    let world = world::World::of(testing::registry::<(), Mine>(()).unwrap());
+    let world = world::World::of(testing::registry_with_shared_keys::<(), Mine>(()).unwrap());
     BOMB.set(Some(world.executor.clone()));
     for (key, is_guilty) in [("guilty", true), ("innocent", false)] {
         world.call(call("deadly", key, "start", format!("[{is_guilty}]"))).unwrap();

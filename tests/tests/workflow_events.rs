@@ -422,9 +422,9 @@ async fn a_wait_with_a_deadline_that_finds_its_event_queued_sets_no_alarm() {
         let (world, _) = started(setup).await;
         let (run, waits) = (world.client().impatient("a"), world.client().impatient("b"));
         assert!(run.start_with(Number(1)).await.unwrap().taken);
-        assert_eq!(world.view("a").await.unwrap().unwrap().meta.alarm, None);
+        assert_eq!(world.view("impatient", "a").await.unwrap().unwrap().meta.alarm, None);
         waits.start().await.unwrap();
-        assert!(world.view("b").await.unwrap().unwrap().meta.alarm.is_some(), "there it waits");
+        assert!(world.view("impatient", "b").await.unwrap().unwrap().meta.alarm.is_some(), "there it waits");
     }
 }
 

@@ -400,7 +400,7 @@ async fn a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone() {
         let status = run.status().await.unwrap().unwrap();
         assert_eq!((status.phase, status.waits_for.len()), (RunPhase::Terminated, 0));
         assert_eq!(
-            world.view("a").await.unwrap().unwrap().meta.alarm.map(|at| at > world.now()),
+            world.view("job", "a").await.unwrap().unwrap().meta.alarm.map(|at| at > world.now()),
             Some(true),
             "only its retention"
         );
@@ -531,7 +531,7 @@ async fn a_run_can_be_listed_and_explained() {
     let (world, _) = started(World::memory()).await;
     let run = world.client().job("a");
     run.start("quick".into()).await.unwrap();
-    let view = world.view("a").await.unwrap().unwrap();
+    let view = world.view("job", "a").await.unwrap().unwrap();
     assert_eq!((view.kind.as_str(), view.name.as_str()), ("workflow", "job"));
     assert_eq!(view.state, json!({ "at": "waiting" }));
     let shown = run.status().await.unwrap().unwrap().waits_for;

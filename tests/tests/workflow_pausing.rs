@@ -200,7 +200,7 @@ async fn no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume(
         assert!(!run.send(Note(7)).await.unwrap().taken);
         let status = run.status().await.unwrap().unwrap();
         assert_eq!((status.phase, status.entries, status.queued[0].count), (RunPhase::Paused, 3, 1));
-        assert_eq!(world.view("a").await.unwrap().unwrap().meta.alarm, None);
+        assert_eq!(world.view("job", "a").await.unwrap().unwrap().meta.alarm, None);
         world.restart().await;
         assert!(run.resume().await.unwrap());
         assert_eq!(run.result().await.unwrap(), "quick++ Some(7)", "the sleep is over, and the event is there");
@@ -295,7 +295,7 @@ async fn a_step_that_lost_its_race_in_a_pause_is_not_waited_for() {
         run.pause().await.unwrap();
         fakes.latch.open();
         world.advance(d!("20s")).await;
-        let waits = world.explain("a").await.unwrap().waits;
+        let waits = world.explain("racer", "a").await.unwrap().waits;
         assert!(!waits.contains(&Wait::Stuck), "{waits:?}");
         assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Paused);
         run.resume().await.unwrap();

@@ -51,7 +51,7 @@ struct App {
 
 impl Fakes {
     fn registry(&self) -> Registry {
-        drystone::testing::registry::<Self, App>(self.clone()).expect("its names are good ones")
+        drystone::testing::registry_with_shared_keys::<Self, App>(self.clone()).expect("its names are good ones")
     }
 }
 

@@ -474,7 +474,7 @@ async fn while_it_is_undone_a_run_says_so_takes_no_cancel_and_goes_on_after_a_cr
         let status = run.status().await.unwrap().unwrap();
         assert_eq!((status.phase, status.undos_left), (RunPhase::Undoing, 2));
         assert_eq!(status.waits_for[0].operation, "undo/book#2/unbook#1");
-        assert_eq!(world.view("a").await.unwrap().unwrap().meta.status, "undoing");
+        assert_eq!(world.view("trip", "a").await.unwrap().unwrap().meta.status, "undoing");
         assert!(!run.cancel().await.unwrap());
         world.restart().await;
         assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Undoing);

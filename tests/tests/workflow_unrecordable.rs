@@ -284,7 +284,7 @@ async fn an_action_that_answers_what_does_not_read_back_is_refused() {
         let (world, _) = started(setup).await;
         let refused = fault(world.client().scale("s").tare().await);
         assert!(refused.to_string().contains("cannot be read back"), "{refused}");
-        assert_eq!(world.view("s").await.unwrap(), None);
+        assert_eq!(world.view("scale", "s").await.unwrap(), None);
     }
 }
 

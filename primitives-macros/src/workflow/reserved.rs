@@ -55,6 +55,7 @@ pub(crate) const RUN_VERBS: &[&str] = &[
     "key",
     "explain",
     "view",
+    "unpark",
     "address",
     "schedule",
     "unschedule",

@@ -25,9 +25,8 @@ use self::{
     verbs::{OWN_VERBS, Verb},
 };
 use crate::{
-    Acts, Error, OfKind,
-    call::space_of,
-    encode,
+    Acts, Error, OfKind, encode,
+    key_space::space_of,
     kind::{Kind, Turn},
 };
 

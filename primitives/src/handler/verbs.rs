@@ -42,6 +42,7 @@ pub const COMMON_VERBS: &[&str] = &[
     "key",
     "explain",
     "view",
+    "unpark",
     "address",
 ];
 

@@ -20,7 +20,7 @@ use super::{
     store::Gate,
     trial::Trial,
 };
-use crate::{Error, sql::Tables};
+use crate::{Error, key_space, sql::Tables};
 
 /// The machine; dropped with it, everything on it ends.
 pub(super) struct Machine(Arc<Hardware>);
@@ -30,8 +30,7 @@ pub(super) struct Hardware {
     pub(super) executor: Executor,
     pub(super) relay: Relay,
     store: Arc<Counting<Gate>>,
-    options: Options,
-    tables: Tables,
+    pub(super) opening: Opening,
     events: Arc<Mutex<Vec<Event>>>,
     life: Mutex<Option<Life>>,
     /// What runs on it, and is started again.
@@ -39,6 +38,13 @@ pub(super) struct Hardware {
     trial: Option<Arc<Trial>>,
     /// The last: files are closed before the folder goes.
     place: Place,
+}
+
+/// What every process is started with.
+pub(super) struct Opening {
+    pub(super) options: Options,
+    pub(super) tables: Tables,
+    pub(super) is_shared: bool,
 }
 
 /// One life of the process.
@@ -53,16 +59,14 @@ impl Machine {
     pub(super) fn new(
         executor: Executor,
         place: Place,
-        options: Options,
+        opening: Opening,
         patience: Duration,
-        tables: Tables,
         trial: Option<Arc<Trial>>,
     ) -> Self {
         let relay = Relay::new(executor.clone(), patience, trial.clone());
         let store = Arc::new(Counting::new(Gate::new(executor.clone(), trial.clone())));
         let (events, life, registry) = (Arc::default(), Mutex::default(), Mutex::default());
-        let hardware =
-            Arc::new(Hardware { executor, relay, store, options, tables, events, life, registry, trial, place });
+        let hardware = Arc::new(Hardware { executor, relay, store, opening, events, life, registry, trial, place });
         if let Some(trial) = &hardware.trial {
             hardware.relay.attend(revive(trial.clone(), Arc::downgrade(&hardware)));
         }
@@ -95,12 +99,13 @@ impl Hardware {
     async fn open(&self) -> Result<(), Error> {
         self.kill();
         let opened = self.place.open(&self.executor)?;
-        self.tables.apply(&*opened).await?;
+        key_space::choose(&*opened, self.opening.is_shared).await?;
+        self.opening.tables.apply(&*opened).await?;
         self.gate().open(opened);
         let process = self.executor.process();
         let driver = Arc::new(self.executor.driver(process));
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (kernel, report) = Kernel::open(self.store.clone(), registry, driver, self.options.clone()).await?;
+        let (kernel, report) = Kernel::open(self.store.clone(), registry, driver, self.opening.options.clone()).await?;
         attend(&self.executor, process, kernel.clone(), self.events.clone(), self.trial.clone());
         self.relay.set_kernel(Some((process, kernel.clone())));
         *self.life() = Some(Life { process, kernel, report });

@@ -136,6 +136,11 @@ pub fn transaction<T>(code: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
 
 /// The definitions of an app with these services, for a kernel that somebody else runs: the dead letters are among them.
 pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
+    crate::app::registry::<D, A>(services, false)
+}
+
+/// The same with [shared keys](crate::Builder::shared_keys).
+pub fn registry_with_shared_keys<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
     crate::app::registry::<D, A>(services, true)
 }
 

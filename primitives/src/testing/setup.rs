@@ -7,7 +7,7 @@ use drystone_runtime::{Options, Registry, store::StoreError};
 use super::{
     clock::Clock,
     executor::Executor,
-    machine::Machine,
+    machine::{Machine, Opening},
     place::{Folder, Place},
     trial::Trial,
     world::World,
@@ -52,7 +52,7 @@ impl Setup<()> {
             place,
             services: (),
             options: unhurried(),
-            is_shared: true,
+            is_shared: false,
             patience,
             tables: Tables::default(),
             trial: None,
@@ -99,10 +99,10 @@ impl<D: Send + Sync + 'static> Setup<D> {
         self
     }
 
-    /// With one space of keys per primitive: as the app's [`Builder`](crate::Builder) is told.
+    /// With one space of keys for all primitives: as the app's [`Builder`](crate::Builder::shared_keys) is told.
     #[must_use]
-    pub fn separate_keys(mut self) -> Self {
-        self.is_shared = false;
+    pub fn shared_keys(mut self) -> Self {
+        self.is_shared = true;
         self
     }
 
@@ -171,8 +171,9 @@ impl<D: Send + Sync + 'static> Setup<D> {
         // Whoever is tried did not choose a store: it gets one that it can start on.
         let place = if trial.is_some() && needs_sql { Folder::new().map(Place::Own) } else { place };
         async move {
-            let machine = Machine::new(executor, place?, options, patience, tables, trial);
-            World::start(machine, registry?, is_shared).await
+            let opening = Opening { options, tables, is_shared };
+            let machine = Machine::new(executor, place?, opening, patience, trial);
+            World::start(machine, registry?).await
         }
     }
 }

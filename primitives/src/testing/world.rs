@@ -15,9 +15,8 @@ use super::{
     store::{Fault, Moment},
 };
 use crate::{
-    App, CallError, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, Transaction, View,
-    app::{registry, shared_key},
-    definitions::Definitions,
+    Address, App, CallError, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, Transaction, View,
+    app::registry, definitions::Definitions,
 };
 
 /// A machine with one process on it, which runs the app `A`: see the [module](super).
@@ -25,7 +24,6 @@ use crate::{
 pub struct World<A = ()> {
     machine: Machine,
     registry: Registry,
-    is_shared: bool,
     app: PhantomData<fn() -> A>,
 }
 
@@ -47,9 +45,9 @@ impl World<()> {
 }
 
 impl<A: Primitives> World<A> {
-    pub(super) async fn start(machine: Machine, registry: Registry, is_shared: bool) -> Result<Self, Error> {
+    pub(super) async fn start(machine: Machine, registry: Registry) -> Result<Self, Error> {
         machine.start(registry.clone()).await?;
-        Ok(Self { machine, registry, is_shared, app: PhantomData })
+        Ok(Self { machine, registry, app: PhantomData })
     }
 
     /// The typed client. It and its handles ask the process that runs now: after a restart the new one; while it is dead
@@ -59,7 +57,7 @@ impl<A: Primitives> World<A> {
     }
 
     fn desk(&self) -> Desk {
-        Desk::through(Arc::new(self.machine.relay.clone()), self.is_shared)
+        Desk::through(Arc::new(self.machine.relay.clone()), self.machine.opening.is_shared)
     }
 
     /// Runs code in a transaction on the author's own tables: as [`Runtime::transaction`](crate::Runtime::transaction) does.
@@ -146,8 +144,8 @@ impl<A: Primitives> World<A> {
 
     /// Dies if it lives, and comes back as another app, or another version of it, with other services.
     pub async fn restart_as<B: App<D>, D: Send + Sync + 'static>(self, services: D) -> Result<World<B>, Error> {
-        let registry = registry::<D, B>(services, self.is_shared)?;
-        World::start(self.machine, registry, self.is_shared).await
+        let registry = registry::<D, B>(services, self.machine.opening.is_shared)?;
+        World::start(self.machine, registry).await
     }
 
     /// Ends the process in order (R2): code that runs gets `limit` to end, and time passes for as long as that takes.
@@ -171,34 +169,23 @@ impl<A: Primitives> World<A> {
         self.machine.gate().breaks(None);
     }
 
-    /// What a key waits for. With separate keys, ask a handle.
-    pub async fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
-        let key = shared_key(key)?;
-        let asked = |kernel: Kernel| {
-            let key = key.clone();
-            async move { kernel.explain(&key).await }
-        };
-        self.desk().ask(asked).await
+    /// What a key of the primitive with this name waits for: see [`Runtime::explain`](crate::Runtime::explain).
+    pub async fn explain(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
+        self.address(primitive, key.as_ref()).await?.explain().await
     }
 
-    /// Everything stored under a key. With separate keys, ask a handle.
-    pub async fn view(&self, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
-        let key = shared_key(key)?;
-        let asked = |kernel: Kernel| {
-            let key = key.clone();
-            async move { kernel.view(&key).await }
-        };
-        Ok(self.desk().ask(asked).await?.map(View::from))
+    /// Everything stored under a key of the primitive with this name: see [`Runtime::view`](crate::Runtime::view).
+    pub async fn view(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
+        self.address(primitive, key.as_ref()).await?.view().await
     }
 
-    /// Lets a parked entity go on. `false` if it was not parked.
-    pub async fn unpark(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let key = shared_key(key)?;
-        let asked = |kernel: Kernel| {
-            let key = key.clone();
-            async move { kernel.unpark(&key).await }
-        };
-        self.desk().ask(asked).await
+    /// Lets a parked entity go on. `false` if it was not parked. See [`Runtime::unpark`](crate::Runtime::unpark).
+    pub async fn unpark(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.address(primitive, key.as_ref()).await?.unpark().await
+    }
+
+    async fn address(&self, primitive: &str, key: &[u8]) -> Result<Address, Error> {
+        Definitions::of(&self.registry).address(&self.desk(), primitive, key).await
     }
 
     /// Lists entities, a page at a time.

@@ -33,6 +33,7 @@ pub const RUN_VERBS: &[&str] = &[
     "key",
     "explain",
     "view",
+    "unpark",
     "address",
     "schedule",
     "unschedule",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use drystone_runtime::{Error, Key, Name};
 
-use crate::call::space_of;
+use crate::key_space::space_of;
 
 /// The names of other primitives, by their type.
 #[derive(Debug, Default)]

@@ -36,7 +36,8 @@ impl Body {
             waits.push(if stuck && !at.is_closing() { Wait::Stuck } else { Wait::Rest });
         }
         let status = self.tip.as_ref().map(|tip| tip.status.word.to_string());
-        Explain { key: self.key.clone(), status, waits }
+        let definition = self.tip.as_ref().map(|tip| tip.definition.clone());
+        Explain { key: self.key.clone(), definition, status, waits }
     }
 
     fn runs(&self, work: &crate::Work) -> bool {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::{Entity, Key, Millis, Parked, WorkId};
+use crate::{Entity, Key, Millis, Name, Parked, WorkId};
 
 /// Everything stored of one entity, under the names of the `primitive:*` view.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub struct View {
 pub struct Explain {
     /// The key.
     pub key: Key,
+    /// What it is bound to; `None` if it is unbound.
+    pub definition: Option<Name>,
     /// Its kind's word for where it stands; `None` if it is unbound.
     pub status: Option<String>,
     /// Everything that will wake it.

@@ -50,7 +50,7 @@ use self::{
     turning::{Seen, Turning},
 };
 use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names, nudge::Nudge};
-use crate::{Error, call::space_of, encode};
+use crate::{Error, encode, key_space::space_of};
 
 /// The definition of a workflow, under the name of its field.
 pub fn define<W, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>

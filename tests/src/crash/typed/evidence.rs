@@ -50,7 +50,7 @@ impl Evidence {
             let stats = app.client().berth(&view.key).stats().await?;
             evidence.permits.insert(view.key, (stats.used, stats.waiting));
         }
-        if let Some(view) = app.view(clock(round)).await? {
+        if let Some(view) = app.view("clock", clock(round)).await? {
             let runs = view.meta.record["record"]["runs"].as_u64().context("a clock counts its runs")?;
             evidence.clock = Some((state(&view)?, runs));
         }

@@ -110,7 +110,8 @@ pub struct Processed {
 /// Toys and primitives together, for one process.
 pub fn registry(stage: &Stage) -> Registry {
     let services = Deps { stage: stage.clone() };
-    let authored = drystone::testing::registry::<Deps, Authored>(services).expect("their names are good ones");
+    let authored =
+        drystone::testing::registry_with_shared_keys::<Deps, Authored>(services).expect("their names are good ones");
     let (first, next) = stage.world.swarm.traffic.topic_slices;
     let topics = drystone::testing::topics_in_slices(first, next);
     let all = authored.iter().map(|definition| if definition.name == topics.name { &topics } else { definition });
