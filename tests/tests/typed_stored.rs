@@ -176,7 +176,7 @@ async fn a_parked_entity_is_let_go_by_hand_and_parks_again_while_nothing_is_mend
 #[tokio::test]
 async fn an_entity_without_its_primitive_is_parked_and_goes_on_when_it_is_back() {
     for setup in both() {
-        let world = with_an_order(setup, &[1]).await;
+        let world = with_an_order(setup.shared_keys(), &[1]).await;
         let world = world.restart_as::<without::App, ()>(()).await.unwrap();
         world.advance(d!("3h")).await;
         let view = world.view("order", "o").await.unwrap().unwrap();
