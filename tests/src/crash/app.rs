@@ -17,7 +17,9 @@ use super::{
     doubt,
     fate::{Deps, Fate},
     fleet::{Boat, Convoy, Diver, Dock, Ferry, Harbour, LOGBOOK, Voyage, Wreck},
-    guilt,
+    guilt, hooks,
+    hooks::{Candle, Chronicle, Press, Tally},
+    outbox::{Parcel, Post},
     plan::Errand,
     said::Said,
     storm::Listener,
@@ -40,6 +42,12 @@ pub(super) struct App {
     diver: Diver,
     dock: Dock,
     listener: Listener,
+    candle: Candle,
+    chronicle: Chronicle,
+    press: Press,
+    tally: Tally,
+    post: Post,
+    parcel: Parcel,
 }
 
 /// Between two rounds the clock of both files goes on by so much. Everything that is kept for some time is over then: ended runs (7 days),
@@ -74,7 +82,8 @@ pub(super) fn beside(file: &Path) -> PathBuf {
 
 /// Opens the app over its file; what guilty code does is the caller's choice.
 pub(super) async fn start(store: Arc<Sqlite>, fate: Fate) -> Result<Runtime<App>> {
-    let builder = Runtime::store(store).services(Deps { fate }).options(options).schema(LOGBOOK);
+    let schema = format!("{LOGBOOK}; {}", hooks::TABLES);
+    let builder = Runtime::store(store).services(Deps { fate }).options(options).schema(schema);
     Ok(builder.start::<App>().await?)
 }
 

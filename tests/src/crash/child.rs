@@ -14,8 +14,9 @@ use super::{
     SPACE,
     app::{self, App},
     counter::Counter,
-    doubt, fleet, guilt,
+    doubt, fleet, guilt, hooks,
     op::{Deed, GUILTY_JOB, Op},
+    outbox,
     plan::Errand,
     rest, retire,
     said::Said,
@@ -35,6 +36,7 @@ pub(super) async fn run(errand: Errand) -> Result<()> {
     if !errand.gathered {
         storm::gather(&app, errand.round).await?;
         typed::begin(&app, errand.round).await?;
+        hooks::begin(&app, errand.round).await?;
         Said::Gathered.aloud();
     }
     let retiring = tokio::spawn(retire::round_before(kernel.clone(), app.clone(), errand.round, errand.retire));
@@ -80,6 +82,8 @@ async fn done(kernel: &Kernel, app: &Runtime<App>, op: Op) -> Result<u64> {
         Deed::Sail => fleet::sail(app, op).await.map(|()| 0),
         Deed::Publish => storm::publish(app, op).await,
         Deed::Permit => typed::moor(app, op).await,
+        Deed::Stamp => hooks::stamp(app, op).await.map(|()| 0),
+        Deed::Order => outbox::order(app, op).await.map(|()| 0),
         _ => typed::ask(app, op).await.map(|()| 0),
     }
 }

@@ -14,9 +14,10 @@ use super::{
     fate::Fate,
     fleet,
     heard::Heard,
+    hooks,
     log::{self, Entry},
     op::round_of,
-    storm, typed,
+    outbox, storm, typed,
 };
 use crate::bell::Past;
 
@@ -41,6 +42,10 @@ pub(super) struct Evidence {
     pub(super) typed: typed::Evidence,
     /// What became of the runs.
     pub(super) fleet: fleet::Evidence,
+    /// What transactions have written.
+    pub(super) hooks: hooks::Evidence,
+    /// What of their messages was delivered.
+    pub(super) outbox: outbox::Evidence,
     /// What was heard in the storm.
     pub(super) storm: storm::Evidence,
 }
@@ -79,6 +84,8 @@ impl Evidence {
         let app = app::start(store, Fate::Lives).await?;
         self.typed = typed::Evidence::gather(&app, heard.round).await?;
         self.fleet = fleet::Evidence::gather(&app, heard.next()).await?;
+        self.hooks = hooks::Evidence::gather(&app, heard.round).await?;
+        self.outbox = outbox::Evidence::gather(&app, heard.next()).await?;
         self.storm = storm::Evidence::gather(&app, heard.round, &heard.acknowledged).await?;
         Ok(app.shutdown(PATIENCE).await?)
     }

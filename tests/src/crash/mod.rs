@@ -1,7 +1,7 @@
 //! `cargo crash`: a real process on real SQLite files, killed with SIGKILL at random moments.
 //!
-//! A parent starts children that call, send, set alarms, work, run workflows and publish events, and kills each at a moment that a seed
-//! decides: when it has acknowledged so many operations, and some more while they open their files. What a child said over its pipe before
+//! A parent starts children that call, send, set alarms, work, run workflows, publish events and write tables of their own, and kills each
+//! at a moment that a seed decides: when it has acknowledged so many operations, and some more while they open their files. What a child said over its pipe before
 //! it died is a promise; the next child opens the same files and goes on.
 //!
 //! A campaign is a sequence of rounds. At the end of each, one child brings everything to rest; the parent reads the files itself and holds
@@ -13,6 +13,7 @@
 //! too (W2).
 //! A campaign whose children had done too little when they were killed, or in which a part of the system was idle, proves nothing, and fails.
 
+mod answered;
 mod app;
 mod child;
 mod counter;
@@ -23,10 +24,12 @@ mod fleet;
 mod footprint;
 mod guilt;
 mod heard;
+mod hooks;
 mod life;
 mod log;
 mod moment;
 mod op;
+mod outbox;
 mod parent;
 mod part;
 mod permits;

@@ -34,13 +34,20 @@ pub(super) enum Deed {
     Publish,
     /// Acquires a permit of a semaphore and releases it.
     Permit,
+    /// Gives each transactional hook something to write.
+    Stamp,
+    /// Writes an order and sends messages in one transaction.
+    Order,
 }
 
 /// How many deeds there are.
-pub(super) const DEEDS: u64 = 10;
+pub(super) const DEEDS: u64 = 12;
 
 /// Of so many operations in a row, the number of the one that sails.
 pub(super) const SAIL: u64 = 7;
+/// Of the one that stamps, and of the one that orders.
+pub(super) const STAMP: u64 = 10;
+pub(super) const ORDER: u64 = 11;
 
 /// No round has so many operations.
 const ROUND: u64 = 1_000_000;
@@ -55,13 +62,13 @@ pub(super) enum Rule {
 }
 
 /// The piece of work that kills every process it runs in.
-pub(super) const GUILTY: Op = Op(53);
+pub(super) const GUILTY: Op = Op(51);
 
 /// The item whose flush kills: later, so that one of them is given up before the next begins.
-pub(super) const GUILTY_ITEM: Op = Op(264);
+pub(super) const GUILTY_ITEM: Op = Op(268);
 
 /// The job that kills: later still.
-pub(super) const GUILTY_JOB: Op = Op(476);
+pub(super) const GUILTY_JOB: Op = Op(474);
 
 /// No alarm is set further ahead: some ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
@@ -91,7 +98,9 @@ impl Op {
             6 => Deed::Job,
             SAIL => Deed::Sail,
             8 => Deed::Publish,
-            _ => Deed::Permit,
+            9 => Deed::Permit,
+            STAMP => Deed::Stamp,
+            _ => Deed::Order,
         }
     }
 
@@ -127,6 +136,8 @@ impl Op {
             Deed::Sail => format!("ship-{turn}"),
             Deed::Publish => "storm".into(),
             Deed::Permit => format!("berth-{}", turn % 2),
+            Deed::Stamp => format!("stamp-{turn}"),
+            Deed::Order => format!("order-{turn}"),
         };
         in_round(&name, self.round())
     }
@@ -138,7 +149,8 @@ impl Op {
             Deed::Relay => ("counter", "relay"),
             Deed::Arm => ("bell", "arm"),
             Deed::Work => ("worker", "work"),
-            Deed::Item | Deed::Note | Deed::Job | Deed::Sail | Deed::Publish | Deed::Permit => return None,
+            Deed::Item | Deed::Note | Deed::Job | Deed::Sail => return None,
+            Deed::Publish | Deed::Permit | Deed::Stamp | Deed::Order => return None,
         };
         let body = if self.deed() == Deed::Arm { Self(self.alarm_ms()) } else { self }.encode();
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
@@ -207,12 +219,12 @@ mod tests {
 
     #[test]
     fn a_key_says_its_round() {
-        let op = Op(Op::of_round(12).start + 31);
+        let op = Op(Op::of_round(12).start + 37);
         assert_eq!((op.round(), op.turn(), op.deed()), (12, 3, Deed::Relay));
         for key in [op.key(), op.sink(), ledger(12), "ship-3@12/boat-1".into()] {
             assert_eq!(round_of(&key), Some(12), "{key}");
         }
         assert_eq!(round_of("dead letters"), None);
-        assert_ne!(op.key(), Op(Op::of_round(13).start + 31).key());
+        assert_ne!(op.key(), Op(Op::of_round(13).start + 37).key());
     }
 }

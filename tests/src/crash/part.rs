@@ -27,13 +27,15 @@ pub(super) enum Part {
     Generations,
     Topics,
     Semaphores,
+    Hooks,
+    Outbox,
 }
 
 /// The parts in which this process has moved.
 static MOVED: AtomicU32 = AtomicU32::new(0);
 
 impl Part {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Calls,
         Self::Messages,
         Self::Alarms,
@@ -48,6 +50,8 @@ impl Part {
         Self::Generations,
         Self::Topics,
         Self::Semaphores,
+        Self::Hooks,
+        Self::Outbox,
     ];
 
     /// The part that has moved when an operation is acknowledged; `None` if the part moves later, in code that says so itself.
@@ -90,6 +94,8 @@ impl fmt::Display for Part {
             Self::Generations => "generations",
             Self::Topics => "topics",
             Self::Semaphores => "semaphores",
+            Self::Hooks => "transactional hooks",
+            Self::Outbox => "outboxes",
         })
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     const ONE: Op = Op(9);
-    const SAME: Op = Op(29);
+    const SAME: Op = Op(33);
 
     #[test]
     fn tokens_are_never_given_twice_and_grow_from_life_to_life() {
@@ -67,13 +67,13 @@ mod tests {
         permits.granted(SAME, 4);
         assert_eq!(permits.wrong, [""; 0], "two callers of one life may hear of their tokens in any order");
         permits.life_ended();
-        permits.granted(Op(49), 5);
+        permits.granted(Op(57), 5);
         assert_eq!(permits.wrong.len(), 2, "{:?}", permits.wrong);
     }
 
     #[test]
     fn a_dock_with_one_permit_has_one_run_at_a_time() {
-        let [one, same] = [Op(17), Op(57)];
+        let [one, same] = [Op(19), Op(67)];
         assert_eq!(fleet::dock(one), fleet::dock(same));
         let mut permits = Permits::default();
         [one, one].into_iter().for_each(|op| permits.docked(op));

@@ -13,9 +13,9 @@ use super::{
     app::App,
     counter::Counter,
     evidence::{is_left, name},
-    fleet,
+    fleet, hooks,
     op::{Deed, Op, round_of},
-    storm, typed,
+    outbox, storm, typed,
 };
 
 /// What has not come to rest by then is stuck.
@@ -35,6 +35,8 @@ pub(super) async fn reach(kernel: Kernel, app: Runtime<App>, next: Op) -> Result
     storm::reach(&app, next).await?;
     fleet::reach(&app, next).await?;
     typed::reach(&app, round).await?;
+    hooks::reach(&app, next).await?;
+    outbox::reach(&app, next).await?;
     for kernel in [&kernel, app.kernel()] {
         timeout(PATIENCE, gone(kernel, round)).await.context("what the rounds before left does not go")??;
     }

@@ -5,14 +5,16 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::Result;
 use bytes::Bytes;
-use drystone::{Call, CallError, Error, Never, Runtime};
+use drystone::Runtime;
 use drystone_runtime::Kernel;
 use tokio::task::JoinSet;
 
 use super::{
     app::App,
-    fleet,
+    fleet, hooks,
+    hooks::gone,
     op::{Deed, GUILTY, GUILTY_ITEM, GUILTY_JOB, Op, ledger},
+    outbox,
     said::Said,
     typed,
 };
@@ -32,6 +34,10 @@ pub(super) enum Left {
     Clock(String),
     Harbour(String),
     Dock(String),
+    Chronicle(String),
+    Tally(String),
+    Press(String),
+    Post(String),
 }
 
 /// Destroys what is left of the round before, which had so many turns, and says so. A life that is killed meanwhile leaves it to the next.
@@ -49,6 +55,7 @@ pub(super) async fn round_before(kernel: Kernel, app: Arc<Runtime<App>>, round: 
         lane??;
     }
     fleet::forget_logbook(&app, Op(Op::of_round(round).start)).await?;
+    hooks::forget(&app, Op(Op::of_round(round).start)).await?;
     Said::Retired.aloud();
     Ok(())
 }
@@ -57,6 +64,10 @@ pub(super) async fn round_before(kernel: Kernel, app: Arc<Runtime<App>>, round: 
 pub(super) fn entities(round: u64, turns: u64) -> BTreeSet<Left> {
     let mut left = BTreeSet::from([Left::Kernel("counter", ledger(round)), Left::Clock(typed::clock(round))]);
     left.extend(fleet::harbours(round).map(Left::Harbour));
+    left.insert(Left::Chronicle(hooks::chronicle(round)));
+    left.extend(hooks::tallies(round).map(Left::Tally));
+    left.extend(hooks::presses(round).map(Left::Press));
+    left.extend(outbox::posts(round).map(Left::Post));
     let ops = Op::of_round(round).map(Op).take_while(|op| op.turn() < turns);
     left.extend(ops.clone().map(|op| Left::Kernel("counter", op.sink())));
     for op in ops.filter(|op| ![GUILTY, GUILTY_ITEM, GUILTY_JOB].contains(op)) {
@@ -70,7 +81,8 @@ pub(super) fn entities(round: u64, turns: u64) -> BTreeSet<Left> {
             Deed::Job => Left::Jobs(key),
             Deed::Permit => Left::Berth(key),
             Deed::Sail => Left::Dock(fleet::dock(op)),
-            Deed::Publish => continue,
+            // Candles are put out within their round, and parcels go by themselves.
+            Deed::Publish | Deed::Stamp | Deed::Order => continue,
         });
     }
     left
@@ -100,17 +112,10 @@ async fn destroy(kernel: &Kernel, app: &Runtime<App>, left: &Left) -> Result<()>
         Left::Clock(key) => gone(|| client.clock(key).destroy()).await,
         Left::Harbour(key) => gone(|| client.harbour(key).destroy()).await,
         Left::Dock(key) => gone(|| client.dock(key).destroy()).await,
-    }
-}
-
-/// Destroys an entity, if it is there.
-async fn gone(destroy: impl Fn() -> Call<bool, Never>) -> Result<()> {
-    loop {
-        match destroy().await {
-            Ok(_) | Err(CallError::Fault(Error::NotBound { .. } | Error::Destroyed { .. })) => return Ok(()),
-            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
-            Err(error) => return Err(error.into()),
-        }
+        Left::Chronicle(key) => gone(|| client.chronicle(key).destroy()).await,
+        Left::Tally(key) => gone(|| client.tally(key).destroy()).await,
+        Left::Press(key) => gone(|| client.press(key).destroy()).await,
+        Left::Post(key) => gone(|| client.post(key).destroy()).await,
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     footprint::Growth,
     guilt::KILLS_MAX,
     heard::Heard,
+    hooks::Writer,
     log::Entry,
     op::{Deed, GUILTY, Op, ledger},
     parent::Campaign,
@@ -95,6 +96,8 @@ impl Verdict {
             Deed::Note => evidence.typed.note(op, self),
             Deed::Job => self.processed(op, heard, evidence),
             // Runs say what became of them, and listeners what they heard; tokens are judged as they are heard of.
+            Deed::Stamp => evidence.hooks.stamp(op, self),
+            Deed::Order => self.once(op, "the orders", evidence.hooks.times(Writer::Order, op)),
             Deed::Sail | Deed::Publish | Deed::Permit => {}
         }
     }
@@ -180,6 +183,8 @@ impl Verdict {
         self.wrong.extend(evidence.ill.iter().chain(&evidence.damage).chain(&heard.permits.wrong).cloned());
         evidence.fleet.judge(self);
         evidence.storm.judge(&heard.acknowledged, self);
+        evidence.hooks.judge(|op| heard.begun.contains(&op), self);
+        evidence.outbox.judge(&evidence.hooks.written, self);
         evidence.typed.health(|op| heard.begun.contains(&op), self);
     }
 }
@@ -306,7 +311,7 @@ mod tests {
     #[test]
     fn messages_of_one_sender_keep_their_order() {
         let verdict = judged(|heard, evidence| {
-            let later = Op(31);
+            let later = Op(37);
             assert_eq!((later.key(), later.sink()), (Op(1).key(), Op(1).sink()));
             heard.begun.insert(later);
             heard.acknowledged.insert(later, 2);

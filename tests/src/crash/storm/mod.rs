@@ -13,7 +13,7 @@ mod rest;
 mod topic;
 
 use anyhow::Result;
-use drystone::{Call, CallError, PublishError, Published, Runtime};
+use drystone::Runtime;
 use tokio::task::JoinSet;
 
 use self::{
@@ -21,7 +21,7 @@ use self::{
     topic::{Sort, Topic},
 };
 pub(super) use self::{evidence::Evidence, listener::Listener, rest::reach};
-use super::{app::App, op::Op};
+use super::{answered::answered, app::App, op::Op};
 
 /// Begins the runs of a round. Before anything is published everybody has begun, so that a log which is read from a run's begin is heard whole.
 pub(super) async fn gather(app: &Runtime<App>, round: u64) -> Result<()> {
@@ -38,14 +38,4 @@ pub(super) async fn publish(app: &Runtime<App>, op: Op) -> Result<u64> {
     let (client, topic) = (app.client(), Topic::of(op));
     let published = answered(|| topic.publish(&client, Some(op.0)).idempotency_key(op.once())).await?;
     Ok(Answer::from(published).packed())
-}
-
-/// Asks until it is answered: the idempotency key makes that safe.
-async fn answered(publish: impl Fn() -> Call<Published, PublishError>) -> Result<Published, CallError<PublishError>> {
-    loop {
-        match publish().await {
-            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
-            answer => return answer,
-        }
-    }
 }

@@ -36,7 +36,7 @@ pub(super) async fn begin(app: &Runtime<App>, round: u64) -> Result<()> {
 }
 
 /// What a flush says when it panics as planned.
-const PLANNED: &str = "as planned";
+pub(super) const PLANNED: &str = "as planned";
 
 /// The hook of panics: those that are planned are not worth a line.
 pub(super) fn quiet(panic: &std::panic::PanicHookInfo<'_>) {

@@ -1,0 +1,14 @@
+//! Calls that are asked again until they are answered.
+
+use anyhow::Result;
+use drystone::{Call, CallError};
+
+/// Asks until it is answered: the idempotency key makes that safe.
+pub(super) async fn answered<T, E>(call: impl Fn() -> Call<T, E>) -> Result<T, CallError<E>> {
+    loop {
+        match call().await {
+            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+            answer => return answer,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The object: its alarm rings once, unless it was put out before. Its end writes whether the alarm has rung.
+
+use std::time::Duration;
+
+use drystone::{Client, Context, SqlError, Transaction, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{op::Op, outbox::Post},
+    Writer, Written, candle,
+};
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Candle {
+    op: u64,
+    pub(super) rung: u64,
+}
+
+#[primitive(object)]
+impl Candle {
+    /// Rings after so long.
+    async fn light(&mut self, op: u64, millis: u64, cx: &Context) {
+        self.op = op;
+        cx.alarm_in(Duration::from_millis(millis));
+    }
+
+    #[alarm(transaction)]
+    fn ring(&mut self, post: &Client<Post>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
+        Writer::Alarm.ran();
+        self.rung += 1;
+        self.written(Writer::Alarm).write(post, sql)
+    }
+
+    #[destroy(transaction)]
+    fn end(&mut self, post: &Client<Post>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
+        Writer::Destroy.ran();
+        self.written(Writer::Destroy).write(post, sql)
+    }
+}
+
+impl Candle {
+    fn written(&self, writer: Writer) -> Written {
+        Written { writer, keeper: candle(Op(self.op)), op: self.op, nth: self.rung }
+    }
+}

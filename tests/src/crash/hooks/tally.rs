@@ -1,0 +1,28 @@
+//! The buffer: small batches with `&mut self`, some of whose flushes fail or panic at first.
+
+use drystone::{Batch, Client, Failure, Transaction, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{op::Op, outbox::Post},
+    Writer, Written, stumble, tally,
+};
+
+/// How many items have been flushed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Tally {
+    pub(super) flushed: u64,
+}
+
+#[primitive(buffer, max_items = 3, max_wait = "10ms", max_attempts = 3, backoff = "3ms")]
+impl Tally {
+    #[flush(transaction)]
+    fn flush(&mut self, batch: Batch<u64>, post: &Client<Post>, sql: &mut Transaction<'_>) -> Result<(), Failure> {
+        Writer::Flush.ran();
+        for op in batch.items {
+            self.flushed += 1;
+            Written { writer: Writer::Flush, keeper: tally(Op(op)), op, nth: self.flushed }.write(post, sql)?;
+        }
+        Ok(stumble(batch.attempt, batch.number)?)
+    }
+}

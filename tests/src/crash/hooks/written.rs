@@ -1,0 +1,107 @@
+//! The rows that transactions write, each with a letter that is sent beside it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::Result;
+use drystone::{Client, Failure, Runtime, SqlError, Transaction};
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    app::App,
+    op::Op,
+    outbox::{Letter, Post, post},
+    part::Part,
+};
+
+/// The rows, and the letters that came.
+pub(in super::super) const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS written (writer TEXT NOT NULL, keeper TEXT NOT NULL, op INTEGER NOT NULL, nth INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS delivered (writer TEXT NOT NULL, keeper TEXT NOT NULL, op INTEGER NOT NULL);";
+
+/// Whose transaction it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(in super::super) enum Writer {
+    Tick,
+    Flush,
+    Process,
+    Alarm,
+    Destroy,
+    /// None of an entity's: that of an order.
+    Order,
+}
+
+/// The sorts of hooks that ran in this process, and the sorts of letters that came.
+static RAN: AtomicU32 = AtomicU32::new(0);
+static CAME: AtomicU32 = AtomicU32::new(0);
+
+impl Writer {
+    pub(in super::super) const ALL: [Self; 6] =
+        [Self::Tick, Self::Flush, Self::Process, Self::Alarm, Self::Destroy, Self::Order];
+
+    const HOOKS: u32 = Self::Order.bit() - 1;
+
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// A hook of this sort runs. The hooks have moved in a life when every sort has run.
+    pub(super) fn ran(self) {
+        let ran = RAN.fetch_or(self.bit(), Ordering::Relaxed) | self.bit();
+        if ran == Self::HOOKS {
+            Part::Hooks.moved();
+        }
+    }
+
+    /// A letter of such a transaction came. The outbox has moved in a life when a letter of an order and one of a hook have come.
+    pub(in super::super) fn came(self) {
+        let came = CAME.fetch_or(self.bit(), Ordering::Relaxed) | self.bit();
+        if came & Self::Order.bit() != 0 && came & Self::HOOKS != 0 {
+            Part::Outbox.moved();
+        }
+    }
+
+    pub(in super::super) fn word(self) -> &'static str {
+        match self {
+            Self::Tick => "tick",
+            Self::Flush => "flush",
+            Self::Process => "process",
+            Self::Alarm => "alarm",
+            Self::Destroy => "destroy",
+            Self::Order => "order",
+        }
+    }
+
+    pub(in super::super) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|writer| writer.word() == word)
+    }
+}
+
+/// A row that a hook writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Written {
+    pub(in super::super) writer: Writer,
+    /// The entity.
+    pub(in super::super) keeper: String,
+    /// For which operation; of a tick, its number in the round.
+    pub(in super::super) op: u64,
+    /// What the entity has counted.
+    pub(in super::super) nth: u64,
+}
+
+impl Written {
+    /// Sends the letter and writes the row.
+    pub(super) fn write(&self, post_office: &Client<Post>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
+        let Self { writer, keeper, op, nth } = self;
+        sql.send(post_office.get(post(Op(*op))).enqueue(Letter { writer: *writer, op: *op }))?;
+        sql.execute("INSERT INTO written VALUES (?1, ?2, ?3, ?4)", (writer.word(), keeper, op, nth)).map(drop)
+    }
+}
+
+/// Removes the rows of operations before this one.
+pub(in super::super) async fn forget(app: &Runtime<App>, before: Op) -> Result<()> {
+    let gone = app.transaction(move |sql| {
+        sql.execute("DELETE FROM written WHERE op < ?1", (before.0,))?;
+        sql.execute("DELETE FROM delivered WHERE op < ?1", (before.0,)).map_err(Failure::from)
+    });
+    gone.await.map(drop).map_err(|error| anyhow::anyhow!("the rows cannot be cut: {error}"))
+}

@@ -1,0 +1,86 @@
+//! The outbox: what a transaction sends is delivered, once, if and only if its rows are kept (M6).
+//!
+//! Each operation is a transaction beside the entities: an order is written, and in the same transaction a letter is enqueued, a run is
+//! started and sent an event, and an event is published. Transactional hooks send letters, too. The queue of letters is a transactional
+//! hook itself: it writes a row for each that comes. So what was written and what was delivered are two tables, which must agree.
+
+mod evidence;
+mod judged;
+mod parcel;
+mod post;
+mod rest;
+
+use anyhow::{Result, anyhow};
+use drystone::{Failure, Runtime};
+
+use self::parcel::{Arrived, Sold};
+pub(super) use self::{
+    evidence::Evidence,
+    parcel::Parcel,
+    post::{Letter, Post},
+    rest::reach,
+};
+use super::{
+    app::App,
+    hooks::Writer,
+    op::{Op, in_round},
+};
+
+/// How many queues of letters a round has.
+const POSTS: u64 = 3;
+
+/// How many orders are in one parcel.
+const ORDERS: u64 = 4;
+
+/// The operation of this turn that orders.
+fn ordering(round: u64, turn: u64) -> Op {
+    Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::ORDER)
+}
+
+/// The operations of a round that order, before `next`.
+fn ordered(next: Op) -> impl Iterator<Item = Op> {
+    (0..).map(move |turn| ordering(next.round(), turn)).take_while(move |op| *op < next)
+}
+
+/// Writes an order and sends what belongs to it, if that was not done by a life before.
+pub(super) async fn order(app: &Runtime<App>, op: Op) -> Result<()> {
+    loop {
+        match ordered_once(app, op).await {
+            Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+            ordered => return ordered.map_err(|error| anyhow!("{op:?} was not ordered: {error}")),
+        }
+    }
+}
+
+async fn ordered_once(app: &Runtime<App>, op: Op) -> Result<(), drystone::CallError<Failure>> {
+    let client = app.client();
+    let transaction = app.transaction(move |sql| {
+        let word = Writer::Order.word();
+        let before = sql.query("SELECT 1 FROM written WHERE writer = ?1 AND op = ?2", (word, op.0), |_| Ok(()))?;
+        if !before.is_empty() {
+            return Ok(());
+        }
+        sql.send(client.post(post(op)).enqueue(Letter { writer: Writer::Order, op: op.0 }))?;
+        sql.send(client.parcel(parcel(op)).start_or_get(op.round()))?;
+        sql.send(client.parcel(parcel(op)).send(Arrived(Some(op.0))))?;
+        sql.send(client.publish(Sold { round: op.round(), op: Some(op.0) }))?;
+        sql.execute("INSERT INTO written VALUES (?1, '', ?2, 0)", (word, op.0))?;
+        Ok(())
+    });
+    transaction.await
+}
+
+/// The queue that the letters of an operation go to.
+pub(super) fn post(op: Op) -> String {
+    in_round(&format!("post-{}", op.turn() % POSTS), op.round())
+}
+
+/// The queues of letters of a round.
+pub(super) fn posts(round: u64) -> impl Iterator<Item = String> {
+    (0..POSTS).map(move |turn| post(ordering(round, turn)))
+}
+
+/// The run that an order is sent to.
+fn parcel(op: Op) -> String {
+    in_round(&format!("parcel-{}", op.turn() / ORDERS), op.round())
+}

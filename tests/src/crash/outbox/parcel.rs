@@ -1,0 +1,36 @@
+//! The run that orders start: it takes the event of each of its orders, and as many that are published.
+
+use drystone::{Event, Flow, workflow};
+use serde::{Deserialize, Serialize};
+
+use super::ORDERS;
+
+/// What an order sends its run; without an operation it is one that fills the last parcel of a round.
+#[derive(Event, Serialize, Deserialize)]
+pub(super) struct Arrived(pub(super) Option<u64>);
+
+/// What an order publishes, for one run of its round.
+#[derive(Event, Serialize, Deserialize)]
+#[event(topic, key = round, deliver = "one")]
+pub(super) struct Sold {
+    pub(super) round: u64,
+    pub(super) op: Option<u64>,
+}
+
+/// The operations of the events that a run took: those that were sent, and those that were published.
+pub(super) type Taken = (Vec<Option<u64>>, Vec<Option<u64>>);
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Parcel;
+
+#[workflow(events(Arrived, Sold))]
+impl Parcel {
+    async fn run(flow: &Flow<Self>, round: u64) -> Taken {
+        let (mut arrived, mut sold) = Taken::default();
+        for _ in 0..ORDERS {
+            arrived.push(flow.wait_for::<Arrived>().await.0);
+            sold.push(flow.wait_for::<Sold>().key(round).await.op);
+        }
+        (arrived, sold)
+    }
+}

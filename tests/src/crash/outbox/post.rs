@@ -1,0 +1,46 @@
+//! The queue that letters go to. It writes a row for each.
+
+use drystone::{Item, SqlError, Transaction, primitive};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{hooks::Writer, op::Op},
+    post,
+};
+
+/// What is sent beside a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(in super::super) struct Letter {
+    pub(in super::super) writer: Writer,
+    pub(in super::super) op: u64,
+}
+
+/// The letters that came: how many, and the sum of their operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Post {
+    pub(super) taken: u64,
+    pub(super) sum: u64,
+}
+
+impl Post {
+    pub(super) fn take(&mut self, op: u64) {
+        self.taken += 1;
+        self.sum = self.sum.wrapping_add(op);
+    }
+}
+
+#[primitive(queue, concurrency = 4)]
+impl Post {
+    #[process(transaction)]
+    fn deliver(&self, letter: Item<Letter>, sql: &mut Transaction<'_>) -> Result<u64, SqlError> {
+        let Letter { writer, op } = letter.value;
+        writer.came();
+        sql.execute("INSERT INTO delivered VALUES (?1, ?2, ?3)", (writer.word(), post(Op(op)), op))?;
+        Ok(op)
+    }
+
+    #[apply]
+    fn delivered(&mut self, op: u64) {
+        self.take(op);
+    }
+}

@@ -1,0 +1,54 @@
+//! How the last child of a round lets every letter and every event come to where it belongs.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use drystone::Runtime;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    super::{answered::answered, app::App, op::Op},
+    Arrived, ORDERS, Sold,
+    evidence::{delivered, written},
+    ordered, ordering, parcel, posts,
+};
+
+/// What has not come to rest by then is stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between two looks at letters on their way.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Waits until every letter is delivered, and every parcel has what belongs to it. All hooks have come to rest before.
+pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
+    // Letters that are still missing then are lost, and the judge says which.
+    timeout(PATIENCE, all_delivered(app, next.round())).await.unwrap_or(Ok(()))?;
+    for post in posts(next.round()) {
+        if app.client().post(&post).status().await?.is_some() {
+            app.client().post(&post).drain().deadline(PATIENCE).await?;
+        }
+    }
+    timeout(PATIENCE, filled(app, next)).await.context("the parcels did not come to rest")?
+}
+
+async fn all_delivered(app: &Runtime<App>, round: u64) -> Result<()> {
+    while delivered(app, round).await?.len() < written(app, round).await? {
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+/// Fills the last parcel, and waits for all.
+async fn filled(app: &Runtime<App>, next: Op) -> Result<()> {
+    let (client, round) = (app.client(), next.round());
+    let Some(last) = ordered(next).last() else { return Ok(()) };
+    for op in (last.turn() + 1..).map(|turn| ordering(round, turn)).take_while(|op| parcel(*op) == parcel(last)) {
+        answered(|| client.parcel(parcel(op)).start_or_get(round)).await?;
+        answered(|| client.parcel(parcel(op)).send(Arrived(None)).idempotency_key(op.once())).await?;
+        answered(|| client.publish(Sold { round, op: None }).idempotency_key(op.once())).await?;
+    }
+    for op in ordered(next).step_by(ORDERS as usize) {
+        client.parcel(parcel(op)).result().await.with_context(|| format!("the parcel of {op:?}"))?;
+    }
+    Ok(())
+}
