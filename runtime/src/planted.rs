@@ -56,6 +56,14 @@ pub enum Bug {
     RunAgain,
     /// What a script wrote that failed is kept.
     FailedRowsKept,
+    /// What a transaction was to send is handed over although it was rolled back.
+    SentAlthoughRolledBack,
+    /// What a transaction sends is handed over in memory, and is in no inbox.
+    SentInMemoryAlone,
+    /// What a transaction sends is forgotten.
+    SendForgotten,
+    /// What code had sent before it was run again is sent, too.
+    SentTwice,
 }
 
 #[cfg(feature = "planted")]
@@ -71,7 +79,7 @@ mod switch {
     impl Bug {
         /// All that a few thousand histories show. The others come about in one of ten thousand; the tests of the laws that
         /// they break find them.
-        pub const ALL: [Self; 19] = [
+        pub const ALL: [Self; 23] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
             Self::NoVersionCheck,
@@ -91,6 +99,10 @@ mod switch {
             Self::UnknownRetriedBlindly,
             Self::RunAgain,
             Self::FailedRowsKept,
+            Self::SentAlthoughRolledBack,
+            Self::SentInMemoryAlone,
+            Self::SendForgotten,
+            Self::SentTwice,
         ];
 
         /// Those of a store with SQL: `workflow_transactions.rs` finds them there, too.

@@ -11,7 +11,8 @@ use bytes::Bytes;
 
 use super::{lease::Held, mail::Mail, settling::letter, shared::Shared};
 use crate::{
-    Epoch, Key, Message, MessageId, Now, Partition, Version,
+    Epoch, Error, Key, Message, MessageId, Now, Partition, Version,
+    planted::Bug,
     store::{
         Outgoing,
         sql::{EachRow, ScriptCode, SqlFault, SqlFaultKind, SqlValue, Statements},
@@ -42,12 +43,16 @@ struct Limits {
 }
 
 impl Shared {
-    /// The post of a script of this entity, or of one beside the entities. `None` if this worker owns nothing to send under.
-    pub(crate) fn post_of(&self, entity: Option<(Key, (Partition, Epoch))>) -> Option<Arc<Post>> {
+    /// The post of a script of this entity, or of one beside the entities. Without a lease to send under no script may run: its rows
+    /// would be kept without its messages.
+    pub(crate) fn post_of(&self, entity: Option<(Key, (Partition, Epoch))>) -> Result<Arc<Post>, Error> {
         let (from, owned) = entity.unzip();
         let core = self.lock();
         let mut leases = core.leases.values();
-        let lease = leases.find(|lease| owned.is_none_or(|owned| owned == (lease.partition, lease.epoch)))?.clone();
+        let found = leases.find(|lease| owned.is_none_or(|owned| owned == (lease.partition, lease.epoch))).cloned();
+        let partition = owned.map_or(Partition(0), |(partition, _)| partition);
+        let not_owner = || Error::NotOwner { partition, owner: core.others.get(&partition).cloned() };
+        let lease = found.ok_or_else(not_owner)?;
         drop(core);
         let limits = Limits {
             messages: self.options.commit_rows_max,
@@ -56,7 +61,7 @@ impl Shared {
         };
         let (now, partitions) = (self.now(), self.partitions());
         let (version, sent) = (OnceLock::new(), Mutex::default());
-        Some(Arc::new(Post { from, lease, version, now, partitions, limits, sent }))
+        Ok(Arc::new(Post { from, lease, version, now, partitions, limits, sent }))
     }
 
     /// Hands over what a durable transaction has sent.
@@ -81,9 +86,19 @@ impl Post {
     /// The same code, whose messages are sent by this post.
     pub(crate) fn of(self: Arc<Self>, code: ScriptCode) -> ScriptCode {
         Arc::new(move |statements| {
-            self.sent().clear();
+            if Bug::SentTwice.planted() {
+                self.put_again(statements);
+            } else {
+                self.sent().clear();
+            }
             code(&mut Posting { post: &self, bytes: 0, statements })
         })
+    }
+
+    /// A planted bug: what was sent by the run before is put, too.
+    fn put_again(&self, statements: &mut dyn Statements) {
+        let sender = self.sender();
+        self.sent().iter().for_each(|sent| drop(statements.put_message(&sender, self.now.at, sent)));
     }
 
     fn version(&self) -> Version {
@@ -138,12 +153,17 @@ impl Statements for Posting<'_> {
 
     fn send(&mut self, message: Message) -> Result<(), SqlFault> {
         self.check(&message)?;
+        if Bug::SendForgotten.planted() {
+            return Ok(());
+        }
         let id = MessageId { version: self.post.version(), index: self.post.sent().len() as u32 };
         let Message { to, definition, verb, body } = message;
         self.bytes += body.len();
         let partition = to.partition(self.post.partitions);
         let outgoing = Outgoing { id, partition, to, definition, verb, body, mark: Some(self.post.now.mark) };
-        self.statements.put_message(&self.post.sender(), self.post.now.at, &outgoing)?;
+        if !Bug::SentInMemoryAlone.planted() {
+            self.statements.put_message(&self.post.sender(), self.post.now.at, &outgoing)?;
+        }
         self.post.sent().push(outgoing);
         Ok(())
     }

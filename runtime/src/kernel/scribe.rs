@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{posting::Post, shared::Shared, turning::guarded};
 use crate::{
     Error, Key, Outcome,
+    planted::Bug,
     store::{
         Applied, StoreError,
         sql::{Script, ScriptCode, Scripted},
@@ -37,7 +38,7 @@ struct State {
 struct Waiting {
     script: Script,
     /// What it sends.
-    post: Option<Arc<Post>>,
+    post: Arc<Post>,
     asker: oneshot::Sender<Result<Scripted, Error>>,
 }
 
@@ -70,12 +71,9 @@ impl Shared {
     /// One without a claim is not sent again, for it might be run twice.
     pub(crate) async fn transact(self: Arc<Self>, from: Option<Key>, mut script: Script) -> Result<Scripted, Error> {
         let entity = script.claim.as_ref().map(|claim| claim.owned);
-        let post = self.post_of(from.zip(entity));
-        if let Some(post) = &post {
-            script.fence = Some(post.owned());
-            script.code = post.clone().of(script.code);
-        }
-        script.code = guard(script.code);
+        let post = self.post_of(from.zip(entity))?;
+        script.fence = Some(post.owned());
+        script.code = guard(post.clone().of(script.code));
         let (asker, answer) = oneshot::channel();
         let needs_scribe = {
             let mut state = self.scribe.state();
@@ -111,8 +109,8 @@ impl Shared {
             match self.run_scripts(&scripts).await {
                 Ok(done) => {
                     for (waiting, scripted) in waiting.drain(..).zip(done) {
-                        if let (Scripted::Done(_), Some(post)) = (&scripted, &waiting.post) {
-                            self.deliver(post);
+                        if matches!(scripted, Scripted::Done(_)) || Bug::SentAlthoughRolledBack.planted() {
+                            self.deliver(&waiting.post);
                         }
                         // Whoever has left finds it in the store.
                         drop(waiting.asker.send(Ok(scripted)));

@@ -8,6 +8,7 @@ mod errands;
 mod primitives;
 mod queues;
 mod topics;
+mod transactions;
 
 use std::{sync::Arc, time::Duration};
 
@@ -54,6 +55,9 @@ impl Client {
     }
 
     async fn act(&mut self) {
+        if self.chance.permille(self.world.swarm.traffic.transactions) {
+            return self.transact().await;
+        }
         let members: Vec<_> = self.world.cast.drawn().map(|(number, member)| (number, member.role)).collect();
         let (mut member, role) = self.chance.pick(&members);
         let mut children = self.world.cast.children();

@@ -4,12 +4,12 @@
 use std::{future::pending, sync::Arc, sync::Mutex, time::Duration};
 
 use drystone_runtime::{
-    Millis, Store,
+    Key, Millis, Store,
     store::{
-        Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, StoreError, StoreErrorKind,
-        Verdict, Want, Woken, Worker,
+        Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Outgoing, Page, Query, Read, Ready, StoreError,
+        StoreErrorKind, Verdict, Want, Woken, Worker,
         migration::{Migration, MigrationFault},
-        sql::{Script, Scripted, Sql},
+        sql::{EachRow, Script, Scripted, Sql, SqlFault, SqlValue, Statements},
     },
 };
 use tokio::sync::{Notify, oneshot};
@@ -193,6 +193,21 @@ impl FaultyStore {
         }
     }
 
+    /// A script whose transaction is spoilt by another: what its code does the first time is as if it had not been.
+    fn spoil(&self, script: &Script) -> Script {
+        let is_spoilt = !self.world.is_calm() && lock(&self.chance).permille(self.world.swarm.faults.spoilt);
+        if !is_spoilt {
+            return script.clone();
+        }
+        let (code, world) = (script.code.clone(), self.world.clone());
+        let again = move |statements: &mut dyn Statements| {
+            world.chronicle.sometimes("code of a transaction was run again");
+            drop(code(&mut Spoilt));
+            code(statements)
+        };
+        Script { code: Arc::new(again), ..script.clone() }
+    }
+
     async fn crash(&self) {
         self.world.chronicle.note(|| format!("k{} dies in a call of the store", self.process));
         self.world.chronicle.sometimes("a process was killed");
@@ -204,6 +219,27 @@ impl FaultyStore {
         if !span.is_zero() {
             self.world.executor.sleep(span).await;
         }
+    }
+}
+
+/// A transaction of which nothing is kept.
+struct Spoilt;
+
+impl Statements for Spoilt {
+    fn execute(&mut self, _: &str, _: &[SqlValue]) -> Result<usize, SqlFault> {
+        Ok(1)
+    }
+
+    fn query(&mut self, _: &str, _: &[SqlValue], _: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _: &str) -> Result<(), SqlFault> {
+        Ok(())
+    }
+
+    fn put_message(&mut self, _: &Key, _: Millis, _: &Outgoing) -> Result<(), SqlFault> {
+        Ok(())
     }
 }
 
@@ -312,11 +348,12 @@ impl Sql for FaultyStore {
             let _under_way = self.world.weather.begin();
             self.meet(true).await?;
             let plan = self.plan(true);
+            let scripts: Vec<_> = scripts.iter().map(|script| self.spoil(script)).collect();
             self.world.chronicle.note(|| format!("k{} brings {} scripts, {plan:?}", self.process, scripts.len()));
             if plan == Plan::default() {
-                return self.world.witness.transact(scripts).await;
+                return self.world.witness.transact(&scripts).await;
             }
-            let (witness, scripts) = (self.world.witness.clone(), scripts.to_vec());
+            let witness = self.world.witness.clone();
             self.writing(plan, Box::pin(async move { witness.transact(&scripts).await })).await
         })
     }

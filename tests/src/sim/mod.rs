@@ -23,6 +23,7 @@ pub mod history;
 pub mod ledger;
 pub mod named;
 pub mod nemesis;
+pub mod outbox;
 pub mod panics;
 pub mod planted;
 pub mod process;

@@ -106,6 +106,11 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a booking was made",
     "a booking was found again",
     "a booking came too late",
+    "a transaction beside all entities was kept",
+    "a transaction beside all entities was rolled back",
+    "a transaction beside all entities had no owner",
+    "nobody knows what became of a transaction",
+    "code of a transaction was run again",
     "a run was held",
     "a till answered a run",
     "a run held a permit",
@@ -118,7 +123,7 @@ pub const PATHS: [&str; PATH_COUNT] = [
     "a cancelled run abandoned a step that ran",
 ];
 
-const PATH_COUNT: usize = 114;
+const PATH_COUNT: usize = 119;
 
 /// How often each path was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

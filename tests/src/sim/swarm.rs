@@ -130,6 +130,8 @@ pub struct Traffic {
     pub restarts: bool,
     /// Runs are paused now and then.
     pub pauses: bool,
+    /// How many of a thousand things that callers do are transactions beside all entities. Bookings send messages, too, if it is not 0.
+    pub transactions: u32,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -162,6 +164,8 @@ pub struct Faults {
     pub full: u32,
     /// Times when nothing answers.
     pub outages: u32,
+    /// Another script spoils the transaction of this one, which is run again.
+    pub spoilt: u32,
 }
 
 /// What the nemesis does to the processes: how often in the whole chaos.
@@ -308,6 +312,7 @@ impl Traffic {
             topic_slices: chance.pick(&[(1, 1), (1, 1), (2, 3), SHIPPED_SLICES]),
             restarts: chance.coin(),
             pauses: chance.permille(300),
+            transactions: chance.pick(&[0, 0, 50, 200, 600]),
         }
     }
 }
@@ -340,6 +345,7 @@ impl Faults {
             hint_late: share(&[100, 500]),
             full: share(&[1, 2]),
             outages: share(&[1, 2]),
+            spoilt: share(&[100, 500]),
         }
     }
 }

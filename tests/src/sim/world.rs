@@ -16,6 +16,7 @@ use super::{
     drawn::Drawn,
     executor::{Executor, Group},
     ledger::Ledger,
+    outbox::Outbox,
     process::Processes,
     swarm::{PARTITIONS, Swarm},
     weather::Weather,
@@ -44,6 +45,8 @@ pub struct World {
     pub calls: Calls,
     /// What authors' code was given.
     pub recorder: Recorder,
+    /// What transactions send.
+    pub outbox: Outbox,
     /// Who left a semaphore.
     pub left: Left,
     /// Calls that were answered.
@@ -82,6 +85,7 @@ impl World {
             counters: Counters::default(),
             calls: Calls::default(),
             recorder: Recorder::default(),
+            outbox: Outbox::default(),
             left: Left::default(),
             takes: Takes::default(),
             processes: Processes::default(),

@@ -9,12 +9,15 @@ use drystone::{
 use serde::{Deserialize, Serialize};
 
 use crate::sim::{
-    errands::{self, Booking, CODE_ATTEMPTS, Does, Kind, PAUSE, Plan, Task, Told, Trip, Wanted, Way},
+    authors::Enqueued,
+    cast::Role,
+    errands::{self, Booking, CODE_ATTEMPTS, Does, Kind, PAUSE, Plan, Sends, Task, Told, Trip, Wanted, Way},
+    outbox::{Posted, SENT},
     panics::on_purpose,
     toys::Stage,
 };
 
-use super::{Till, gate::Gate};
+use super::{Till, gate::Gate, mail::Mail};
 
 /// How a booking is written.
 pub const BOOK: &str = "INSERT INTO booked VALUES (?1, ?2)";
@@ -102,13 +105,31 @@ impl Errand {
         stage.act(cx).await.map(|()| done)
     }
 
-    /// Writes a row, and only then fails or panics.
+    /// Writes a row, sends some messages, and only then fails or panics.
     #[step(transaction, max_attempts = 2, backoff = "20ms")]
-    fn book(id: u64, does: Booking, sql: &mut Transaction<'_>) -> Result<u64, String> {
+    fn book(
+        id: u64,
+        does: Booking,
+        sends: Vec<Sends>,
+        mails: &Client<Mail>,
+        errands: &Client<Errand>,
+        sql: &mut Transaction<'_>,
+    ) -> Result<u64, String> {
         let world = errands::world();
         world.recorder.acted.begins(id);
         let value = world.recorder.acted.returns(id);
         sql.execute(BOOK, (id, value)).map_err(|error| error.to_string())?;
+        for (place, sends) in sends.iter().enumerate() {
+            let posted = Posted { transaction: value, place: place as u8 };
+            let number = posted.number();
+            sql.execute(SENT, (number,)).map_err(|error| error.to_string())?;
+            post(*sends, posted);
+            match sends {
+                Sends::Item => sql.send(mails.get("mail-0").enqueue(number)),
+                Sends::Note => sql.send(errands.get("errand-0").send(Note { number })),
+            }
+            .map_err(|error| error.to_string())?;
+        }
         match does {
             Booking::Well => Ok(value),
             Booking::Fails => Err("as drawn".to_owned()),
@@ -128,6 +149,21 @@ async fn act(id: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
     stage.world.recorder.acted.begins(id);
     stage.act(cx).await?;
     Ok(stage.world.recorder.acted.returns(id))
+}
+
+/// Notes that a booking sends something.
+fn post(sends: Sends, posted: Posted) {
+    let (world, number) = (errands::world(), posted.number());
+    let role = if sends == Sends::Item { Role::Mail } else { Role::Errand };
+    let member = world.cast.with(role)[0];
+    world.outbox.sends(posted, member);
+    if sends == Sends::Item {
+        let from = world.chronicle.moment();
+        let enqueued = Enqueued { member, priority: 0, delay_ms: 0, from, until: None };
+        world.recorder.queued.asks(&[number], &enqueued);
+    } else {
+        world.recorder.acted.sends(number, Kind::Note);
+    }
 }
 
 type Walk = Pin<Box<dyn Durable<Output = Told> + Send>>;
@@ -185,8 +221,8 @@ async fn part(flow: Flow<Errand>, plan: Plan) -> Told {
             drop(permit);
             Told::Held(Box::new(told))
         }
-        Plan::Book { task: Task { id, caught }, does } => {
-            let book = flow.book(id, does);
+        Plan::Book { task: Task { id, caught }, does, sends } => {
+            let book = flow.book(id, does, sends);
             let ended = if caught { book.catch().await } else { Ok(book.await) };
             stepped(&flow, ended)
         }

@@ -119,7 +119,10 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
     let (overwritten, expired) = (lost(|queue| queue.overwritten), lost(|queue| queue.expired));
     let taken = run.taken.len() as u64 - run.taken_before;
     let buried = writing.change.letters.len() as u64;
-    let discarded = if is_over { discarded(&writing.change.queues, run) } else { 0 };
+    // One that comes in the very write that ends its run is in no row.
+    let counted = |record: &errands::Record| record.queues.get(Kind::Bid.name()).map_or(0, |queue| queue.discarded);
+    let counted = counted(after).saturating_sub(counted(before));
+    let discarded = if is_over { counted.max(discarded(&writing.change.queues, run)) } else { 0 };
     let left = count(&run.queues) + taken + overwritten + expired + buried + discarded;
     writing.check(came == left, Class::Lost, "V1 D1", || {
         format!(

@@ -8,6 +8,7 @@ use crate::sim::{
     authors::{Bell, Flushes, Ticked, Till, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
+    outbox::Posted,
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
 };
 
@@ -99,6 +100,14 @@ impl Inspection<'_> {
 
     /// First in, first out, per sender (M1).
     fn in_order(&self, taken: &[u64]) {
+        let mut last = BTreeMap::new();
+        for posted in taken.iter().filter_map(|number| Posted::of(*number)) {
+            let earlier = last.insert(posted.transaction, posted.place);
+            let ordered = earlier < Some(posted.place);
+            self.check(ordered, Class::Broken, "M1", || {
+                format!("took {posted:?} after {earlier:?} of the same sender")
+            });
+        }
         let mut last = BTreeMap::new();
         for uid in taken.iter().filter_map(|number| Uid::of(*number)) {
             let earlier = last.insert(uid.from, uid.sequence).unwrap_or(0);

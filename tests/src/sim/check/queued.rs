@@ -12,6 +12,7 @@ use crate::sim::{
     authors::{Enqueued, queueing::Rules},
     cast::{Number, Role},
     chronicle::Class,
+    outbox::Posted,
     toys::{Pile, codec::Record},
     witness::Fate,
     world::World,
@@ -105,7 +106,12 @@ fn check_item(world: &World, value: u64, enqueued: &Enqueued, letters: usize) {
     // It came, or came back as a letter that was replayed, in the very write in which its queue was destroyed.
     let came_unseen = fates.is_empty() || durable.queues().has_died(value);
     let unseen = || came_unseen && destroys(world, enqueued.member);
-    let there = enqueued.until.is_none() || places + dropped > 0 || removed() || waits() || unseen();
+    let posted = Posted::of(value).map(|_| durable.table().sent(value) > 0);
+    world.chronicle.check(posted != Some(false) || fates.is_empty() && letters == 0, Class::Broken, "M6", || {
+        format!("{value:x} of {key} is there, and its transaction was rolled back: {fates:?}, {letters} letters")
+    });
+    let is_due = enqueued.until.is_some() || posted == Some(true) && !durable.story(enqueued.member).is_parked();
+    let there = !is_due || places + dropped > 0 || removed() || waits() || unseen();
     world.chronicle.check(there, Class::Lost, "Q1", || format!("{value:x} of {key} is nowhere: {fates:?}"));
 }
 

@@ -123,11 +123,13 @@ impl Client {
         self.ask_and_keep(&Ask { number, ..ask }).await;
     }
 
-    fn trip(&mut self) -> Trip {
+    pub(super) fn trip(&mut self) -> Trip {
         let mut chance = self.chance.fork();
         let reach = Reach {
             calls: self.world.swarm.processes.count == 1,
             gates: self.world.swarm.traffic.gates > 0,
+            outbox: self.world.swarm.traffic.transactions > 0,
+            mails: self.world.swarm.traffic.mails > 0,
             panics: !self.world.swarm.traffic.restarts,
         };
         Trip::draw(&mut chance, reach, &mut || self.number())
@@ -139,12 +141,16 @@ impl Client {
         self.event_of(kind)
     }
 
-    fn kind(&mut self) -> Kind {
+    pub(super) fn kind(&mut self) -> Kind {
         self.chance.pick(&[Kind::Note, Kind::Note, Kind::Note, Kind::Price, Kind::Bid, Kind::Parcel])
     }
 
     fn event_of(&mut self, kind: Kind) -> (u64, Value) {
         let number = self.number();
+        (number, self.event_numbered(number, kind))
+    }
+
+    pub(super) fn event_numbered(&mut self, number: u64, kind: Kind) -> Value {
         self.world.recorder.acted.sends(number, kind);
         let shelf = self.chance.below(2);
         let event = if kind == Kind::Parcel {
@@ -152,6 +158,6 @@ impl Client {
         } else {
             json!({ "number": number })
         };
-        (number, json!([kind.name(), event]))
+        json!([kind.name(), event])
     }
 }

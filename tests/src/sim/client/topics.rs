@@ -96,7 +96,7 @@ impl Client {
 }
 
 /// What the author's type says of its topics.
-fn options(role: Role) -> Value {
+pub(super) fn options(role: Role) -> Value {
     const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
     let (deliver, from, keep_for_ms, max_pending) = match role {
         Role::News => ("all", "wait", WEEK_MS, 10_000),

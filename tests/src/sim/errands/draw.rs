@@ -1,6 +1,6 @@
 //! Drawing a trip: its plan, and those of its children and of its later generations.
 
-use super::{Booking, Does, HOARD, Kind, Plan, Task, Trip, Wanted, Way};
+use super::{Booking, Does, HOARD, Kind, Plan, Sends, Task, Trip, Wanted, Way};
 use crate::sim::chance::Chance;
 
 /// What trips of a history may hold.
@@ -10,6 +10,10 @@ pub struct Reach {
     pub calls: bool,
     /// Whether there is a gate.
     pub gates: bool,
+    /// Whether transactions send messages.
+    pub outbox: bool,
+    /// Whether there is mail.
+    pub mails: bool,
     /// Whether bodies may panic: of one that is told again what it was told before, more is not known than that it does.
     pub panics: bool,
 }
@@ -110,7 +114,13 @@ impl<N: FnMut() -> u64> Drawing<'_, N> {
 
     fn book(&mut self) -> Plan {
         let does = self.chance.pick(&[Booking::Well, Booking::Well, Booking::Well, Booking::Fails, Booking::Panics]);
-        Plan::Book { task: self.task(), does }
+        let task = self.task();
+        let count = if self.reach.outbox { self.chance.below(4) } else { 0 };
+        Plan::Book { task, does, sends: (0..count).map(|_| self.sends()).collect() }
+    }
+
+    fn sends(&mut self) -> Sends {
+        if self.reach.mails && self.chance.permille(700) { Sends::Item } else { Sends::Note }
     }
 
     fn patient(&mut self) -> Plan {

@@ -16,7 +16,7 @@ pub use draw::Reach;
 pub use ground::{Asked, Ground, Op};
 pub use life::{Life, Phase, Wrong};
 pub use outside::{enter, world};
-pub use plan::{Booking, Does, HOARD, Kind, Plan, Task, Told, Trip, Wanted, Way};
+pub use plan::{Booking, Does, HOARD, Kind, Plan, Sends, Task, Told, Trip, Wanted, Way};
 pub use stored::{
     Awaited, Began, Childing, End, Ended, Entry, Halted, Ledgered, ParentOf, Paused, Pending, QueueOf, Queued, Record,
     Stepping, Undos, Update, Waiting, What, of_work, work_name,

@@ -91,7 +91,18 @@ pub enum Plan {
         task: Task,
         /// How that ends.
         does: Booking,
+        /// What it sends before that.
+        sends: Vec<Sends>,
     },
+}
+
+/// What a booking sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sends {
+    /// An item, to the first queue.
+    Item,
+    /// An event, to the first errand.
+    Note,
 }
 
 /// What becomes of a child without its parent.

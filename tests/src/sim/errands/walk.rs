@@ -116,7 +116,7 @@ impl Node {
                 let id = ground.ask(branch, "permit:gate-0", Asked::Permit, None);
                 Self::Permit { id, plan: held.clone(), branch: branch.to_owned() }
             }
-            Plan::Book { task, does } => {
+            Plan::Book { task, does, .. } => {
                 let asked = Asked::Book { task: *task, does: *does };
                 Self::Waits { id: ground.ask(branch, "book", asked, None), caught: task.caught }
             }

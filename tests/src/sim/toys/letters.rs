@@ -12,7 +12,7 @@ use super::{
     codec::{Reader, Record, Writer},
     malformed, unknown_verb,
 };
-use crate::sim::{chronicle::Class, witness::published_in};
+use crate::sim::{chronicle::Class, outbox::posted_in, witness::published_in};
 
 /// The messages that died, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,9 @@ fn number_of(letter: &DeadLetter) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Replayed {
         item: u64,
+    }
+    if let Some(number) = posted_in(&letter.verb, &letter.body) {
+        return Some(number);
     }
     if letter.verb == "publish" {
         return published_in(&letter.body);

@@ -145,11 +145,11 @@ impl Relay {
             Some(Kind::Doom) => self.0.kill("turn"),
             None => return malformed(verb),
         }
-        let Some(me) = Uid::of(uid) else { return malformed(verb) };
         let mut chance = Chance::new(mix(uid ^ self.0.world.seed));
-        let send = match hops {
-            0 => Vec::new(),
-            hops => vec![self.message(&mut post, me.to, hops - 1, &mut chance)],
+        let send = match (Uid::of(uid), hops) {
+            (_, 0) => Vec::new(),
+            (Some(me), hops) => vec![self.message(&mut post, me.to, hops - 1, &mut chance)],
+            (None, _) => return malformed(verb),
         };
         post.taken.push(uid);
         Next::Commit(Commit { state: Some(post.encode()), status: Some(at_rest()), send, ..Commit::default() })

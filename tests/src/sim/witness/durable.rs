@@ -7,7 +7,7 @@ use std::{
 
 use drystone_runtime::{
     Entity, Key, MessageId, Millis, Version,
-    store::{After, Guard, Once, Retry, Write},
+    store::{After, Guard, Once, Outgoing, Retry, Write},
 };
 
 use crate::sim::{
@@ -17,7 +17,7 @@ use crate::sim::{
     toys::OBITUARY,
 };
 
-use super::{Errands, Lanes, Queues, Table, Topics};
+use super::{Errands, Lanes, Posts, Queues, Table, Topics};
 
 /// Everything durable, and what of the past the checks need.
 pub struct Durable {
@@ -38,6 +38,7 @@ pub struct Durable {
     nobody: Story,
     /// What authors have booked.
     pub(super) table: Table,
+    posts: Posts,
 }
 
 /// The life of one key.
@@ -64,7 +65,7 @@ impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>, guilty: Option<Number>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
         let (inbox, held, remembered, lanes, queues, errands, topics) = Default::default();
-        let (nobody, table) = Default::default();
+        let (nobody, table, posts) = Default::default();
         Self {
             chronicle,
             cast,
@@ -79,6 +80,7 @@ impl Durable {
             topics,
             nobody,
             table,
+            posts,
         }
     }
 
@@ -102,6 +104,11 @@ impl Durable {
         &self.table
     }
 
+    /// What transactions have sent.
+    pub fn posts(&self) -> &Posts {
+        &self.posts
+    }
+
     /// All that was published.
     pub fn topics(&self) -> &Topics {
         &self.topics
@@ -120,6 +127,15 @@ impl Durable {
     /// Where messages wait that are not held.
     pub fn inboxes(&self) -> impl Iterator<Item = &Key> {
         self.inbox.iter().filter(|(id, _)| !self.held.contains(id)).map(|(_, key)| key)
+    }
+
+    /// A transaction is durable, and has put these messages.
+    pub(super) fn posted(&mut self, put: &[Outgoing]) {
+        for message in put {
+            let is_new = self.inbox.insert(message.id, message.to.clone()).is_none();
+            self.chronicle.check(is_new, Class::Doubled, "M6", || format!("{:?} was put twice", message.id));
+            self.posts.put(message);
+        }
     }
 
     /// A write was applied; whether it counts a crash.
@@ -202,6 +218,7 @@ impl Durable {
 
     fn move_messages(&mut self, write: &Write) {
         for taken in &write.taken {
+            self.posts.taken(*taken);
             let there = self.inbox.remove(taken).is_some_and(|key| key == write.key);
             self.chronicle
                 .check(there, Class::Doubled, "M1", || format!("{} took {taken:?}, which is not there", write.key));

@@ -7,6 +7,7 @@ mod errands;
 mod family;
 mod lanes;
 mod leases;
+mod posts;
 mod queues;
 mod said;
 mod table;
@@ -34,6 +35,7 @@ pub use family::Family;
 pub(crate) use lanes::items_in;
 pub use lanes::{Lanes, Place};
 pub use leases::Leases;
+pub use posts::Posts;
 pub use queues::{Change, Fate, Item, Items, Queue, Queues};
 pub(crate) use said::published_in;
 pub use table::Table;
@@ -224,9 +226,14 @@ impl Sql for Witness {
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
         Box::pin(async move {
             let mut durable = self.durable();
-            let scripted = self.inner.run_scripts(scripts, &mut durable.table);
+            let (watched, put): (Vec<_>, Vec<_>) = scripts.iter().map(posts::watched).unzip();
+            let scripted = self.inner.run_scripts(&watched, &mut durable.table);
             self.chronicle.note(|| format!("store: {} scripts -> {scripted:?}", scripts.len()));
             durable.table.ran(&self.chronicle, scripts, &scripted);
+            for (scripted, put) in scripted.iter().zip(put) {
+                let put = lock(&put).take().filter(|_| matches!(scripted, Scripted::Done(_)));
+                durable.posted(&put.unwrap_or_default());
+            }
             if scripted.iter().any(|scripted| matches!(scripted, Scripted::Gone | Scripted::Fenced)) {
                 self.chronicle.sometimes("a booking came too late");
             }

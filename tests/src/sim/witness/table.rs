@@ -13,6 +13,7 @@ use drystone_runtime::{
 use crate::sim::{
     authors::BOOK,
     chronicle::{Chronicle, Class},
+    outbox::SENT,
 };
 
 /// A row that says that a script was run.
@@ -22,7 +23,9 @@ type Place = (Version, Lane, RowKey);
 #[derive(Default)]
 pub struct Table {
     rows: Vec<(u64, u64)>,
-    saved: usize,
+    /// The numbers of messages that were sent.
+    sent: Vec<u64>,
+    saved: (usize, usize),
     done: BTreeMap<Place, u64>,
 }
 
@@ -40,6 +43,11 @@ impl Table {
     /// All tasks that were booked.
     pub fn tasks(&self) -> impl Iterator<Item = u64> {
         self.rows.iter().map(|(task, _)| *task)
+    }
+
+    /// How many rows say that a message was sent.
+    pub fn sent(&self, number: u64) -> usize {
+        self.sent.iter().filter(|sent| **sent == number).count()
     }
 
     /// Scripts were run: each that is done is a row, and no other has left one.
@@ -67,11 +75,12 @@ impl Table {
 
 impl Savepoints for Table {
     fn save(&mut self) {
-        self.saved = self.rows.len();
+        self.saved = (self.rows.len(), self.sent.len());
     }
 
     fn roll_back(&mut self) {
-        self.rows.truncate(self.saved);
+        self.rows.truncate(self.saved.0);
+        self.sent.truncate(self.saved.1);
     }
 }
 
@@ -80,6 +89,10 @@ impl Statements for Table {
         match values {
             [SqlValue::Integer(task), SqlValue::Integer(value)] if sql == BOOK => {
                 self.rows.push((task.cast_unsigned(), value.cast_unsigned()));
+                Ok(1)
+            }
+            [SqlValue::Integer(number)] if sql == SENT => {
+                self.sent.push(number.cast_unsigned());
                 Ok(1)
             }
             _ => Err(unknown(sql)),

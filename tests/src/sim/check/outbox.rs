@@ -1,0 +1,84 @@
+//! M6: what a transaction sends is delivered, once, if and only if its rows are kept.
+
+use std::collections::BTreeMap;
+
+use crate::sim::{
+    cast::{Number, Role},
+    chronicle::Class,
+    outbox::{Posted, Verdict},
+    toys::{List, Pile, Post, codec::Record},
+    witness::Durable,
+    world::World,
+};
+
+/// What a caller was told of its transaction just now is so: all of its rows are durable, or none is.
+pub fn transacted(world: &World, transaction: u64, verdict: Verdict) {
+    world.outbox.ends(transaction, verdict);
+    check_rows(world, &world.witness.durable(), transaction);
+}
+
+/// Checks every transaction of a history.
+pub(super) fn finish(world: &World) {
+    let durable = world.witness.durable();
+    let arrived = arrived(world, &durable);
+    let any_parked = world.cast.iter().any(|(number, _)| durable.story(number).is_parked());
+    let mut last = None;
+    for (posted, to) in world.outbox.all() {
+        if last.replace(posted.transaction) != Some(posted.transaction) {
+            check_rows(world, &durable, posted.transaction);
+        }
+        let number = posted.number();
+        let (kept, delivered) = (durable.table().sent(number), durable.posts().delivered(number));
+        let ends = arrived.get(&number).copied().unwrap_or(0);
+        let is_toy = matches!(world.cast.member(to).role, Role::Counter | Role::Relay);
+        let message = || {
+            let key = &world.cast.member(to).key;
+            format!(
+                "{posted:x?} to {key} is kept {kept} times, was delivered {delivered} times, and arrived {ends} times"
+            )
+        };
+        let is_just = kept < 2 && delivered <= kept && ends <= kept;
+        world.chronicle.check(is_just, Class::Doubled, "M6", message);
+        // What waits for a parked entity is still there.
+        let is_there = delivered == kept && (!is_toy || ends == kept) || any_parked;
+        world.chronicle.check(is_there, Class::Lost, "M6", message);
+    }
+}
+
+/// The rows of a transaction are kept or rolled back as one, and as was said.
+fn check_rows(world: &World, durable: &Durable, transaction: u64) {
+    let all = world.outbox.all().into_iter().filter(|(posted, _)| posted.transaction == transaction);
+    let rows: Vec<_> = all.map(|(posted, _)| durable.table().sent(posted.number())).collect();
+    let verdict = world.outbox.verdict(transaction);
+    let holds = match verdict {
+        Verdict::Kept => rows.iter().all(|count| *count == 1),
+        Verdict::NotKept => rows.iter().all(|count| *count == 0),
+        Verdict::Unknown => rows.iter().all(|count| *count == rows[0]),
+    };
+    world.chronicle.check(holds, Class::Broken, "M6", || {
+        format!("{transaction:x} is {verdict:?}, and its rows are kept {rows:?} times")
+    });
+}
+
+/// How often each message is in what toys have taken, and among the dead.
+fn arrived(world: &World, durable: &Durable) -> BTreeMap<u64, usize> {
+    let mut arrived = BTreeMap::new();
+    for (number, member) in world.cast.iter() {
+        for posted in numbers_in(durable, number, member.role) {
+            *arrived.entry(posted).or_default() += 1;
+        }
+    }
+    arrived
+}
+
+fn numbers_in(durable: &Durable, number: Number, role: Role) -> Vec<u64> {
+    let story = durable.story(number);
+    let states = story.past.iter().chain(&story.entity).map(|entity| &entity.state);
+    let numbers = states.flat_map(|state| match role {
+        Role::Counter => List::decode(state).unwrap_or_default().0,
+        Role::Relay => Post::decode(state).unwrap_or_default().taken,
+        Role::Letters => Pile::decode(state).unwrap_or_default().0,
+        _ => Vec::new(),
+    });
+    numbers.filter(|number| Posted::of(*number).is_some()).collect()
+}

@@ -1,0 +1,82 @@
+//! Messages that transactions of authors' have put into inboxes, and what became of them (M6).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use drystone_runtime::{
+    Key, MessageId, Millis,
+    store::{
+        Outgoing,
+        sql::{EachRow, Script, SqlFault, SqlValue, Statements},
+    },
+};
+
+use crate::sim::{chronicle::lock, outbox::posted_in};
+
+/// The messages that are durable, by the numbers in them.
+#[derive(Default)]
+pub struct Posts {
+    waiting: BTreeMap<MessageId, u64>,
+    delivered: BTreeMap<u64, usize>,
+}
+
+impl Posts {
+    /// How often a message was delivered: taken by its receiver, or made a dead letter.
+    pub fn delivered(&self, number: u64) -> usize {
+        self.delivered.get(&number).copied().unwrap_or(0)
+    }
+
+    pub(super) fn put(&mut self, message: &Outgoing) {
+        if let Some(number) = posted_in(&message.verb, &message.body) {
+            self.waiting.insert(message.id, number);
+        }
+    }
+
+    pub(super) fn taken(&mut self, id: MessageId) {
+        if let Some(number) = self.waiting.remove(&id) {
+            *self.delivered.entry(number).or_default() += 1;
+        }
+    }
+}
+
+/// What the code of a script has put the last time that it was run; nothing if it was not run.
+pub(super) type Put = Arc<Mutex<Option<Vec<Outgoing>>>>;
+
+/// The same script, and where it says what it puts.
+pub(super) fn watched(script: &Script) -> (Script, Put) {
+    let (put, code) = (Put::default(), script.code.clone());
+    let said = put.clone();
+    let code = Arc::new(move |statements: &mut dyn Statements| {
+        let mut watched = Watched { statements, put: Vec::new() };
+        let ended = code(&mut watched);
+        *lock(&said) = Some(watched.put);
+        ended
+    });
+    (Script { code, ..script.clone() }, put)
+}
+
+struct Watched<'a> {
+    statements: &'a mut dyn Statements,
+    put: Vec<Outgoing>,
+}
+
+impl Statements for Watched<'_> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault> {
+        self.statements.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault> {
+        self.statements.query(sql, values, each)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
+        self.statements.batch(sql)
+    }
+
+    fn put_message(&mut self, from: &Key, now: Millis, message: &Outgoing) -> Result<(), SqlFault> {
+        self.put.push(message.clone());
+        self.statements.put_message(from, now, message)
+    }
+}
