@@ -119,7 +119,10 @@ impl Answered {
 /// An event that was acknowledged is somewhere; one that was overwritten at once was never seen.
 fn sent(world: &World, run: &Run, number: u64, bytes: &Bytes) -> bool {
     let Some(sent) = read::<Sent>(bytes) else { return false };
-    let lost = world.recorder.acted.kind_of(number).is_some_and(|kind| may_be_lost(run, kind));
+    // A bid that came in the very write that ended its run is in no row.
+    let has_ended = run.life.as_ref().is_some_and(Life::is_over);
+    let may_be_lost = |kind| may_be_lost(run, kind) || has_ended && kind == Kind::Bid;
+    let lost = world.recorder.acted.kind_of(number).is_some_and(may_be_lost);
     // What an older generation took went with its journal.
     let lost = lost || run.record.generation > 1 && world.recorder.acted.was_heard(number);
     if sent.taken { run.taken.contains(&number) || lost } else { run.seen.contains(&number) || lost }
