@@ -52,6 +52,8 @@ pub enum Role {
     Strict,
     /// A buffer with a `#[reduce]`.
     Heap,
+    /// A buffer whose flush is a transaction.
+    Chest,
     /// An object with an alarm.
     Bell,
     /// A queue.
@@ -100,6 +102,7 @@ impl Role {
             Self::Basket => "basket",
             Self::Strict => "strict",
             Self::Heap => "heap",
+            Self::Chest => "chest",
             Self::Bell => "bell",
             Self::Mail => "mail",
             Self::Steps => "steps",
@@ -120,7 +123,7 @@ impl Role {
 
     /// Whether it is a buffer.
     pub fn is_buffer(self) -> bool {
-        matches!(self, Self::Basket | Self::Strict | Self::Heap)
+        matches!(self, Self::Basket | Self::Strict | Self::Heap | Self::Chest)
     }
 
     /// Whether it is a topic.
@@ -183,6 +186,7 @@ impl Cast {
             (Role::Basket, traffic.baskets),
             (Role::Strict, traffic.stricts),
             (Role::Heap, traffic.heaps),
+            (Role::Chest, traffic.chests),
             (Role::Bell, traffic.bells),
             (Role::Gate, traffic.gates),
             (Role::Mail, traffic.mails),

@@ -37,6 +37,9 @@ pub(super) struct CommandLine {
     /// Print everything that happens in the history; of a named one, in its first course that fails.
     #[arg(long, requires = "one")]
     pub(super) trace: bool,
+    /// Run it with this deliberate bug.
+    #[arg(long, value_name = "BUG", requires = "one")]
+    pub(super) plant: Option<String>,
     /// Print what the seed drew as JSON, in the form in which named histories are kept.
     #[arg(long, requires = "seed", conflicts_with = "trace")]
     pub(super) json: bool,

@@ -69,6 +69,7 @@ pub enum Verdict {
 pub struct Outbox {
     sent: Mutex<BTreeMap<u64, Number>>,
     verdicts: Mutex<BTreeMap<u64, Verdict>>,
+    booked: Mutex<BTreeMap<u64, Number>>,
 }
 
 impl Outbox {
@@ -80,6 +81,16 @@ impl Outbox {
     /// What a caller was told of its transaction, or knows of it.
     pub fn ends(&self, transaction: u64, verdict: Verdict) {
         lock(&self.verdicts).insert(transaction, verdict);
+    }
+
+    /// A transactional hook is about to write a row with this value.
+    pub fn books(&self, value: u64, member: Number) {
+        lock(&self.booked).insert(value, member);
+    }
+
+    /// Every row that a hook was to write, and whose hook.
+    pub fn booked(&self) -> Vec<(u64, Number)> {
+        lock(&self.booked).iter().map(|(value, member)| (*value, *member)).collect()
     }
 
     /// Every message, and who is to get it.

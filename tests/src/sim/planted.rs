@@ -12,6 +12,17 @@ pub fn run(cap: u64, only: Option<&str>) -> ExitCode {
     if found == all.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Plants the bug of this name, for all that this thread runs; whether there is one.
+#[cfg(feature = "planted")]
+pub fn plant(name: &str) -> bool {
+    let Some(bug) = Planted::all().into_iter().find(|bug| bug.to_string() == name) else {
+        eprintln!("no bug is named `{name}`; `cargo sim -- --planted` names all of them");
+        return false;
+    };
+    bug.plant();
+    true
+}
+
 /// A bug of the kernel or of a kind.
 #[cfg(feature = "planted")]
 #[derive(Clone, Copy)]
@@ -65,6 +76,13 @@ fn look_for(bug: Planted, cap: u64) -> bool {
         from = told.seed + 1;
     }
     println!("{bug}: not found by {cap} seeds");
+    false
+}
+
+/// Without the feature there is nothing to plant.
+#[cfg(not(feature = "planted"))]
+pub fn plant(_: &str) -> bool {
+    eprintln!("build with `--features planted` to plant bugs");
     false
 }
 

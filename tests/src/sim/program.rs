@@ -27,6 +27,11 @@ const FRESH_MAX: u64 = 1_000_000_000_000;
 pub fn main() -> ExitCode {
     let line = CommandLine::parse();
     let again = if line.twice { Again::All } else { Again::First(200) };
+    if let Some(bug) = &line.plant
+        && !super::planted::plant(bug)
+    {
+        return ExitCode::from(2);
+    }
     match &line {
         CommandLine { history: Some(name), .. } => run_named(name, line.trace),
         CommandLine { seed: Some(seed), json: true, .. } => show_drawn(*seed),

@@ -132,6 +132,8 @@ pub struct Traffic {
     pub pauses: bool,
     /// How many of a thousand things that callers do are transactions beside all entities. Bookings send messages, too, if it is not 0.
     pub transactions: u32,
+    /// Chests.
+    pub chests: usize,
 }
 
 /// What the store does to its callers, each in so many of a thousand calls.
@@ -266,6 +268,7 @@ impl Traffic {
     /// Whether there is anything that the primitives' dead letters could come from.
     pub fn has_letters(&self) -> bool {
         self.baskets
+            + self.chests
             + self.stricts
             + self.heaps
             + self.mails
@@ -277,6 +280,7 @@ impl Traffic {
     }
 
     fn draw(chance: &mut Chance) -> Self {
+        let transactions = chance.pick(&[0, 0, 50, 200, 600]);
         Self {
             clients: chance.between(1, 5) as usize,
             calls: chance.between(4, 24) as usize,
@@ -312,7 +316,8 @@ impl Traffic {
             topic_slices: chance.pick(&[(1, 1), (1, 1), (2, 3), SHIPPED_SLICES]),
             restarts: chance.coin(),
             pauses: chance.permille(300),
-            transactions: chance.pick(&[0, 0, 50, 200, 600]),
+            transactions,
+            chests: if transactions > 0 { usize::from(chance.coin()) } else { 0 },
         }
     }
 }

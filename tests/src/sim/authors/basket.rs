@@ -22,7 +22,7 @@ impl Basket {
 /// What every flush of single items does.
 pub(super) async fn carry(kept: &mut Flushes, batch: Batch<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
     let Batch { id, number, reason, items, .. } = batch;
-    stage.world.recorder.flushes(stage, &id, &items);
+    stage.world.recorder.flushes(&stage.world.chronicle, &id, &items);
     // First: what an attempt did that fails afterwards must never be seen (E5).
     kept.flushed.push(Flush { number, id, is_replayed: reason == Reason::Replay, items });
     stage.act(cx).await

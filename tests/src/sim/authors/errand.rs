@@ -119,17 +119,7 @@ impl Errand {
         world.recorder.acted.begins(id);
         let value = world.recorder.acted.returns(id);
         sql.execute(BOOK, (id, value)).map_err(|error| error.to_string())?;
-        for (place, sends) in sends.iter().enumerate() {
-            let posted = Posted { transaction: value, place: place as u8 };
-            let number = posted.number();
-            sql.execute(SENT, (number,)).map_err(|error| error.to_string())?;
-            post(*sends, posted);
-            match sends {
-                Sends::Item => sql.send(mails.get("mail-0").enqueue(number)),
-                Sends::Note => sql.send(errands.get("errand-0").send(Note { number })),
-            }
-            .map_err(|error| error.to_string())?;
-        }
+        post(value, &sends, mails, errands, sql)?;
         match does {
             Booking::Well => Ok(value),
             Booking::Fails => Err("as drawn".to_owned()),
@@ -151,8 +141,29 @@ async fn act(id: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
     Ok(stage.world.recorder.acted.returns(id))
 }
 
-/// Notes that a booking sends something.
-fn post(sends: Sends, posted: Posted) {
+/// Sends these in the transaction that writes this value, and notes them.
+pub(super) fn post(
+    value: u64,
+    all: &[Sends],
+    mails: &Client<Mail>,
+    errands: &Client<Errand>,
+    sql: &mut Transaction<'_>,
+) -> Result<(), String> {
+    for (place, sends) in (0..).zip(all) {
+        let posted = Posted { transaction: value, place };
+        let number = posted.number();
+        note(*sends, posted);
+        let written = sql.execute(SENT, (number,)).and_then(|_| match sends {
+            Sends::Item => sql.send(mails.get("mail-0").enqueue(number)),
+            Sends::Note => sql.send(errands.get("errand-0").send(Note { number })),
+        });
+        written.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Notes that a transaction sends something.
+fn note(sends: Sends, posted: Posted) {
     let (world, number) = (errands::world(), posted.number());
     let role = if sends == Sends::Item { Role::Mail } else { Role::Errand };
     let member = world.cast.with(role)[0];

@@ -37,7 +37,7 @@ impl Heap {
             .world
             .chronicle
             .check(whole, Class::Broken, "B7", || format!("{id} has {count} items and the sum {total}, of {items:x?}"));
-        stage.world.recorder.flushes(stage, &id, &items);
+        stage.world.recorder.flushes(&stage.world.chronicle, &id, &items);
         self.0.flushed.push(Flush { number, id, is_replayed: reason == Reason::Replay, items });
         stage.act(cx).await
     }

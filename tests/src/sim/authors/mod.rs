@@ -6,6 +6,7 @@
 mod acted;
 mod basket;
 mod bell;
+mod chest;
 mod chime;
 mod drip;
 mod errand;
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 pub use acted::Acted;
 pub use bell::Bell;
+pub use chest::Chest;
 pub use errand::{BOOK, Errand};
 pub use gate::PERMITS;
 pub use heap::Sum;
@@ -63,6 +65,7 @@ struct Authored {
     basket: basket::Basket,
     strict: strict::Strict,
     heap: heap::Heap,
+    chest: Chest,
     bell: Bell,
     gate: gate::Gate,
     mail: mail::Mail,
@@ -145,8 +148,10 @@ pub fn number_of(work: &str) -> u64 {
 impl Stage {
     /// Plays an attempt of an author's code to its end, as the seed says.
     async fn act(&self, cx: &Context) -> Result<(), String> {
-        self.meet(self.fate(self.member(cx), &WorkId::new(unmarked(&cx.work_id())), cx.attempt()), || cx.heartbeat())
-            .await
+        self.meet(self.world.fate(self.member(cx), &WorkId::new(unmarked(&cx.work_id())), cx.attempt()), || {
+            cx.heartbeat()
+        })
+        .await
     }
 
     fn member(&self, cx: &Context) -> Number {

@@ -7,7 +7,7 @@ use drystone_runtime::{Cx, Version, Work};
 use super::{Acted, Queued, number_of};
 use crate::sim::{
     cast::Number,
-    chronicle::{Class, lock},
+    chronicle::{Chronicle, Class, lock},
     toys::Stage,
 };
 
@@ -65,9 +65,8 @@ impl Recorder {
     }
 
     /// A flush begins: the same id always has the same items in the same order, and no item is in two batches (B4).
-    pub fn flushes(&self, stage: &Stage, id: &str, items: &[u64]) {
+    pub fn flushes(&self, chronicle: &Chronicle, id: &str, items: &[u64]) {
         let mut batches = lock(&self.batches);
-        let chronicle = &stage.world.chronicle;
         match batches.items.get(id) {
             Some(before) => {
                 chronicle.sometimes("a batch was flushed again");

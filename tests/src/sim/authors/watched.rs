@@ -7,6 +7,7 @@ use drystone_runtime::{
 };
 
 use crate::sim::{
+    cast::Role,
     check,
     chronicle::Class,
     toys::{Fate, Stage},
@@ -92,11 +93,14 @@ impl Watched {
         let member = world.cast.number(&entity.key).expect("only the cast is run");
         let named = WorkId::new(format!("{}-{:x}-{work}", entity.definition, entity.id.0));
         let is_applied = work.as_str().starts_with("apply/");
-        let fate = if is_applied { Fate::Well(Default::default()) } else { self.stage.fate(member, &named, attempt) };
+        let fate = if is_applied { Fate::Well(Default::default()) } else { world.fate(member, &named, attempt) };
+        let is_chest = world.cast.member(member).role == Role::Chest;
+        let fate = if is_chest && fate == Fate::Hangs { Fate::Fails } else { fate };
         let just = match outcome {
             Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
             Outcome::Failed(_) => fate == Fate::Fails,
-            Outcome::Refused(_) => check::was_let_go(entity, work.as_str()),
+            // A transaction that nobody waits for, or that has no row yet, is not run.
+            Outcome::Refused(_) => is_chest || check::was_let_go(entity, work.as_str()),
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
         };

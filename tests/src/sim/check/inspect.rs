@@ -31,7 +31,7 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Letters => inspection.letters(),
         Role::Line => inspection.line(),
         Role::Pulse | Role::Drip | Role::Chime => inspection.ticked(),
-        Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
+        Role::Basket | Role::Strict | Role::Heap | Role::Chest => inspection.flushed(),
         Role::Bell => inspection.bell(),
         Role::Till => inspection.till(),
         Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::sim::{
+    authors::{Chest, heads},
     cast::{Number, Role},
     chronicle::Class,
     outbox::{Posted, Verdict},
@@ -22,6 +23,7 @@ pub(super) fn finish(world: &World) {
     let durable = world.witness.durable();
     let arrived = arrived(world, &durable);
     let any_parked = world.cast.iter().any(|(number, _)| durable.story(number).is_parked());
+    booked(world, &durable);
     let mut last = None;
     for (posted, to) in world.outbox.all() {
         if last.replace(posted.transaction) != Some(posted.transaction) {
@@ -42,6 +44,24 @@ pub(super) fn finish(world: &World) {
         // What waits for a parked entity is still there.
         let is_there = delivered == kept && (!is_toy || ends == kept) || any_parked;
         world.chronicle.check(is_there, Class::Lost, "M6", message);
+    }
+}
+
+/// W6: the row of a hook is kept if and only if its entity has recorded what the hook left.
+fn booked(world: &World, durable: &Durable) {
+    for (value, member) in world.outbox.booked() {
+        let story = durable.story(member);
+        let all = story.past.iter().chain(&story.entity);
+        let recorded = all.filter(|entity| heads::state::<Chest>(entity).values.contains(&value)).count();
+        let kept = durable.table().of(value).count();
+        let message = || {
+            let key = &world.cast.member(member).key;
+            format!("{value} of {key} is kept {kept} times, and recorded {recorded} times")
+        };
+        world.chronicle.check(recorded <= kept && kept < 2, Class::Doubled, "W6", message);
+        // What ends in the very write that destroys the entity is never seen.
+        let may_be_unseen = story.is_parked() || world.calls.of(member).iter().any(|span| span.verb == "destroy");
+        world.chronicle.check(recorded == kept || may_be_unseen, Class::Lost, "W6", message);
     }
 }
 

@@ -40,16 +40,16 @@ pub enum Fate {
     Kills,
 }
 
-impl Stage {
+impl World {
     /// What becomes of an attempt.
     pub fn fate(&self, number: Number, work: &WorkId, attempt: u32) -> Fate {
-        if self.world.guilty(number, work.as_str()) {
+        if self.guilty(number, work.as_str()) {
             return Fate::Kills;
         }
         let salt = stable_hash(&[work.as_str().as_bytes()]);
-        let mut chance = Chance::new(mix(self.world.seed ^ salt) ^ u64::from(number) << 32 ^ u64::from(attempt));
+        let mut chance = Chance::new(mix(self.seed ^ salt) ^ u64::from(number) << 32 ^ u64::from(attempt));
         let well = Fate::Well(Duration::from_millis(chance.pick(&[0, 0, 3, 30, 120])));
-        if !self.world.swarm.traffic.failing {
+        if !self.swarm.traffic.failing {
             return well;
         }
         match chance.below(10) {
@@ -57,15 +57,17 @@ impl Stage {
             6 | 7 => Fate::Fails,
             8 => Fate::Panics,
             // An object's alarm has no time limit: it would hang for ever.
-            _ if self.world.cast.member(number).role == Role::Bell => Fate::Fails,
+            _ if self.cast.member(number).role == Role::Bell => Fate::Fails,
             _ => Fate::Hangs,
         }
     }
+}
 
+impl Stage {
     /// Plays an attempt to its end; `end` makes what it brings back.
     pub async fn play(self, cx: Cx, work: Work, end: impl FnOnce() -> Outcome) -> Outcome {
         let _running = self.world.ledger.enter(&self, &cx, &work);
-        match self.fate(self.number(&cx), &cx.work, cx.attempt) {
+        match self.world.fate(self.number(&cx), &cx.work, cx.attempt) {
             Fate::Well(span) => {
                 self.pause(span, || cx.heartbeat()).await;
                 self.world.ledger.ends(&self, &cx);
@@ -119,7 +121,7 @@ impl Stage {
     pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let key = &entity.expect("only existing entities have work").key;
         let number = self.world.cast.number(key).expect("only the cast is run");
-        let fate = self.fate(number, work, attempt);
+        let fate = self.world.fate(number, work, attempt);
         let just = match outcome {
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || self.world.time_is_lost(),
             _ => true,

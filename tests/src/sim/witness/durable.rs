@@ -26,7 +26,9 @@ pub struct Durable {
     /// The member with a piece of work that kills.
     guilty: Option<Number>,
     stories: Vec<Story>,
-    inbox: BTreeMap<MessageId, Key>,
+    inbox: BTreeMap<MessageId, Line>,
+    /// Messages that are not taken, in the order in which they became durable.
+    lines: BTreeMap<Line, Vec<MessageId>>,
     /// Messages that are held in it.
     held: BTreeSet<MessageId>,
     remembered: BTreeSet<(Key, Once)>,
@@ -39,6 +41,13 @@ pub struct Durable {
     /// What authors have booked.
     pub(super) table: Table,
     posts: Posts,
+}
+
+/// Who sends, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    from: Key,
+    to: Key,
 }
 
 /// The life of one key.
@@ -64,7 +73,7 @@ impl Story {
 impl Durable {
     pub(super) fn new(chronicle: Arc<Chronicle>, cast: Arc<Cast>, guilty: Option<Number>) -> Self {
         let stories = cast.iter().map(|_| Story::default()).collect();
-        let (inbox, held, remembered, lanes, queues, errands, topics) = Default::default();
+        let (inbox, lines, held, remembered, lanes, queues, errands, topics) = Default::default();
         let (nobody, table, posts) = Default::default();
         Self {
             chronicle,
@@ -72,6 +81,7 @@ impl Durable {
             guilty,
             stories,
             inbox,
+            lines,
             held,
             remembered,
             lanes,
@@ -126,13 +136,13 @@ impl Durable {
 
     /// Where messages wait that are not held.
     pub fn inboxes(&self) -> impl Iterator<Item = &Key> {
-        self.inbox.iter().filter(|(id, _)| !self.held.contains(id)).map(|(_, key)| key)
+        self.inbox.iter().filter(|(id, _)| !self.held.contains(id)).map(|(_, line)| &line.to)
     }
 
     /// A transaction is durable, and has put these messages.
-    pub(super) fn posted(&mut self, put: &[Outgoing]) {
-        for message in put {
-            let is_new = self.inbox.insert(message.id, message.to.clone()).is_none();
+    pub(super) fn posted(&mut self, put: &[(Key, Outgoing)]) {
+        for (from, message) in put {
+            let is_new = self.joins(message.id, from, &message.to);
             self.chronicle.check(is_new, Class::Doubled, "M6", || format!("{:?} was put twice", message.id));
             self.posts.put(message);
         }
@@ -219,7 +229,7 @@ impl Durable {
     fn move_messages(&mut self, write: &Write) {
         for taken in &write.taken {
             self.posts.taken(*taken);
-            let there = self.inbox.remove(taken).is_some_and(|key| key == write.key);
+            let there = self.leaves(*taken).is_some_and(|line| line.to == write.key);
             self.chronicle
                 .check(there, Class::Doubled, "M1", || format!("{} took {taken:?}, which is not there", write.key));
         }
@@ -230,9 +240,28 @@ impl Durable {
             self.chronicle.sometimes("a message was tried again");
         }
         for sent in &write.sent {
-            let new = self.inbox.insert(sent.id, sent.to.clone()).is_none();
+            let new = self.joins(sent.id, &write.key, &sent.to);
             self.chronicle.check(new, Class::Doubled, "M1", || format!("{} sent {:?} twice", write.key, sent.id));
         }
+    }
+
+    /// A message is in the inbox of its receiver; whether it is new there.
+    fn joins(&mut self, id: MessageId, from: &Key, to: &Key) -> bool {
+        let line = Line { from: from.clone(), to: to.clone() };
+        self.lines.entry(line.clone()).or_default().push(id);
+        self.inbox.insert(id, line).is_none()
+    }
+
+    /// A message is taken, and was there: no older one of its sender is left behind, but those that are held (M1).
+    fn leaves(&mut self, id: MessageId) -> Option<Line> {
+        let line = self.inbox.remove(&id)?;
+        let left = self.lines.get_mut(&line)?;
+        let older = left.iter().find(|other| **other == id || !self.held.contains(other)).copied();
+        self.chronicle
+            .check(older == Some(id), Class::Broken, "M1", || format!("{id:?} of {line:?} is taken before {older:?}"));
+        left.retain(|other| *other != id);
+        self.held.remove(&id);
+        Some(line)
     }
 
     /// Only messages whose turn kills are held for that (W2).

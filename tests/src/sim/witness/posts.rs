@@ -42,7 +42,7 @@ impl Posts {
 }
 
 /// What the code of a script has put the last time that it was run; nothing if it was not run.
-pub(super) type Put = Arc<Mutex<Option<Vec<Outgoing>>>>;
+pub(super) type Put = Arc<Mutex<Option<Vec<(Key, Outgoing)>>>>;
 
 /// The same script, and where it says what it puts.
 pub(super) fn watched(script: &Script) -> (Script, Put) {
@@ -59,7 +59,7 @@ pub(super) fn watched(script: &Script) -> (Script, Put) {
 
 struct Watched<'a> {
     statements: &'a mut dyn Statements,
-    put: Vec<Outgoing>,
+    put: Vec<(Key, Outgoing)>,
 }
 
 impl Statements for Watched<'_> {
@@ -76,7 +76,7 @@ impl Statements for Watched<'_> {
     }
 
     fn put_message(&mut self, from: &Key, now: Millis, message: &Outgoing) -> Result<(), SqlFault> {
-        self.put.push(message.clone());
+        self.put.push((from.clone(), message.clone()));
         self.statements.put_message(from, now, message)
     }
 }

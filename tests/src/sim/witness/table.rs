@@ -10,6 +10,8 @@ use drystone_runtime::{
     },
 };
 
+use serde::Deserialize;
+
 use crate::sim::{
     authors::BOOK,
     chronicle::{Chronicle, Class},
@@ -54,7 +56,7 @@ impl Table {
     pub(super) fn ran(&mut self, chronicle: &Chronicle, scripts: &[Script], scripted: &[Scripted]) {
         for (script, scripted) in scripts.iter().zip(scripted) {
             let (Some(claim), Scripted::Done(value)) = (&script.claim, scripted) else { continue };
-            let value = serde_json::from_slice(value).unwrap_or(0);
+            let value = booked_in(value).unwrap_or(0);
             let place = (claim.entity, claim.lane.clone(), claim.key.clone());
             let is_again = self.done.contains_key(&place);
             chronicle.sometimes(if is_again { "a booking was found again" } else { "a booking was made" });
@@ -106,6 +108,20 @@ impl Statements for Table {
     fn batch(&mut self, sql: &str) -> Result<(), SqlFault> {
         Err(unknown(sql))
     }
+}
+
+/// What was booked, from what the code left: a step its value, a hook its state.
+fn booked_in(left: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Left {
+        state: Option<State>,
+    }
+    #[derive(Deserialize)]
+    struct State {
+        values: Vec<u64>,
+    }
+    let of_a_hook = |left: Left| left.state?.values.last().copied();
+    serde_json::from_slice(left).ok().or_else(|| of_a_hook(serde_json::from_slice(left).ok()?))
 }
 
 fn unknown(sql: &str) -> SqlFault {

@@ -1,0 +1,60 @@
+//! A chest: a buffer whose flush is a transaction. It writes a row, sends messages, and only then fails or panics.
+
+use drystone::{Batch, Client, Transaction, kinds::buffer::Reason, primitive};
+use drystone_runtime::WorkId;
+use serde::{Deserialize, Serialize};
+
+use super::{BOOK, Errand, Flush, errand::post, mail::Mail, unmarked};
+use crate::sim::{
+    cast::Role,
+    chance::{Chance, mix},
+    errands::{self, Sends},
+    panics::on_purpose,
+    toys::Fate,
+};
+
+/// The batches that were flushed, and what the executions of their flush have booked.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Chest {
+    /// As of every buffer.
+    pub flushed: Vec<Flush>,
+    /// Of each batch the value of its row.
+    pub values: Vec<u64>,
+}
+
+#[primitive(buffer, max_items = 4, max_wait = "150ms", max_attempts = 2, backoff = "40ms")]
+impl Chest {
+    #[flush(transaction)]
+    fn store(
+        &mut self,
+        batch: Batch<u64>,
+        mails: &Client<Mail>,
+        errands: &Client<Errand>,
+        sql: &mut Transaction<'_>,
+    ) -> Result<(), String> {
+        let Batch { id, number, reason, attempt, items } = batch;
+        let world = errands::world();
+        let member = world.cast.with(Role::Chest)[0];
+        world.recorder.flushes(&world.chronicle, &id, &items);
+        let value = world.recorder.acted.returns(items[0]);
+        world.outbox.books(value, member);
+        let fate = world.fate(member, &WorkId::new(unmarked(&id)), attempt);
+        sql.execute(BOOK, (items[0], value)).map_err(|error| error.to_string())?;
+        let mut chance = Chance::new(mix(world.seed ^ value));
+        let has_mail = !world.cast.with(Role::Mail).is_empty();
+        let has_errands = !world.cast.with(Role::Errand).is_empty();
+        let all = [(Sends::Item, has_mail), (Sends::Note, has_errands)];
+        let may: Vec<_> = all.into_iter().filter_map(|(sends, is_there)| is_there.then_some(sends)).collect();
+        let count = if may.is_empty() { 0 } else { chance.below(3) };
+        let sends: Vec<_> = (0..count).map(|_| chance.pick(&may)).collect();
+        post(value, &sends, mails, errands, sql)?;
+        self.flushed.push(Flush { number, id, is_replayed: reason == Reason::Replay, items });
+        self.values.push(value);
+        match fate {
+            Fate::Well(_) => Ok(()),
+            // Nobody else writes while a transaction hangs: here none does.
+            Fate::Fails | Fate::Hangs | Fate::Kills => Err("as drawn".to_owned()),
+            Fate::Panics => on_purpose("as drawn"),
+        }
+    }
+}
