@@ -95,12 +95,12 @@ impl Watched {
         let is_applied = work.as_str().starts_with("apply/");
         let fate = if is_applied { Fate::Well(Default::default()) } else { world.fate(member, &named, attempt) };
         let is_chest = world.cast.member(member).role == Role::Chest;
-        let fate = if is_chest && fate == Fate::Hangs { Fate::Fails } else { fate };
         let just = match outcome {
+            // A batch that is flushed again after all keeps its name, and its work has another; a transaction that nobody waits for is not run.
+            Outcome::Ok(_) | Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::Refused(_) if is_chest => true,
             Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
             Outcome::Failed(_) => fate == Fate::Fails,
-            // A transaction that nobody waits for, or that has no row yet, is not run.
-            Outcome::Refused(_) => is_chest || check::was_let_go(entity, work.as_str()),
+            Outcome::Refused(_) => check::was_let_go(entity, work.as_str()),
             Outcome::Panicked(_) => fate == Fate::Panics,
             Outcome::TimedOut | Outcome::Silent => !matches!(fate, Fate::Well(_)) || world.time_is_lost(),
         };
