@@ -261,6 +261,9 @@ impl Core {
     }
 
     pub(crate) fn carry_out(&mut self, key: &Key, out: Effects, at: &Shared, released: &mut Released) {
+        for to in out.looks {
+            self.post(&to, Mail::Look);
+        }
         // Messages are with their receivers before the answers of the same commit go out (M2).
         for (to, letter) in out.letters {
             self.post(&to, Mail::Letter(letter));

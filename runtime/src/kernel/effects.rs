@@ -13,6 +13,8 @@ use crate::{
 pub(crate) struct Effects {
     /// Messages that became durable.
     pub(crate) letters: Vec<(Key, Letter)>,
+    /// Keys whose inbox may have a message that memory does not know of.
+    pub(crate) looks: Vec<Key>,
     /// Answers that may go out.
     pub(crate) answers: Vec<(Pending, Reply)>,
     /// Work that is dropped: its code may have something to say when it goes, so not under a lock.

@@ -37,7 +37,11 @@ impl Body {
         let Some((flying, after)) = self.flying.take_if(is_meant) else { return };
         match verdict {
             Settled::Applied => self.applied(flying, after, at, out),
-            Settled::Stale => self.take_again(flying, None, out),
+            Settled::Stale => {
+                // A lost twin of this write may have put its messages: later ones must not overtake them (M1).
+                out.looks.extend(flying.sent.iter().map(|sent| sent.to.clone()));
+                self.take_again(flying, None, out);
+            }
             Settled::Failed(error) => self.take_again(flying, Some(&error), out),
             Settled::Refused(why) => {
                 let error = StoreError::new(crate::store::StoreErrorKind::Misused, why.clone());

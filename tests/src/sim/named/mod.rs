@@ -20,7 +20,7 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 4] = [
+pub const NAMED: [Named; 5] = [
     // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
     // were known, and an alarm of that partition, overdue, rang only at the next rescan.
     Named {
@@ -35,6 +35,12 @@ pub const NAMED: [Named; 4] = [
     Named {
         name: "entity-destroyed-by-the-next-owner",
         drawn: include_str!("entity-destroyed-by-the-next-owner.json"),
+    },
+    // The answer to a commit was lost, and the commit happened after the kernel had looked. The kernel never delivered the message of that
+    // commit, so the receiver took the sender's next message before it.
+    Named {
+        name: "message-of-a-late-commit-overtaken",
+        drawn: include_str!("message-of-a-late-commit-overtaken.json"),
     },
     // A run dropped permits before they were asked for. Nobody had bound the semaphore, so the messages that gave them back died.
     Named { name: "permit-given-back-to-nobody", drawn: include_str!("permit-given-back-to-nobody.json") },

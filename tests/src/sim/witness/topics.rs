@@ -191,10 +191,11 @@ impl Topics {
         // What comes back to a topic that is another by now gets a number of it.
         let is_new = *last == 0;
         // The store was away for so long that what was published was over before it was written.
-        let over: Vec<u64> = writing.told().filter(|value| !is_put(*value)).collect();
-        let over: Vec<u64> = over.into_iter().filter(|value| is_new || !self.published.contains_key(value)).collect();
-        for value in &over {
-            self.published.entry(*value).or_insert(Publication { topic, number: 0, due: Vec::new() });
+        let over = writing.told().filter(|(value, _)| !is_put(*value));
+        let over: BTreeMap<u64, u64> =
+            over.filter(|(value, _)| is_new || !self.published.contains_key(value)).collect();
+        for (value, number) in &over {
+            self.published.entry(*value).or_insert(Publication { topic, number: *number, due: Vec::new() });
         }
         // Or so many were that the log had no room for the first of them.
         let unseen = (over.len() as u64).max(writing.forgotten().saturating_sub(*last));
@@ -238,11 +239,13 @@ impl Writing<'_> {
         put.filter_map(read).collect()
     }
 
-    /// The events that it sends to anybody.
-    fn told(&self) -> impl Iterator<Item = u64> {
-        self.write.sent.iter().filter_map(|sent| match sent.verb.as_str() {
-            "topic:event" => serde_json::from_slice(&sent.body).ok().map(|Delivered { event, .. }| event.number),
-            "event" => serde_json::from_slice(&sent.body).ok().map(|[Dead { payload }]: [Dead; 1]| payload.number),
+    /// The events that it sends to anybody, with their numbers; a dead letter does not say the number, which is 0 then.
+    fn told(&self) -> impl Iterator<Item = (u64, u64)> {
+        let delivered = |Delivered { event, seen, .. }: Delivered| (event.number, seen.number);
+        let died = |[Dead { payload }]: [Dead; 1]| (payload.number, 0);
+        self.write.sent.iter().filter_map(move |sent| match sent.verb.as_str() {
+            "topic:event" => serde_json::from_slice(&sent.body).ok().map(delivered),
+            "event" => serde_json::from_slice(&sent.body).ok().map(died),
             _ => None,
         })
     }
