@@ -49,6 +49,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// | attribute | what it is |
 /// |---|---|
 /// | `#[tick]`, `#[flush]`, `#[process]`, `#[alarm]`, `#[hook(name)]` | the hook of the kind: `async`, and returns a `Result` with any error |
+/// | `#[action(transaction)]` | an action that writes tables of the author's own: a plain `fn` with `&self` or `&mut self` that takes a `&mut Transaction<'_>` |
 /// | `#[create]` | a constructor, and a method of the handle: makes the state of a key that has none from its input: `async fn open(owner: String) -> Result<Self, E>` |
 /// | `#[init]` | makes the state of a key that has none for a call that brings none, from services and `&Context`: `async fn init() -> Self` |
 /// | `#[destroy]` | runs before the entity ends |

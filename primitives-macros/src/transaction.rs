@@ -1,4 +1,5 @@
-//! Code that takes a transaction: `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`, and hooks.
+//! Code that takes a transaction: `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`,
+//! hooks and actions.
 
 use proc_macro2::Ident;
 use syn::{FnArg, ImplItemFn, PatType, Signature, Type};
@@ -37,9 +38,17 @@ impl Noun {
     }
 
     pub(crate) fn hook(word: &Ident) -> Self {
+        Self::of(word, "hook")
+    }
+
+    pub(crate) fn action(word: &Ident) -> Self {
+        Self::of(word, "action")
+    }
+
+    fn of(word: &Ident, short: &'static str) -> Self {
         Self {
             full: format!("`#[{word}(transaction)]`"),
-            short: "hook",
+            short,
             advice: "what it needs is in its state, its input or its tables",
         }
     }

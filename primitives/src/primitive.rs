@@ -1,6 +1,6 @@
 //! What `#[primitive]` makes of an `impl` block. Generated code implements these traits; nobody else does.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::Definition;
@@ -80,6 +80,8 @@ pub struct Action {
     pub writes: bool,
     /// Whether it acts on nothing outside: it has neither services nor clients.
     pub pure: Pure,
+    /// Whether it writes tables of the author's, in a transaction (W6), and how long that may take.
+    pub transaction: Option<Option<Duration>>,
 }
 
 /// A constructor of the author's: `#[create]`.
@@ -124,7 +126,7 @@ pub trait Acts<D, A>: OfKind {
     /// Makes a state: by the `#[create]` of this name, or by `#[init]`, whose name here is `#init`.
     fn make<'a>(name: &'a str, given: Given, env: &'a Env<D, A>) -> Making<'a, Self>;
 
-    /// Runs a transactional hook.
+    /// Runs a transactional hook or action.
     fn transact(&mut self, _name: &str, _given: Given, _sql: &mut Transaction<'_>) -> Result<Bytes, Thrown> {
         Err(Thrown::Unknown)
     }

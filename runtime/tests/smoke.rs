@@ -24,7 +24,7 @@ impl Handler for Counter {
     }
 
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
-        let Input::Call { verb, body, ticket } = input else { return Next::nothing() };
+        let Input::Call { verb, body, ticket, .. } = input else { return Next::nothing() };
         let total = entity.map_or(0, |entity| u64::from_be_bytes(entity.state[..].try_into().unwrap()));
         if *verb == "get" {
             return Next::Commit(Commit::reply(*ticket, Ok(Bytes::copy_from_slice(&total.to_be_bytes()))));

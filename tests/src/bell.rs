@@ -101,7 +101,7 @@ impl Handler for Bell {
             return Next::Park("a bell's state is three counts and a time".into());
         };
         match input {
-            Input::Call { verb, body, ticket } => Self::call(past, entity.is_some(), verb, body, *ticket, now),
+            Input::Call { verb, body, ticket, .. } => Self::call(past, entity.is_some(), verb, body, *ticket, now),
             Input::Alarm { at } => Next::Commit(ring(past, *at, now)),
             _ => Next::nothing(),
         }

@@ -5,11 +5,14 @@ use quote::ToTokens;
 use syn::{Attribute, FnArg, ImplItemFn, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type};
 
 use super::{
-    model::{Action, Apply, Create, Hook, Init, Reduce},
+    attribute::Setting,
+    model::{Action, Apply, Create, Hook, Init, Reduce, Transactional},
+    options,
     parameter::{self, Parameter},
     returns::Returns,
 };
 use crate::{
+    known::Value,
     mistakes::Mistakes,
     transaction::{self, Noun},
     types,
@@ -58,7 +61,32 @@ pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     if !is_plain || !travels {
         return None;
     }
-    Some(Action { function: Function::new(function, writes?, parameters?), returns })
+    Some(Action { function: Function::new(function, writes?, parameters?), returns, transaction: None })
+}
+
+/// `#[action(transaction)]`: a plain `fn` with `&self` or `&mut self` that takes a transaction.
+pub(crate) fn transactional(
+    (word, settings): (Ident, Vec<Setting>),
+    function: &ImplItemFn,
+    struct_: &Type,
+    mistakes: &mut Mistakes,
+) -> Option<Action> {
+    let (noun, signature) = (Noun::action(&word), &function.sig);
+    let all: Vec<&Setting> = settings.iter().collect();
+    options::check_all("`#[action(transaction)]`", &all, &[("timeout", Value::Duration)], mistakes);
+    transaction::check_timeout(&noun, &settings, mistakes);
+    let is_plain = is_plain("an action", signature, mistakes);
+    let writes = writes("an action", signature, mistakes);
+    let parameters = transaction::parameters(&noun, function, struct_, mistakes);
+    let returns = Returns::read(signature, struct_);
+    let travels = returns.check_travels("an action", signature, mistakes);
+    if !is_plain || !travels {
+        return None;
+    }
+    let (parameters, place) = parameters?;
+    let timeout = settings.into_iter().find(|setting| setting.name == "timeout").and_then(|setting| setting.value);
+    let transaction = Some(Transactional { place, timeout });
+    Some(Action { function: Function::new(function, writes?, parameters), returns, transaction })
 }
 
 /// A hook: with `self`, at most one input, and a `Result`; `async`, unless it is transactional.

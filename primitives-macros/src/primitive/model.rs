@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::{ImplItem, ItemImpl, Type};
 
 use super::{
-    attribute::{Attribute, Kind, Setting},
+    attribute::{Attribute, Given, Kind, Setting},
     function::{self, Function},
     hook_options,
     returns::Returns,
@@ -41,6 +41,15 @@ pub(crate) struct Model {
 pub(crate) struct Action {
     pub(crate) function: Function,
     pub(crate) returns: Returns,
+    pub(crate) transaction: Option<Transactional>,
+}
+
+/// What makes an action transactional: `#[action(transaction)]`.
+pub(crate) struct Transactional {
+    /// Where among its parameters its transaction is.
+    pub(crate) place: usize,
+    /// `timeout = "5s"`.
+    pub(crate) timeout: Option<Given>,
 }
 
 /// A hook of the kind's, or `#[destroy]`.
@@ -121,8 +130,8 @@ impl Model {
         for item in &mut block.items {
             if let ImplItem::Fn(function) = item {
                 let role = role::take(function, &model.kind, mistakes);
-                if function.sig.asyncness.is_none() && matches!(role, Role::Hook(..)) {
-                    // A transactional hook owns its input, for that is stored, whether or not it needs to.
+                if function.sig.asyncness.is_none() && matches!(role, Role::Hook(..) | Role::Transactional(..)) {
+                    // Transactional code owns its input, for that is stored, whether or not it needs to.
                     function.attrs.push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
                 }
                 if !is_generic && !is_of_trait {
@@ -136,6 +145,9 @@ impl Model {
     fn add(&mut self, role: Role, function: &syn::ImplItemFn, mistakes: &mut Mistakes) {
         let struct_ = &self.struct_;
         match role {
+            Role::Transactional(word, settings) => {
+                self.actions.extend(function::transactional((word, settings), function, struct_, mistakes));
+            }
             Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
             Role::Hook(word, mut settings) => {
                 let is_transaction = transaction::take_word(&mut settings);

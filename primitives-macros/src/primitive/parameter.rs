@@ -80,7 +80,7 @@ fn lent(reference: &TypeReference, written: &Type, mistakes: &mut Mistakes) -> O
     let message = if let Some(owned) = owned_form(inner) {
         format!("an input is owned: write `{owned}`")
     } else if reference.mutability.is_some() && transaction::names_transaction(inner) {
-        "a transaction is for a step or a hook that says so, as `#[flush(transaction)]` does; this code has none"
+        "a transaction is for code that says so: `#[action(transaction)]`, `#[step(transaction)]`, or a hook; this code has none"
             .to_owned()
     } else if reference.mutability.is_some() {
         "a service is shared: write `&T`; an input is owned: write `T`".to_owned()

@@ -7,11 +7,13 @@ use super::{
     attribute::{Kind, Setting},
     hook_options,
 };
-use crate::{known::Known, mistakes::Mistakes, suggest, types};
+use crate::{known::Known, mistakes::Mistakes, suggest, transaction, types};
 
 /// What a function is for. The word of its attribute comes with it, for what is to be said of it.
 pub(crate) enum Role {
     Action,
+    /// `#[action(transaction)]`, with the options beside that word.
+    Transactional(Ident, Vec<Setting>),
     /// A hook of the kind's, with the options that stand on it.
     Hook(Ident, Vec<Setting>),
     Create,
@@ -44,6 +46,7 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
     }
     match word.to_string().as_str() {
         "hook" => return named_hook(&attribute, kind, mistakes),
+        "action" => return named_action(word, &attribute, mistakes),
         "destroy" => return Role::Destroy(word.clone(), hook_options::of_destroy(&word, &attribute, mistakes)),
         "create" | "init" | "reduce" | "apply" => hook_options::refuse(&word, &attribute, mistakes),
         _ => return sugar(word, &attribute, kind, mistakes),
@@ -60,13 +63,25 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
 fn word(attribute: &Attribute) -> Option<Ident> {
     let word = attribute.path().get_ident()?;
     let name = word.to_string();
-    let is_ours = matches!(name.as_str(), "create" | "init" | "destroy" | "reduce" | "apply" | "hook");
+    let is_ours = matches!(name.as_str(), "action" | "create" | "init" | "destroy" | "reduce" | "apply" | "hook");
     (is_ours || Known::of_hook(&name).is_some()).then(|| word.clone())
 }
 
 fn without_attribute(function: &ImplItemFn) -> Role {
     let signature = &function.sig;
     if signature.asyncness.is_some() && signature.receiver().is_some() { Role::Action } else { Role::Helper }
+}
+
+/// `#[action(transaction)]`.
+fn named_action(word: Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> Role {
+    let mut settings = hook_options::settings("an action", attribute, mistakes);
+    if transaction::take_word(&mut settings) {
+        return Role::Transactional(word, settings);
+    }
+    let message =
+        "an action needs no attribute; one that writes tables of yours says so: write `#[action(transaction)]`";
+    mistakes.at(&word, message);
+    Role::Refused
 }
 
 /// `#[hook(name)]`.

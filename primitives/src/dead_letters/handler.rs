@@ -54,7 +54,7 @@ impl Handler for Letters {
     ) -> Next {
         let turned = Turn::open(self.limits, entity, rows, now).and_then(|turn| match input {
             Input::Message { verb, body, from, .. } => self.sent(turn, verb, body, from),
-            Input::Call { verb, body, ticket } => called(turn, verb, body, *ticket),
+            Input::Call { verb, body, ticket, .. } => called(turn, verb, body, *ticket),
             Input::Alarm { .. } => expire(turn),
             // The limits are others than before: what is too old is looked for at once.
             Input::Changed => Ok(looked_at_soon(turn)),

@@ -44,6 +44,11 @@ where
                 let status = self.kind.status(&shown(&head.record, entity, seen.now.at));
                 return Ok(reply(ticket, encode(&status).map_err(Stop::Malformed)?));
             }
+            Verb::Action(action) if action.transaction.is_some() => {
+                self.check_state(memory, seen)?;
+                let open = self.open(memory, seen)?;
+                return self.ask(memory, seen, open, (action, body, asker));
+            }
             Verb::Action(action) => {
                 self.check_state(memory, seen)?;
                 return Ok(Next::Run(running::action(action, asker, body)));
@@ -82,6 +87,11 @@ where
             Verb::State => Ok(reply(ticket, Bytes::new())),
             Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
+            Verb::Action(action) if action.transaction.is_some() => {
+                let state = if action.writes { initial::<T>()? } else { None };
+                let open = self.born(seen, state.ok_or(Halt::NotBound)?);
+                self.ask(memory, seen, open, (action, body, asker))
+            }
             Verb::Action(action) if action.writes && self.can_make() => {
                 Ok(Next::Run(running::action(action, asker, body)))
             }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Acts,
-    kind::{Answer, Ended},
+    kind::{Answer, Ended, Stop},
 };
 
 impl<T, D, A> Author<T, D, A>
@@ -48,6 +48,7 @@ where
         ticket: Option<Ticket>,
     ) -> Turned {
         let answer = Answer::Now(Bytes::from_static(b"true"));
+        self.abandon_asked(&mut open)?;
         if force || !T::CODE.has_destroy {
             open.turn.destroy();
         } else {
@@ -57,11 +58,15 @@ where
     }
 
     /// The kind has ended the entity: a `#[destroy]` still comes first.
-    pub(super) fn ended_by_kind(&self, open: &mut Open<'_, Record<T>>) {
+    pub(super) fn ended_by_kind(&self, open: &mut Open<'_, Record<T>>) -> Result<(), Stop> {
+        if open.turn.commit.destroy {
+            self.abandon_asked(open)?;
+        }
         if open.turn.commit.destroy && T::CODE.has_destroy {
             open.turn.commit.destroy = false;
             begin(open);
         }
+        Ok(())
     }
 
     pub(super) fn destroy_done(

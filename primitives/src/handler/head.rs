@@ -3,6 +3,7 @@
 use drystone_runtime::{Mark, Millis};
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
 use crate::{Failure, Retry, d};
 
 /// The head of an entity.
@@ -21,6 +22,9 @@ pub(super) struct Head<R> {
     /// Transactional hooks that have their claim: a row that says that they are waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) claims: Vec<String>,
+    /// Transactional actions that were asked for and have not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) asked: Vec<Asked>,
 }
 
 /// An entity on its way out: its `#[destroy]` runs until it succeeds, or is given up.

@@ -3,6 +3,8 @@
 //! What all kinds have in common is here: binding (E1), the author's actions (E3, E5), `start`, `replace`, `state`,
 //! `status` and `destroy` (E8), values that are applied afterwards. A kind sees its [`Turn`] alone.
 
+mod asked;
+mod asking;
 mod calling;
 mod ending;
 mod head;
@@ -68,6 +70,8 @@ where
     fn borrow(&self, verb: &str) -> Borrow {
         match self.verb(verb) {
             Some(Verb::Replace) => Borrow::Exclusive,
+            // Its call is recorded at once; its code borrows the struct later (W6).
+            Some(Verb::Action(action)) if action.transaction.is_some() => Borrow::None,
             Some(Verb::Action(action)) if action.writes => Borrow::Exclusive,
             Some(Verb::Action(_)) => Borrow::Shared,
             _ => Borrow::None,
@@ -76,7 +80,7 @@ where
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
         let memory = Memory::of(hot);
-        self.take(memory, Seen { key, entity, rows, now, caller: caller(input) }, input)
+        self.take(memory, Seen { key, entity, rows, now, input }, input)
     }
 
     fn work(&self, hot: &mut Hot, entity: &Entity, _: &Rows, now: Millis) -> Needed<Vec<Work>> {
@@ -117,7 +121,7 @@ impl<T: OfKind, D, A> Author<T, D, A> {
 
     fn turn_of<'a>(&self, record: Record<T>, seen: &Seen<'a>) -> Turn<'a, Record<T>> {
         let author = crate::kind::Author { code: T::CODE, reduce: T::reduce, check_item: T::check_item };
-        Turn::new(record, seen.now, seen.key, seen.entity, seen.rows, author).asked_by(seen.caller)
+        Turn::new(record, seen.now, seen.key, seen.entity, seen.rows, author).asked_by(caller(seen.input))
     }
 }
 

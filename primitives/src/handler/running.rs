@@ -90,6 +90,10 @@ impl Asker {
     /// The name of the code that runs for it. Every call needs one, so it is put together without the formatter of the
     /// standard library, which takes ten times as long.
     fn work(self, code: &str, name: &str) -> Work {
+        Work::new(Name::from(self.name(code, name)))
+    }
+
+    pub(super) fn name(self, code: &str, name: &str) -> String {
         let mut text = String::with_capacity(code.len() + name.len() + WORK_NUMBER_BYTES);
         text.push_str(code);
         text.push_str(name);
@@ -102,7 +106,7 @@ impl Asker {
             }
             Self::Message(id) => text.push_str(&format!("/m{:x}-{}", id.version.0, id.index)),
         }
-        Work::new(Name::from(text))
+        text
     }
 
     /// Who waits for the answer.
@@ -183,7 +187,7 @@ where
             hook: is_hook.then(|| (Box::new(entity.clone()), scheduled_for::<T> as ScheduledFor)),
         });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
-        if let Some(entity) = entity.filter(|_| transacting::is_transactional::<T>(piece)) {
+        if let Some(entity) = entity.filter(|_| work.goes_first || transacting::is_transactional::<T>(piece)) {
             let head = head_of::<T>(&entity.head);
             let limit = head.and_then(|head| self.transaction_limit(&head, entity, work, env.context().now().into()));
             let Some(limit) = limit else {

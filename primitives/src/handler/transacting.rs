@@ -10,10 +10,10 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Entity, Millis, Name, Outcome, Produced, Row, Version, Work,
+    Borrow, Entity, Millis, Name, Outcome, Produced, Range, Row, Version, Work,
     store::sql::{ScriptCode, Scripted},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     Acts, Env, OfKind, Transaction, decode, encode,
     kind::{Kind, Piece, Shown},
-    primitive::Given,
+    primitive::{Action, Given},
 };
 
 /// What a claim holds as long as its hook was not run. It is no JSON, so it is never what a hook left.
@@ -35,7 +35,7 @@ const WAITED_FOR: &[u8] = b"waited for";
 pub(super) const UNCLAIMED: &str = "its row is not there yet";
 
 /// The lane of the claims. Lanes of kinds have no slash in their names.
-const LANE: &str = "drystone/transactions";
+pub(super) const LANE: &str = "drystone/transactions";
 
 /// Hooks of one entity that have their claim at once: a commit that ends them all removes as many rows (K3).
 const CLAIMS_MAX: usize = 400;
@@ -50,18 +50,36 @@ const BYTES_MAX: usize = 1 << 20;
 /// What the author's code left, as it stands in the row.
 #[derive(Serialize, Deserialize)]
 struct Left {
-    /// What `#[apply]` is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What `#[apply]` is given, or the answer of an action.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     value: Option<Box<RawValue>>,
     /// The state, if it changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     state: Option<Box<RawValue>>,
 }
 
-/// The hooks of a primitive that are transactional, by name.
+/// A field that is there. `null` is a value too: that of `()`, or of a state that is an empty `Option`.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
+}
+
+/// The hooks and actions of a primitive that are transactional, by name.
 pub(super) fn scripts<T: OfKind>() -> Vec<Name> {
     let hooks = T::CODE.hooks.iter().filter(|hook| hook.transaction).map(|hook| Name::new(hook.name));
-    hooks.chain(T::CODE.destroy_transaction.then(|| Name::new("destroy"))).collect()
+    let actions = T::CODE.actions.iter().filter(|action| action.transaction.is_some());
+    let actions = actions.map(|action| Name::new(action.name));
+    hooks.chain(T::CODE.destroy_transaction.then(|| Name::new("destroy"))).chain(actions).collect()
+}
+
+/// What a recorded action needs of the struct.
+pub(super) fn borrow_of_action<T: OfKind>(work: &str) -> Borrow {
+    let writes = action_of::<T>(work).is_none_or(|action| action.writes);
+    if writes { Borrow::Exclusive } else { Borrow::Shared }
+}
+
+fn action_of<T: OfKind>(work: &str) -> Option<&'static Action> {
+    let Piecework::Action(name) = Piecework::parse(work) else { return None };
+    T::CODE.actions.iter().find(|action| action.name == name)
 }
 
 /// Whether a piece of work is a transactional hook.
@@ -117,6 +135,10 @@ where
         now: Millis,
     ) -> Option<Duration> {
         let name = work.id.as_str();
+        if head.asked.iter().any(|asked| asked.work == name) {
+            let said = action_of::<T>(name).and_then(|action| action.transaction.flatten());
+            return Some(said.unwrap_or(LIMIT).min(LIMIT_MAX));
+        }
         if !head.claims.iter().any(|claim| claim == name) {
             return None;
         }
@@ -161,16 +183,23 @@ where
     A: 'static,
 {
     let piece = Piecework::parse(work.id.as_str());
-    let given = match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
-        Ok(given) => given,
-        Err(reason) => return Outcome::Refused(reason),
+    let (before, given) = match piece {
+        Piecework::Action(_) => match parameters(&work, &env).await {
+            Ok(Parameters::Given(body)) => (body.clone(), Given { body, ..Given::default() }),
+            Ok(Parameters::Left(left)) => return taken(&left).unwrap_or_else(Outcome::Refused),
+            Err(reason) => return Outcome::Refused(reason),
+        },
+        _ => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
+            Ok(given) => (Bytes::from_static(WAITED_FOR), given),
+            Err(reason) => return Outcome::Refused(reason),
+        },
     };
     let (name, desk) = (code_of(piece).into_owned(), env.context().desk());
     let script: ScriptCode = Arc::new(move |statements| {
         let sql = Transaction::inside(statements, desk.clone());
         run::<T, D, A>(&name, &state, given.clone(), sql)
     });
-    let scripted = env.context().transact(row(work.id.as_str()), Bytes::from_static(WAITED_FOR), limit, script).await;
+    let scripted = env.context().transact(row(work.id.as_str()), before, limit, script).await;
     match scripted {
         Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::Refused),
         Ok(Scripted::Ended(outcome)) => outcome,
@@ -178,6 +207,22 @@ where
         Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused("nobody waits for it".to_owned()),
         Err(error) => Outcome::Refused(error.to_string()),
     }
+}
+
+/// What the claim of an action holds.
+enum Parameters {
+    /// It was not run: its parameters.
+    Given(Bytes),
+    /// It was run: what it left.
+    Left(Bytes),
+}
+
+async fn parameters<D, A>(work: &Work, env: &Env<D, A>) -> Result<Parameters, String> {
+    let (lane, key) = row(work.id.as_str());
+    let rows = env.context().rows(Range::at(lane, key.clone())).await.map_err(|error| error.to_string())?;
+    let claim = rows.into_iter().find(|row| row.key == key).ok_or("nobody waits for it")?;
+    let is_given = claim.body.first() == Some(&b'[');
+    Ok(if is_given { Parameters::Given(claim.body) } else { Parameters::Left(claim.body) })
 }
 
 /// The author's code, on a state of its own: it may be run more than once.

@@ -8,6 +8,8 @@ use drystone_runtime::{
 
 use super::{
     Author, Record,
+    asked::Asked,
+    asking,
     head::{Applying, Ending, Head},
     memory::{Kept, Memory, Works},
     running::{self, Asker, Piecework},
@@ -26,7 +28,7 @@ pub(super) struct Seen<'a> {
     pub(super) entity: Option<&'a Entity>,
     pub(super) rows: &'a Rows,
     pub(super) now: Now,
-    pub(super) caller: Option<Ticket>,
+    pub(super) input: &'a Input,
 }
 
 /// Why a turn does not come to a commit.
@@ -53,6 +55,7 @@ pub(super) struct Open<'a, R> {
     pub(super) ending: Option<Ending>,
     pub(super) applying: Vec<Applying>,
     pub(super) claims: Vec<String>,
+    pub(super) asked: Vec<Asked>,
     /// The state, if this turn sets it.
     pub(super) state: Option<Bytes>,
 }
@@ -67,7 +70,7 @@ where
 {
     pub(super) fn take(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>, input: &Input) -> Next {
         let (name, turned) = match input {
-            Input::Call { verb, body, ticket } => {
+            Input::Call { verb, body, ticket, .. } => {
                 (verb.as_str(), self.called(memory, seen, (verb, body), Asker::Call(*ticket)))
             }
             Input::Message { verb, body, id, .. } => {
@@ -139,19 +142,13 @@ where
     ) -> Turned {
         let piece = Piecework::parse(work);
         match (cause, outcome) {
-            (Cause::Listed, _) => self.work_done(memory, seen, piece, attempt, outcome),
+            (Cause::Listed, _) => self.work_done(memory, seen, (work, attempt), outcome),
             (_, Outcome::Ok(produced)) => {
                 let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
                 self.action_done(memory, seen, piece, produced, ticket)
             }
-            (_, Outcome::Failed(error)) => Err(Stop::Refuse(Error::Failed(error.clone())).into()),
             (_, Outcome::Refused(reason)) => Err(Stop::Malformed(reason.clone()).into()),
-            (_, Outcome::Panicked(message)) => {
-                Err(Stop::Refuse(Error::Panicked { key: seen.key.clone(), message: message.clone() }).into())
-            }
-            (_, Outcome::TimedOut | Outcome::Silent) => {
-                Err(Stop::Refuse(Error::Deadline { key: seen.key.clone() }).into())
-            }
+            (_, outcome) => Err(Stop::Refuse(error_of(outcome, seen.key, work)).into()),
         }
     }
 
@@ -199,8 +196,7 @@ where
         &self,
         memory: &mut Memory<T, Record<T>>,
         seen: Seen<'_>,
-        piece: Piecework<'_>,
-        attempt: u32,
+        (work, attempt): (&str, u32),
         outcome: &Outcome,
     ) -> Turned {
         if seen.entity.is_none() {
@@ -215,11 +211,12 @@ where
         if matches!(outcome, Outcome::Refused(reason) if reason == transacting::UNCLAIMED) {
             return self.close(memory, open, None, None);
         }
-        match piece {
+        match Piecework::parse(work) {
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now.at),
             Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
-            Piecework::Action(_) | Piecework::Init(_) | Piecework::Create(_) => {}
+            Piecework::Action(verb) => self.asked_done(&mut open, (work, verb), outcome)?,
+            Piecework::Init(_) | Piecework::Create(_) => {}
         }
         self.close(memory, open, None, None)
     }
@@ -240,7 +237,7 @@ where
         }
         let done = Done { hook: hook.to_owned(), number, attempt };
         self.kind.done(&mut open.turn, &done, ended(outcome))?;
-        self.ended_by_kind(open);
+        self.ended_by_kind(open)?;
         if let Outcome::Ok(produced) = outcome {
             open.state = produced.state.clone();
             self.say(open, produced);
@@ -269,7 +266,7 @@ where
         }
         let done = Done { hook: applying.hook, number: applying.number, attempt: applying.attempt };
         self.kind.done(&mut open.turn, &done, ended(outcome))?;
-        self.ended_by_kind(open);
+        self.ended_by_kind(open)?;
         Ok(())
     }
 
@@ -302,7 +299,7 @@ where
             if goes_first { Work { timeout: None, silence: None, ..work } } else { work }
         };
         let running = works.of(pieces, make);
-        head.applying.iter().map(running::apply).chain(running).collect()
+        head.applying.iter().map(running::apply).chain(asking::works::<T>(head)).chain(running).collect()
     }
 
     pub(super) fn check_state(&self, memory: &mut Memory<T, Record<T>>, seen: Seen<'_>) -> Result<(), Halt> {
@@ -313,7 +310,15 @@ where
         let mut turn = self.turn_of(Record::<T>::default(), &seen);
         self.kind.born(&mut turn);
         let mark = (!T::Kind::MARKS_WORK).then_some(seen.now.mark);
-        Open { turn, mark, ending: None, applying: Vec::new(), claims: Vec::new(), state: Some(state) }
+        Open {
+            turn,
+            mark,
+            ending: None,
+            applying: Vec::new(),
+            claims: Vec::new(),
+            asked: Vec::new(),
+            state: Some(state),
+        }
     }
 
     pub(super) fn open<'a>(
@@ -322,8 +327,9 @@ where
         seen: Seen<'a>,
     ) -> Result<Open<'a, Record<T>>, Halt> {
         let entity = seen.entity.ok_or(Halt::NotBound)?;
-        let Head { record, mark, ending, applying, claims } = memory.take_head(&entity.head).map_err(Halt::Park)?;
-        Ok(Open { turn: self.turn_of(record, &seen), mark, ending, applying, claims, state: None })
+        let Head { record, mark, ending, applying, claims, asked } =
+            memory.take_head(&entity.head).map_err(Halt::Park)?;
+        Ok(Open { turn: self.turn_of(record, &seen), mark, ending, applying, claims, asked, state: None })
     }
 
     /// The commit of a turn: the head only if it differs.
@@ -335,14 +341,14 @@ where
         ticket: Option<Ticket>,
     ) -> Turned {
         self.claim(&mut open);
-        let Open { mut turn, mark, ending, applying, claims, state } = open;
+        let Open { mut turn, mark, ending, applying, claims, asked, state } = open;
         if turn.commit.destroy {
             self.kind.ends(&mut turn);
         }
         let before = turn.entity().map(|entity| &entity.head);
         let Turn { record, mut commit, remembered, .. } = turn;
         memory.keep_rows(&commit, remembered);
-        let head = Head { record, mark, ending, applying, claims };
+        let head = Head { record, mark, ending, applying, claims, asked };
         let bytes = encode(&head).map_err(Stop::Malformed)?;
         commit.head = (before != Some(&bytes)).then(|| bytes.clone());
         memory.set_head(bytes, head);
@@ -383,6 +389,16 @@ fn hook_borrow<T: OfKind>(hook: &str) -> Borrow {
 
 pub(super) fn value<V: crate::Stored>(value: &V) -> Result<Answer, Stop> {
     Answer::value(value)
+}
+
+/// What the caller of an action is told when its code came to no value.
+pub(super) fn error_of(outcome: &Outcome, key: &Key, verb: &str) -> Error {
+    match outcome {
+        Outcome::Failed(error) => Error::Failed(error.clone()),
+        Outcome::Panicked(message) => Error::Panicked { key: key.clone(), message: message.clone() },
+        Outcome::Refused(reason) => Error::Malformed { verb: verb.to_owned(), reason: reason.clone() },
+        Outcome::Ok(_) | Outcome::TimedOut | Outcome::Silent => Error::Deadline { key: key.clone() },
+    }
 }
 
 pub(super) fn reply(ticket: Option<Ticket>, value: Bytes) -> Next {

@@ -27,6 +27,12 @@ pub(super) struct Letter<W> {
     what: W,
 }
 
+/// The message that hands a dead message over to the dead letters.
+pub(crate) fn dead_message(letter: Bytes) -> Message {
+    let to = Key { space: Name::new(TO.0), key: Bytes::from_static(TO.1) };
+    Message { to, definition: Name::new(DEFINITION), verb: Name::new("letter"), body: letter }
+}
+
 /// The message that hands `what` over to the dead letters, as the only parameter of `verb`; `None` for an entity that is
 /// just being bound, which cannot have failed yet.
 pub(super) fn message<R, W: Serialize>(

@@ -16,4 +16,5 @@ mod past;
 pub mod queue;
 pub mod semaphore;
 
+pub(crate) use dead::dead_message;
 pub use past::PastError;

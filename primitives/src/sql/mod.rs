@@ -59,6 +59,28 @@
 //! }
 //! ```
 //!
+//! A **transactional action** does the same for a caller. Its call is recorded before its code runs, so a crash does not lose it. A
+//! caller who repeats the call with the same idempotency key gets the same answer, and the rows are written once:
+//!
+//! ```
+//! # use drystone::{SqlError, Transaction, primitive};
+//! # use serde::{Deserialize, Serialize};
+//! #[derive(Default, Serialize, Deserialize)]
+//! struct Account {
+//!     cents: i64,
+//! }
+//!
+//! #[primitive(object)]
+//! impl Account {
+//!     #[action(transaction)]
+//!     fn book(&mut self, cents: i64, sql: &mut Transaction<'_>) -> Result<i64, SqlError> {
+//!         sql.execute("INSERT INTO bookings (cents) VALUES (?1)", (cents,))?;
+//!         self.cents += cents;
+//!         Ok(self.cents)
+//!     }
+//! }
+//! ```
+//!
 //! # What holds
 //! - What it writes is there if and only if the step has succeeded. If it returns an error, panics or takes too long, nothing of
 //!   it is kept, and it is tried again as its policy says. The code itself may be executed more than once: it acts on nothing
@@ -73,7 +95,10 @@
 //!   that names one is refused; every other name is free. Pragmas, temporary tables, other files, and the beginning and the end of
 //!   a transaction are refused, too. A refusal names the statement and the object.
 //! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a workflow. Any other program may open the file to read.
-//! - It needs a store with SQL: over another, `start` is refused with the name of the step.
+//! - An action that fails gives its caller the error, and is not tried again. An action that a message asked for is tried three times;
+//!   then the message is a dead letter.
+//! - 256 transactional actions of an entity may wait at once. A call beyond that gets `Overloaded`; a message is delivered again later.
+//! - It needs a store with SQL: over another, `start` is refused with the name of the step, hook or action.
 //!
 //! # How it is done
 //! The step's own commit puts a row that says that the step is waited for. The transaction looks whether that row is there, as it was, and the

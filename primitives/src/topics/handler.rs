@@ -33,7 +33,7 @@ impl Handler for Topics {
         let seen = Seen { entity, rows, now: now.at, slices: self.0 };
         let turned = match input {
             Input::Message { verb, body, .. } => sent(seen, (verb, body)),
-            Input::Call { verb, body, ticket } => called(seen, (verb, body), *ticket),
+            Input::Call { verb, body, ticket, .. } => called(seen, (verb, body), *ticket),
             Input::Alarm { .. } => rang(seen),
             Input::Changed | Input::Done { .. } | Input::Gone { .. } => Ok(Next::nothing()),
         };

@@ -53,7 +53,12 @@ impl Shelf {
 
     fn publish(&mut self, event: Box<RawValue>) -> Commit {
         let body = encode(&[Publish { topic: topic(), options: self.options, event }]).unwrap();
-        self.turn(&Input::Call { verb: Name::new(PUBLISH), body, ticket: Ticket { epoch: Epoch(1), number: 1 } })
+        self.turn(&Input::Call {
+            verb: Name::new(PUBLISH),
+            body,
+            ticket: Ticket { epoch: Epoch(1), number: 1 },
+            once: None,
+        })
     }
 
     /// Somebody says this to it.

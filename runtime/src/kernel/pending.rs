@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::{Borrow, Error, Input, Key, Name, Reply, Ticket, store::Once};
+use crate::{Borrow, Error, Idempotency, Input, Key, Name, Reply, Ticket, store::Once};
 
 /// A call that has arrived at its key.
 #[derive(Debug)]
@@ -34,9 +34,16 @@ pub(crate) struct Asked {
     pub(crate) is_new: bool,
 }
 
+impl Asked {
+    pub(crate) fn idempotency(&self) -> Idempotency {
+        Idempotency { key: self.once.clone(), hash: self.hash, remember_for: self.remember_for }
+    }
+}
+
 impl Pending {
     pub(crate) fn input(&self) -> Input {
-        Input::Call { verb: self.verb.clone(), body: self.body.clone(), ticket: self.ticket }
+        let once = self.once.as_ref().map(Asked::idempotency);
+        Input::Call { verb: self.verb.clone(), body: self.body.clone(), ticket: self.ticket, once }
     }
 
     pub(crate) fn weight(&self) -> usize {

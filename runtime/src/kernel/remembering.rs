@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{body::Body, pending::Pending, shared::Shared, source::Source};
-use crate::{Commit, Error, Name, Reply, To, store::Remembered};
+use crate::{Commit, Error, Idempotency, Name, Reply, To, store::Remembered};
 
 impl Body {
     /// The replies of this commit that a repeat must get again.
@@ -18,6 +18,12 @@ impl Body {
                 if *to == To::Ticket(pending.ticket) || *to == To::All(name.clone()) {
                     remembered.extend(remember(pending, reply, at));
                 }
+            }
+        }
+        for (asked, reply) in &commit.remember {
+            // A caller who waits here has brought the same key.
+            if remembered.iter().all(|other| other.once != asked.key) {
+                remembered.extend(remember_of(asked, reply, at));
             }
         }
         remembered
@@ -39,10 +45,13 @@ fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
 }
 
 fn remember(pending: &Pending, reply: &Reply, at: &Shared) -> Option<Remembered> {
-    let asked = pending.once.as_ref()?;
+    remember_of(&pending.once.as_ref()?.idempotency(), reply, at)
+}
+
+fn remember_of(asked: &Idempotency, reply: &Reply, at: &Shared) -> Option<Remembered> {
     let expires_at = at.time.now().after(asked.remember_for.unwrap_or(at.options.remember_for));
     let reply = encode_reply(reply)?;
-    Some(Remembered { once: asked.once.clone(), hash: asked.hash, reply, expires_at })
+    Some(Remembered { once: asked.key.clone(), hash: asked.hash, reply, expires_at })
 }
 
 /// Answers and the author's own errors are remembered. What the kernel said is not, nor what a kind refused: nothing was done, and a

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{DropLane, Key, Lane, Millis, Name, Row, RowKey, Status, Ticket, Version};
+use super::{DropLane, Idempotency, Key, Lane, Millis, Name, Row, RowKey, Status, Ticket, Version};
 use crate::Error;
 
 /// All that one turn changes. It is applied whole or not at all, and nothing of it is seen before it is
@@ -40,6 +40,8 @@ pub struct Commit {
     pub replies: Vec<(To, Reply)>,
     /// Keep this call's caller waiting, under this name; a later commit answers.
     pub hold: Option<Name>,
+    /// Replies of calls with an idempotency key that were recorded in an earlier commit (E12).
+    pub remember: Vec<(Idempotency, Reply)>,
     /// What listeners are told afterwards (E15).
     pub emit: Vec<Lifecycle>,
 }

@@ -1,5 +1,7 @@
 //! Everything that can wake an entity.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::{Change, Epoch, Hot, Key, Lifecycle, Message, MessageId, Millis, Name, WorkId};
@@ -15,6 +17,8 @@ pub enum Input {
         body: Bytes,
         /// Who waits.
         ticket: Ticket,
+        /// The caller's idempotency key.
+        once: Option<Idempotency>,
     },
     /// Another entity sent this in a commit of its own.
     Message {
@@ -84,6 +88,18 @@ pub struct Ticket {
     pub epoch: Epoch,
     /// Which call it was.
     pub number: u64,
+}
+
+/// The idempotency key of a call (E12). The kernel remembers the reply of a call that its own commit answers. A handler that answers
+/// in a later commit, perhaps after a crash, keeps this and hands it to [`Commit::remember`](super::Commit::remember).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The caller's own text.
+    pub key: Bytes,
+    /// A hash of what is asked: a repeat asks the same.
+    pub hash: u64,
+    /// How long the reply is remembered, if the caller said so.
+    pub remember_for: Option<Duration>,
 }
 
 /// How a piece of work ended.

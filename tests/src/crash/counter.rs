@@ -77,7 +77,7 @@ impl Handler for Counter {
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let count = entity.map_or(0, Self::count);
         match input {
-            Input::Call { verb, body, ticket } => Self::call(count, verb, body, *ticket),
+            Input::Call { verb, body, ticket, .. } => Self::call(count, verb, body, *ticket),
             Input::Message { verb, body, .. } => {
                 Part::Messages.moved();
                 Op::decode(body).map_or_else(|| malformed(verb), |op| Next::Commit(add(count, op, None)))

@@ -96,7 +96,7 @@ impl Handler for Worker {
             return Next::Park("a worker's record is cut".into());
         };
         match input {
-            Input::Call { verb, body, ticket } => Self::call(pieces, entity.is_some(), verb, body, *ticket),
+            Input::Call { verb, body, ticket, .. } => Self::call(pieces, entity.is_some(), verb, body, *ticket),
             Input::Done { work, outcome, .. } => Next::Commit(Self::done(pieces, work, outcome)),
             _ => Next::nothing(),
         }

@@ -6,7 +6,7 @@ use quote::{format_ident, quote, quote_spanned};
 use super::{
     super::{
         attribute::{Given, Setting},
-        model::Model,
+        model::{Action, Model},
     },
     lenient,
 };
@@ -97,12 +97,28 @@ fn fieldless(model: &Model) -> Option<TokenStream> {
     })
 }
 
+/// Whether an action is transactional, and how long its transaction may take.
+fn transaction(action: &Action) -> TokenStream {
+    let Some(transactional) = &action.transaction else { return quote!(::core::option::Option::None) };
+    let timeout = match &transactional.timeout {
+        None => quote!(::core::option::Option::None),
+        Some(Given::Constant(path)) => quote!(::core::option::Option::Some(#path)),
+        Some(Given::Literal(text)) => quote!(::core::option::Option::Some(::drystone::d!(#text))),
+    };
+    quote!(::core::option::Option::Some(#timeout))
+}
+
 fn code(model: &Model) -> TokenStream {
     let actions = model.actions.iter().map(|action| {
         let function = &action.function;
         let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
         let (writes, pure) = (function.writes, function.is_pure());
-        quote!(#(#cfgs)* ::drystone::author::Action { name: #name, writes: #writes, pure: #pure })
+        let transaction = transaction(action);
+        quote! {
+            #(#cfgs)* ::drystone::author::Action {
+                name: #name, writes: #writes, pure: #pure, transaction: #transaction
+            }
+        }
     });
     let hooks = model.hooks.iter().map(|hook| {
         let (cfgs, name) = (&hook.function.cfgs, types::plain(&hook.word));

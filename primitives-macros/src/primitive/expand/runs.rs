@@ -97,7 +97,8 @@ pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Ve
 }
 
 fn run(model: &Model, writes: bool) -> TokenStream {
-    let actions = model.actions.iter().filter(|action| action.function.writes == writes);
+    let is_async = |action: &&Action| action.transaction.is_none();
+    let actions = model.actions.iter().filter(|action| action.function.writes == writes).filter(is_async);
     let mut arms: Vec<TokenStream> = actions.map(|action| self::action(model, action)).collect();
     let is_plain = |hook: &&Hook| hook.transaction.is_none();
     let hooks = model.hooks.iter().filter(|hook| hook.function.writes == writes).filter(is_plain);
@@ -218,11 +219,12 @@ fn hook(model: &Model, hook: &Hook) -> TokenStream {
     }
 }
 
-/// `fn transact`: the transactional hooks, by name. Nothing if there are none.
+/// `fn transact`: the transactional hooks and actions, by name. Nothing if there are none.
 fn transact(model: &Model) -> Option<TokenStream> {
     let hooks = model.hooks.iter().map(|hook| (hook, format!("#{}", hook.word)));
     let hooks = hooks.chain(model.destroy.iter().map(|hook| (hook, "#destroy".to_owned())));
-    let arms: Vec<TokenStream> = hooks.filter_map(|(hook, name)| transactional(model, hook, &name)).collect();
+    let mut arms: Vec<TokenStream> = hooks.filter_map(|(hook, name)| transactional(model, hook, &name)).collect();
+    arms.extend(model.actions.iter().filter_map(|action| transactional_action(model, action)));
     if arms.is_empty() {
         return None;
     }
@@ -237,6 +239,27 @@ fn transact(model: &Model) -> Option<TokenStream> {
                 #(#arms)*
                 _ => ::core::result::Result::Err(::drystone::author::Thrown::Unknown),
             }
+        }
+    })
+}
+
+fn transactional_action(model: &Model, action: &Action) -> Option<TokenStream> {
+    let (place, function) = (action.transaction.as_ref()?.place, &action.function);
+    let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
+    let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
+    let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
+    let count = inputs.len();
+    let given: Vec<_> = names.iter().map(ToTokens::to_token_stream).collect();
+    let called = calls::transacted(&model.struct_, function, place, true, &given);
+    let (ended, answer) = (types::local("ended"), answer(&action.returns));
+    Some(quote! {
+        #(#cfgs)*
+        #name => {
+            #[allow(unused_mut)]
+            let mut __params = ::drystone::author::Params::read(&__given.body, #count)?;
+            #(let #names = __params.take_with(#inputs)?;)*
+            let #ended = #called;
+            #answer
         }
     })
 }

@@ -81,7 +81,12 @@ fn names(model: &Model) -> TokenStream {
     });
     let queries = model.queries.iter().map(|query| {
         let (cfgs, name, pure) = (&query.function.cfgs, types::plain(&query.function.name), query.function.is_pure());
-        quote!(#(#cfgs)* ::drystone::author::Action { name: #name, writes: false, pure: #pure })
+        let transaction = quote!(::core::option::Option::None);
+        quote! {
+            #(#cfgs)* ::drystone::author::Action {
+                name: #name, writes: false, pure: #pure, transaction: #transaction
+            }
+        }
     });
     let updates = updates::names(model);
     let (struct_, hash, has_cancelled) = (&model.struct_, model.hash, !model.cancelled.is_empty());

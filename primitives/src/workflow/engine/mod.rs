@@ -169,7 +169,7 @@ where
             return turned.unwrap_or_else(|halt| halt.into_next(&input.name()));
         }
         let (verb, turned) = match input {
-            Input::Call { verb, body, ticket } => {
+            Input::Call { verb, body, ticket, .. } => {
                 (verb.as_str(), self.called(memory, seen, (verb, body), Some(*ticket)))
             }
             Input::Message { verb, body, .. } => (verb.as_str(), self.called(memory, seen, (verb, body), None)),

@@ -52,7 +52,7 @@ where
             Input::Message { verb, body, .. } if verb.as_str() == ENDED => {
                 Some(plan.map_or(Ok(Next::nothing()), |_| self.run_ended(seen, body)))
             }
-            Input::Call { verb, body, ticket } => self.plan_called(memory, seen, (verb, body), Some(*ticket)),
+            Input::Call { verb, body, ticket, .. } => self.plan_called(memory, seen, (verb, body), Some(*ticket)),
             Input::Message { verb, body, .. } => self.plan_called(memory, seen, (verb, body), None),
             Input::Alarm { .. } => plan.map(|_| self.moved(seen, |plan, now| plan.due(&W::options().wall, now))),
             Input::Changed => plan.map(|_| self.moved(seen, |plan, now| plan.changed(&W::options().wall, now))),

@@ -114,7 +114,7 @@ impl Handler for Alarmist {
             return Next::Park("no alarms".to_owned());
         };
         match input {
-            Input::Call { verb, body, ticket } => asked(alarms, verb, body, *ticket, now),
+            Input::Call { verb, body, ticket, .. } => asked(alarms, verb, body, *ticket, now),
             // A stale alarm does nothing (A7).
             Input::Alarm { at } if alarms.due.is_some() => {
                 alarms.rings(*at, now);

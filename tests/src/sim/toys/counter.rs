@@ -56,7 +56,7 @@ impl Handler for Counter {
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
         let Some(list) = List::of(entity) else { return Next::Park("not a list".to_owned()) };
         match input {
-            Input::Call { verb, body, ticket } => self.asked(list, verb, body, Some(*ticket)),
+            Input::Call { verb, body, ticket, .. } => self.asked(list, verb, body, Some(*ticket)),
             Input::Message { verb, body, .. } => self.asked(list, verb, body, None),
             Input::Done { cause, outcome, .. } => ended(entity, cause, outcome),
             _ => Next::nothing(),

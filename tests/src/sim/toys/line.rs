@@ -73,7 +73,7 @@ impl Handler for Line {
             return Next::Park("no queue".to_owned());
         };
         match input {
-            Input::Call { verb, body, ticket } => asked(entity, queue, rows, verb, body, *ticket),
+            Input::Call { verb, body, ticket, .. } => asked(entity, queue, rows, verb, body, *ticket),
             Input::Gone { ticket } if entity.is_some() => gone(rows, *ticket),
             _ => Next::nothing(),
         }

@@ -91,7 +91,7 @@ impl Handler for Relay {
             return Next::Park("not a post".to_owned());
         };
         match input {
-            Input::Call { verb, body, ticket } => self.asked(post, verb, body, *ticket),
+            Input::Call { verb, body, ticket, .. } => self.asked(post, verb, body, *ticket),
             Input::Message { verb, body, .. } => self.told(post, verb, body),
             _ => Next::nothing(),
         }

@@ -121,7 +121,7 @@ impl Handler for Ticker {
             return Next::Park("no beat".to_owned());
         };
         match input {
-            Input::Call { verb, body, ticket } => asked(entity, beat, verb, body, *ticket, now),
+            Input::Call { verb, body, ticket, .. } => asked(entity, beat, verb, body, *ticket, now),
             Input::Done { work, attempt, outcome, .. } => {
                 let tick = work.as_str().trim_start_matches("tick/").parse().expect("ticks are numbered");
                 let late = (tick, u64::from(*attempt));

@@ -174,7 +174,7 @@ impl Handler for Worker {
             return Next::Park("no job".to_owned());
         };
         match input {
-            Input::Call { verb, body, ticket } => asked(entity, job, verb, body, *ticket, now),
+            Input::Call { verb, body, ticket, .. } => asked(entity, job, verb, body, *ticket, now),
             Input::Message { .. } if entity.is_none() => not_bound(),
             Input::Message { verb, .. } => unknown_verb("worker", verb),
             Input::Alarm { .. } => Next::Commit(job.commit(now)),
