@@ -54,6 +54,7 @@ pub trait Handler: Send + Sync + 'static {
 
 /// What a turn comes to.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every turn gives a commit; a box would cost each an allocation")]
 pub enum Next {
     /// It writes this (perhaps nothing).
     Commit(Commit),

@@ -149,7 +149,7 @@ impl Stage {
     /// Plays an attempt of an author's code to its end, as the seed says.
     async fn act(&self, cx: &Context) -> Result<(), String> {
         self.meet(self.world.fate(self.member(cx), &WorkId::new(unmarked(&cx.work_id())), cx.attempt()), || {
-            cx.heartbeat()
+            cx.heartbeat();
         })
         .await
     }

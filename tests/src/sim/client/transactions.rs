@@ -79,7 +79,7 @@ impl Client {
         let (verb, body) = match role {
             Role::Counter => (self.chance.pick(&["add", "run", "slow"]), pack(&[number])),
             Role::Relay => ("pass", pack(&[number, 0, Kind::Plain as u64])),
-            Role::Errand => self.to_errand(number),
+            Role::Errand => self.errand_asked(number),
             role if role.is_topic() => ("publish", publish(role, number)),
             _ => ("enqueue", self.enqueues(to, number)),
         };
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// The start of a run, or an event for one.
-    fn to_errand(&mut self, number: u64) -> (&'static str, Bytes) {
+    fn errand_asked(&mut self, number: u64) -> (&'static str, Bytes) {
         if self.chance.permille(300) {
             let mut trip = self.trip();
             trip.number = number;
