@@ -163,7 +163,7 @@ async fn an_action_writes_its_rows_exactly_once_wherever_it_crashes() {
     survived.await.unwrap();
 }
 
-/// W6, E12: the caller's process dies while the action is under way, and the caller asks again.
+/// W6.3, E12: the caller's process dies while the action is under way, and the caller asks again.
 #[tokio::test]
 async fn a_repeat_after_a_crash_gets_the_answer_of_the_first() {
     // The writes are: the record, the transaction, and the end.
@@ -197,7 +197,7 @@ async fn a_repeat_that_asks_for_something_else_is_refused_also_while_the_first_i
     }
 }
 
-/// W6.1, E5, E6
+/// W6.1, W6.3, E5, E6
 #[tokio::test]
 async fn an_action_that_fails_or_panics_leaves_nothing() {
     let world = started(World::sqlite()).await;
@@ -253,7 +253,7 @@ async fn actions_of_one_key_run_one_at_a_time() {
     assert_eq!(ledger(&world).await.len(), 40);
 }
 
-/// M1, M4
+/// W6.3, M1, M4
 #[tokio::test]
 async fn a_message_runs_an_action_and_one_that_fails_is_a_dead_letter() {
     let world = started(World::sqlite()).await;
@@ -286,7 +286,7 @@ async fn an_action_costs_two_commits_and_a_transaction() {
     assert_eq!((cost.commits, cost.transactions, cost.entities, cost.rows, cost.read_calls), (2, 1, 2, 2, 1));
 }
 
-/// R8: calls of a key wait for their transactions, 256 of them.
+/// W6.3, R8: calls of a key wait for their transactions, 256 of them.
 #[tokio::test]
 async fn more_calls_than_may_wait_are_told_so() {
     let world = started(World::sqlite()).await;
