@@ -68,6 +68,8 @@ impl Future for CaughtPermit {
 /// How a run asks for a permit, and lets it go.
 pub(super) const ACQUIRE: &str = "acquire_as";
 pub(super) const RELEASE: &str = "release_as";
+/// The same for a permit of which the run has not heard whether it was given: the semaphore may learn of it before it is asked.
+pub(super) const WITHDRAW: &str = "withdraw_as";
 
 impl Future for PermitWait {
     type Output = HeldPermit;

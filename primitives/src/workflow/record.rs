@@ -65,7 +65,7 @@ pub(super) struct Record {
     pub(super) parent: Option<Parent>,
     /// The permits that it holds or waits for, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) permits: BTreeMap<String, Place>,
+    pub(super) permits: BTreeMap<String, Permit>,
     /// The generation in whose lane the journal lies, if it is not this one: what was kept of it stays where it is.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) lane: u32,
@@ -162,11 +162,15 @@ pub(super) struct Notify {
     pub(super) time: i64,
 }
 
-/// An entity of another primitive.
+/// A permit that was asked for, and has not been let go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct Permit {
+    /// The primitive of its semaphore.
     pub(super) definition: String,
     pub(super) key: KeyText,
+    /// The run has heard that it was given.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_given: bool,
 }
 
 /// A run that waits, and where in it: for another's end (L6), or for an event of a topic.

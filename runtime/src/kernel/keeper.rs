@@ -58,7 +58,7 @@ impl Shared {
         let until = self.lease_until(asked_at);
         let taken: Vec<Arc<Held>> = claimed.leases.iter().map(|lease| Arc::new(Held::new(*lease, until))).collect();
         if !taken.is_empty() {
-            self.took_over();
+            self.expect_unseen();
             self.with(|core, released| {
                 for lease in &taken {
                     // Nothing of an earlier ownership may outlive it.

@@ -121,10 +121,10 @@ impl Body {
         self.inbox_missed && has_room || !self.queue.iter().any(ready)
     }
 
-    /// Letters wait until the inbox was read after the last takeover: an older one of the same sender may lie
-    /// there (M1).
+    /// Letters wait until the inbox was read after unseen messages were expected: an older one of the same sender
+    /// may lie there (M1).
     fn letters_are_stale(&self, at: &Shared) -> bool {
-        self.inbox_read != Some(at.takeovers()) && self.letters_queued() > 0
+        self.inbox_read != Some(at.unseen()) && self.letters_queued() > 0
     }
 
     fn left_before_its_turn(&self, index: usize) -> bool {
@@ -190,7 +190,7 @@ impl Body {
         out.wants_work_place |= !has_place && self.impure_letters.contains(&letter.id);
         // One that waits for its time, or behind its own sender, holds up nobody else.
         let in_line = letter.at <= now && !blocked.senders.contains(&letter.from);
-        let may = self.inbox_read == Some(at.takeovers())
+        let may = self.inbox_read == Some(at.unseen())
             && in_line
             && !self.is_taking_from(&letter.from)
             && !(exclusive

@@ -5,7 +5,10 @@
 //! messages. When the transaction is durable they are handed to their receivers in this process, as those of a commit are (M2);
 //! after a crash the inbox has them.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 
@@ -31,6 +34,8 @@ pub(crate) struct Post {
     now: Now,
     partitions: u32,
     limits: Limits,
+    /// The code was run.
+    has_run: AtomicBool,
     sent: Mutex<Vec<Outgoing>>,
 }
 
@@ -60,12 +65,16 @@ impl Shared {
             payload: self.options.payload_bytes_max,
         };
         let (now, partitions) = (self.now(), self.partitions());
-        let (version, sent) = (OnceLock::new(), Mutex::default());
-        Ok(Arc::new(Post { from, lease, version, now, partitions, limits, sent }))
+        let (version, has_run, sent) = Default::default();
+        Ok(Arc::new(Post { from, lease, version, now, partitions, limits, has_run, sent }))
     }
 
-    /// Hands over what a durable transaction has sent.
+    /// Hands over what a durable transaction has sent. If its code was run before, under another post, nobody here knows to
+    /// whom it sent.
     pub(crate) fn deliver(&self, post: &Post) {
+        if !post.has_run.load(Ordering::Acquire) {
+            self.expect_unseen();
+        }
         let sent = std::mem::take(&mut *post.sent());
         let from = post.sender();
         self.with(|core, _| {
@@ -74,6 +83,16 @@ impl Shared {
                 core.post(&to, Mail::Letter(letter(message, &from, self.time.now())));
             }
         });
+    }
+
+    /// Nobody waits any more to hear whether a transaction happened. Its receivers look, and nothing overtakes what they find (M1).
+    pub(crate) fn look_for(&self, post: &Post) {
+        let receivers: Vec<Key> = post.sent().iter().map(|message| message.to.clone()).collect();
+        if receivers.is_empty() {
+            return;
+        }
+        self.expect_unseen();
+        self.with(|core, _| receivers.iter().for_each(|to| core.post(to, Mail::Look)));
     }
 }
 
@@ -86,6 +105,7 @@ impl Post {
     /// The same code, whose messages are sent by this post.
     pub(crate) fn of(self: Arc<Self>, code: ScriptCode) -> ScriptCode {
         Arc::new(move |statements| {
+            self.has_run.store(true, Ordering::Release);
             if Bug::SentTwice.planted() {
                 self.put_again(statements);
             } else {

@@ -26,8 +26,8 @@ impl Body {
         }
         self.is_reading = true;
         self.inbox_awaited = std::mem::take(&mut self.inbox_missed);
-        // What was taken over while the read was under way is not in it.
-        self.inbox_asked = at.takeovers();
+        // What is expected while the read is under way may not be in it.
+        self.inbox_asked = at.unseen();
         self.read_record(out);
         out.reads.push(Read::Inbox { key: self.key.clone(), after: self.inbox_after, limit: INBOX_PAGE });
     }

@@ -119,13 +119,31 @@ impl Shared {
                 Err(error) => {
                     failures += 1;
                     self.store_trouble(&error);
-                    waiting = give_up(waiting, &error);
+                    waiting = self.give_up(waiting, &error);
                     if !waiting.is_empty() {
                         self.pause(failures).await;
                     }
                 }
             }
         }
+    }
+
+    /// Tells those who are not served after this error; the others stay.
+    fn give_up(&self, waiting: Vec<Waiting>, error: &StoreError) -> Vec<Waiting> {
+        let is_over = !error.is_retryable() && error.applied() == Applied::No;
+        let mut stay = Vec::new();
+        for waiting in waiting {
+            let has_left = waiting.asker.is_closed();
+            if !has_left && !is_over && waiting.script.claim.is_some() {
+                stay.push(waiting);
+                continue;
+            }
+            if error.applied() != Applied::No {
+                self.look_for(&waiting.post);
+            }
+            drop(waiting.asker.send(Err(error.clone().into())));
+        }
+        stay
     }
 
     async fn run_scripts(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
@@ -150,20 +168,6 @@ impl Shared {
 }
 
 const NO_SQL: &str = "the store has no SQL: open it over SQLite";
-
-/// Tells those who are not served after this error; the others stay.
-fn give_up(waiting: Vec<Waiting>, error: &StoreError) -> Vec<Waiting> {
-    let is_over = !error.is_retryable() && error.applied() == Applied::No;
-    let mut stay = Vec::new();
-    for waiting in waiting.into_iter().filter(|waiting| !waiting.asker.is_closed()) {
-        if is_over || waiting.script.claim.is_none() {
-            drop(waiting.asker.send(Err(error.clone().into())));
-        } else {
-            stay.push(waiting);
-        }
-    }
-    stay
-}
 
 /// The same code; a panic is how it ends.
 fn guard(code: ScriptCode) -> ScriptCode {

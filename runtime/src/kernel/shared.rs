@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     pub(crate) scribe: Line,
     numbers: AtomicU64,
     partitions: AtomicU64,
-    takeovers: AtomicU64,
+    unseen: AtomicU64,
     is_closing: AtomicBool,
     /// The time that work was given to end is over.
     pub(crate) is_dropping_work: AtomicBool,
@@ -111,7 +111,7 @@ impl Shared {
             scribe: Line::default(),
             numbers: AtomicU64::new(0),
             partitions: AtomicU64::new(u64::MAX),
-            takeovers: AtomicU64::new(0),
+            unseen: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             is_dropping_work: AtomicBool::new(false),
             door: Arc::new(Outpost::new(itself.clone())),
@@ -183,13 +183,15 @@ impl Shared {
         self.lock().partitions = partitions;
     }
 
-    /// How often this kernel took partitions: an inbox read before the last time may miss older messages.
-    pub(crate) fn takeovers(&self) -> u64 {
-        self.takeovers.load(Ordering::Relaxed)
+    /// How often messages may have come into inboxes that memory does not know of. An inbox that was read before the last time may
+    /// miss older messages.
+    pub(crate) fn unseen(&self) -> u64 {
+        self.unseen.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn took_over(&self) {
-        self.takeovers.fetch_add(1, Ordering::Relaxed);
+    /// Messages may be in inboxes that memory does not know of: of an owner before this one, or of a transaction whose answer was lost.
+    pub(crate) fn expect_unseen(&self) {
+        self.unseen.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn has_place(&self) -> bool {

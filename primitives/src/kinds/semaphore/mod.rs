@@ -85,8 +85,8 @@ use crate::kind::{Answer, Done, Ended, Kind, Piece, Shown, Stop, Turn};
 impl Kind for Options {
     const NAME: &'static str = "semaphore";
     const VERBS: &'static [&'static str] =
-        &["acquire", "try_acquire", "release", "renew", "stats", "acquire_as", "release_as"];
-    const BINDING: &'static [&'static str] = &["acquire", "try_acquire", "acquire_as"];
+        &["acquire", "try_acquire", "release", "renew", "stats", "acquire_as", "release_as", "withdraw_as"];
+    const BINDING: &'static [&'static str] = &["acquire", "try_acquire", "acquire_as", "withdraw_as"];
 
     const MARKS_WORK: bool = true;
 
@@ -106,11 +106,12 @@ impl Kind for Options {
             "stats" => self.stats(turn),
             "acquire_as" => self.acquire_as(turn, body),
             "release_as" => self.release_as(turn, body),
+            "withdraw_as" => self.withdraw_as(turn, body),
             _ => Err(Stop::Malformed(format!("a semaphore has no verb `{verb}`"))),
         }
     }
 
-    /// A run gives back every permit that it asked for, also one that it never got: nobody holds anything here.
+    /// A run gives back a permit that it got before the semaphore was destroyed: nobody holds anything here.
     fn unbound(&self, verb: &str) -> Option<Answer> {
         (verb == "release_as").then(|| Answer::value(&false).ok()).flatten()
     }

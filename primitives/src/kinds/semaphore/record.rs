@@ -6,7 +6,8 @@
 //! |---|---|---|
 //! | `held` | ticket | a permit |
 //! | `until` | its end, ticket | its weight |
-//! | `runs` | the run's own name | the ticket of a permit that a run of a workflow holds |
+//! | `runs` | the run's own name | the ticket of a permit that a run of a workflow holds or waits for; `null` if the run has withdrawn |
+//! | `withdrawn` | when, the run's own name | nothing |
 //! | `line/7` | ticket | one who waits; 7 is the epoch of all tickets in it |
 //!
 //! Tickets grow, so a lane is in order of arrival. A line belongs to one owner of the key: the next owner lets it go as a whole,
@@ -22,8 +23,10 @@ use crate::{Timestamp, kind::Stop};
 pub(super) const HELD: &str = "held";
 /// The lane of their ends.
 pub(super) const UNTIL: &str = "until";
-/// The lane of those that runs of workflows hold.
+/// The lane of those that runs of workflows hold or wait for.
 pub(super) const RUNS: &str = "runs";
+/// The lane of the runs that have withdrawn, the longest ago first.
+pub(super) const WITHDRAWN: &str = "withdrawn";
 
 /// What is kept of a semaphore beside its rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -164,3 +164,65 @@ fn a_message_cannot_ask_for_a_permit() {
     let mut turn = Turn::new(Record::default(), now, &key, None, &rows, author);
     assert!(matches!(options.verb(&mut turn, "acquire", b"[1]"), Err(Stop::Malformed(_))));
 }
+
+fn given(world: &mut World<Options>, holder: &str) -> Option<Granted> {
+    world.ask("acquire_as", &format!("[1,{holder:?}]"))
+}
+
+fn withdraw(world: &mut World<Options>, holder: &str) {
+    world.call("withdraw_as", &format!("[{holder:?}]")).unwrap();
+}
+
+/// M5.1
+#[test]
+fn a_run_that_has_withdrawn_is_given_nothing_however_late_it_is_asked_for() {
+    let mut world = lock();
+    withdraw(&mut world, "run/1/permit#1");
+    assert!(matches!(world.call("acquire_as", "[1,\"run/1/permit#1\"]"), Err(Stop::Malformed(_))));
+    assert_eq!(world.record().used, 0);
+    assert!(given(&mut world, "run/1/permit#2").is_some(), "another name is another permit");
+}
+
+/// M5.1
+#[test]
+fn a_run_that_withdraws_leaves_the_line_and_gives_its_permit_to_the_next() {
+    let mut world = lock();
+    assert!(given(&mut world, "first").is_some());
+    world.call("acquire_as", "[1,\"second\"]").unwrap();
+    world.call("acquire_as", "[1,\"third\"]").unwrap();
+    let third = world.ticket;
+    withdraw(&mut world, "second");
+    assert_eq!((world.record().used, world.record().waiting), (1, 1));
+    withdraw(&mut world, "first");
+    assert_eq!((world.heard[0].0, world.record().used, world.record().waiting), (third, 1, 0));
+    let released: bool = world.ask("release_as", "[\"third\"]");
+    assert_eq!((released, world.record().used), (true, 0));
+}
+
+/// M5.1
+#[test]
+fn names_that_were_withdrawn_are_forgotten_after_an_hour() {
+    let mut world = lock();
+    for number in 0..50 {
+        withdraw(&mut world, &number.to_string());
+    }
+    assert_eq!((world.lane("withdrawn").count(), world.lane("runs").count()), (50, 50));
+    world.pass(3_600 * SECOND);
+    for number in 50..150 {
+        withdraw(&mut world, &number.to_string());
+    }
+    assert_eq!((world.lane("withdrawn").count(), world.lane("runs").count()), (100, 100));
+}
+
+/// S3
+#[test]
+fn a_run_gives_back_nothing_of_a_rate_limit() {
+    let mut world = semaphore(Options::NEW.permits(1).window("1s"));
+    assert!(given(&mut world, "first").is_some());
+    world.call("acquire_as", "[1,\"second\"]").unwrap();
+    let released: bool = world.ask("release_as", "[\"first\"]");
+    assert_eq!((released, world.record().used, world.record().waiting), (false, 1, 1));
+    world.pass(SECOND);
+    let released: bool = world.ask("release_as", "[\"second\"]");
+    assert_eq!((released, world.record().used, world.lane("runs").count()), (false, 1, 0));
+}

@@ -151,6 +151,10 @@ impl Options {
                 // There are fewer permits than there were when it asked.
                 turn.refuse(ticket, &Refused::TooHeavy { weight, permits: self.permits });
             } else if self.fits(&turn.record, weight) {
+                // A run gives nothing back of a rate limit, so its name is needed no more.
+                if let Some(holder) = holder.as_ref().filter(|_| self.is_rate()) {
+                    turn.remove(RUNS, holder.clone().into_bytes());
+                }
                 let granted = self.grant(turn, ticket, weight, holder)?;
                 turn.answer(ticket, &Some(granted));
             } else {
@@ -228,6 +232,9 @@ fn stand_in_line(
 ) -> Result<Answer, Stop> {
     if turn.record.waiting >= WAITING_MAX {
         return Err(Stop::failed(&Refused::Crowded { waiting: turn.record.waiting }));
+    }
+    if let Some(holder) = &holder {
+        turn.put(RUNS, holder.clone().into_bytes(), written(&(caller.epoch.0, caller.number))?);
     }
     let waits = Waits { weight, since: turn.now.into(), holder };
     turn.put(turn.record.line(), key_of(caller), written(&waits)?);
@@ -315,6 +322,6 @@ fn body_of<T: crate::Stored>(row: &Row) -> Result<T, Stop> {
     decode(&row.body).map_err(Stop::Malformed)
 }
 
-fn written<T: crate::Stored>(value: &T) -> Result<Bytes, Stop> {
+pub(super) fn written<T: crate::Stored>(value: &T) -> Result<Bytes, Stop> {
     encode(value).map_err(Stop::Malformed)
 }

@@ -98,6 +98,7 @@ impl<W: Workflow> Turning<'_, W> {
             Outcome::Ok(produced) => {
                 self.commit.send.extend(produced.send.iter().cloned());
                 self.commit.emit.extend(produced.emit.iter().cloned());
+                self.permit_is_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
             Outcome::Refused(reason) if reason == UNKNOWN => {

@@ -20,7 +20,7 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 5] = [
+pub const NAMED: [Named; 8] = [
     // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
     // were known, and an alarm of that partition, overdue, rang only at the next rescan.
     Named {
@@ -41,6 +41,23 @@ pub const NAMED: [Named; 5] = [
     Named {
         name: "message-of-a-late-commit-overtaken",
         drawn: include_str!("message-of-a-late-commit-overtaken.json"),
+    },
+    // The answer to a transaction was lost, and its run forgot that it had asked. The run asked again and found the result, but nobody
+    // delivered the message of the transaction: the receiver took the next message of the run before it.
+    Named {
+        name: "message-of-a-lost-transaction-overtaken",
+        drawn: include_str!("message-of-a-lost-transaction-overtaken.json"),
+    },
+    // A transactional step sent a message while another turn of its run sent one. Neither came before the other; the checker said so.
+    Named {
+        name: "message-of-a-transaction-beside-a-commit",
+        drawn: include_str!("message-of-a-transaction-beside-a-commit.json"),
+    },
+    // A run let a permit go before it was given. The semaphore took the message that gave it back before the call that asked for it,
+    // and the run held the permit for ever.
+    Named {
+        name: "permit-asked-for-after-it-was-let-go",
+        drawn: include_str!("permit-asked-for-after-it-was-let-go.json"),
     },
     // A run dropped permits before they were asked for. Nobody had bound the semaphore, so the messages that gave them back died.
     Named { name: "permit-given-back-to-nobody", drawn: include_str!("permit-given-back-to-nobody.json") },

@@ -253,12 +253,16 @@ impl Durable {
     }
 
     /// A message is taken, and was there: no older one of its sender is left behind, but those that are held (M1).
+    ///
+    /// A message is older if its id is smaller and it was durable first. If only one of both is true, a transaction and a turn of
+    /// the sender went on at the same time, and neither message comes before the other.
     fn leaves(&mut self, id: MessageId) -> Option<Line> {
         let line = self.inbox.remove(&id)?;
         let left = self.lines.get_mut(&line)?;
-        let older = left.iter().find(|other| **other == id || !self.held.contains(other)).copied();
+        let before = left.iter().take_while(|other| **other != id);
+        let older = before.copied().find(|other| *other < id && !self.held.contains(other));
         self.chronicle
-            .check(older == Some(id), Class::Broken, "M1", || format!("{id:?} of {line:?} is taken before {older:?}"));
+            .check(older.is_none(), Class::Broken, "M1", || format!("{id:?} of {line:?} is taken before {older:?}"));
         left.retain(|other| *other != id);
         self.held.remove(&id);
         Some(line)
