@@ -2,7 +2,8 @@
 //!
 //! A store proves itself with one line, [`conformance!`](crate::conformance), which makes one `#[test]` per
 //! case. There are no capability flags and no skips. A case is a function here; its name is the promise, and
-//! its doc names the laws it proves. Nothing sleeps: the clock that the store is given moves by hand.
+//! its doc names the laws it proves. Nothing sleeps: the clock that the store is given moves by hand. A store with SQL runs
+//! [`sql_conformance!`](crate::sql_conformance) as well.
 
 pub mod batches;
 pub mod births;
@@ -21,6 +22,7 @@ pub mod remembered;
 pub mod reopening;
 pub mod rows;
 pub mod scans;
+pub mod scripts;
 pub mod sweeps;
 pub mod times;
 
@@ -47,6 +49,7 @@ mod tests {
             include_str!("reopening.rs"),
             include_str!("rows.rs"),
             include_str!("scans.rs"),
+            include_str!("scripts.rs"),
             include_str!("sweeps.rs"),
             include_str!("times.rs"),
         ];
