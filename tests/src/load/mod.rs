@@ -1,6 +1,6 @@
 //! `cargo load`: how fast the kernel is, as ratios to a bare SQLite writer measured in the same run.
 //!
-//! Absolute figures of a shared machine say little; the goals of DESIGN.md are ratios, counts and bounds. The
+//! Absolute figures of a shared machine say little; the goals are ratios, counts and bounds. The
 //! program prints a table and writes `load.json` into the target directory, in which `goals` maps each goal's
 //! name to what was wanted, what was measured, and whether that meets it.
 
@@ -15,6 +15,7 @@ mod goal;
 mod kernels;
 mod measured;
 mod neighbours;
+mod outbox;
 mod peers;
 mod permits;
 mod plan;
@@ -86,6 +87,9 @@ async fn parts(plan: &Plan, directory: &Path) -> Result<Report> {
     }
     if plan.wants("queues") {
         queues::measure(plan, directory, &mut report).await?;
+    }
+    if plan.wants("outbox") {
+        outbox::measure(plan, directory, &mut report).await?;
     }
     if plan.wants("permits") {
         permits::measure(plan, directory, &mut report).await?;

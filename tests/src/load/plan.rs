@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use super::typed::{Calls, Whose};
 
 /// What `--only` takes.
-const PARTS: [&str; 8] = ["writes", "typed", "queues", "permits", "workflows", "topics", "alarms", "sleepers"];
+const PARTS: [&str; 9] =
+    ["writes", "typed", "queues", "outbox", "permits", "workflows", "topics", "alarms", "sleepers"];
 
 /// Measures how fast Drystone is, mostly as ratios to a bare SQLite writer in the same run.
 ///

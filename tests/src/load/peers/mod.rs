@@ -34,7 +34,7 @@ const ENGINES: [Peer; 2] =
 /// Each does each work so often, and the median counts.
 const ROUNDS: usize = 5;
 
-/// What everybody does. One item alone has no goal against the peers: DESIGN.md has one against a bare commit.
+/// What everybody does. One item alone has no goal against the peers: `cargo load -- --only queues` has one against a bare commit.
 fn contests() -> [Contest; 6] {
     let queues = |queues, goals| Contest::new(Work::Throughput { queues }, &QUEUES, goals);
     let runs = |at_once, goal| Contest::new(Work::Runs { at_once }, &ENGINES, [goal, None]);
