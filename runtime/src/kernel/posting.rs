@@ -85,7 +85,7 @@ impl Shared {
         });
     }
 
-    /// Nobody waits any more to hear whether a transaction happened. Its receivers look, and nothing overtakes what they find (M1).
+    /// Whether a transaction happened is not known, and will not be. Its receivers look, and nothing overtakes what they find (M1).
     pub(crate) fn look_for(&self, post: &Post) {
         let receivers: Vec<Key> = post.sent().iter().map(|message| message.to.clone()).collect();
         if receivers.is_empty() {

@@ -111,6 +111,9 @@ impl Shared {
                     for (waiting, scripted) in waiting.drain(..).zip(done) {
                         if matches!(scripted, Scripted::Done(_)) || Bug::SentAlthoughRolledBack.planted() {
                             self.deliver(&waiting.post);
+                        } else if failures > 0 {
+                            // Perhaps it happened before, and its claim was removed since.
+                            self.look_for(&waiting.post);
                         }
                         // Whoever has left finds it in the store.
                         drop(waiting.asker.send(Ok(scripted)));
