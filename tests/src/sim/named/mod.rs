@@ -20,7 +20,7 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 8] = [
+pub const NAMED: [Named; 9] = [
     // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
     // were known, and an alarm of that partition, overdue, rang only at the next rescan.
     Named {
@@ -52,6 +52,12 @@ pub const NAMED: [Named; 8] = [
     Named {
         name: "message-of-a-transaction-beside-a-commit",
         drawn: include_str!("message-of-a-transaction-beside-a-commit.json"),
+    },
+    // The answer to a transaction was lost, and its run let go of the step before the transaction was asked about again. Nobody
+    // delivered its message: the receiver took the next message of the run before it.
+    Named {
+        name: "message-of-a-transaction-that-was-let-go",
+        drawn: include_str!("message-of-a-transaction-that-was-let-go.json"),
     },
     // A run let a permit go before it was given. The semaphore took the message that gave it back before the call that asked for it,
     // and the run held the permit for ever.
