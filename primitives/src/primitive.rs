@@ -1,6 +1,6 @@
 //! What `#[primitive]` makes of an `impl` block. Generated code implements these traits; nobody else does.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{future::ready, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::Definition;
@@ -80,6 +80,8 @@ pub struct Action {
     pub writes: bool,
     /// Whether it acts on nothing outside: it has neither services nor clients.
     pub pure: Pure,
+    /// Whether it writes, and takes nothing but its input.
+    pub plain: bool,
     /// Whether it writes tables of the author's, in a transaction (W6), and how long that may take.
     pub transaction: Option<Option<Duration>>,
 }
@@ -122,6 +124,11 @@ pub trait Acts<D, A>: OfKind {
 
     /// Runs a `&mut self` action or hook.
     fn write<'a>(&'a mut self, name: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a>;
+
+    /// Runs a `&mut self` action that takes nothing but its input.
+    fn act(&mut self, _name: &str, _given: Given) -> impl Future<Output = Result<Bytes, Thrown>> + Send {
+        ready(Err(Thrown::Unknown))
+    }
 
     /// Makes a state: by the `#[create]` of this name, or by `#[init]`, whose name here is `#init`.
     fn make<'a>(name: &'a str, given: Given, env: &'a Env<D, A>) -> Making<'a, Self>;

@@ -51,6 +51,22 @@ impl Tally {
         self.count
     }
 
+    /// It takes nothing but its input, and waits.
+    async fn add_later(&mut self, by: u32) -> u32 {
+        let count = self.count;
+        self.count = 1_000;
+        tokio::task::yield_now().await;
+        self.count = count + by;
+        self.count
+    }
+
+    /// It takes nothing but its input, waits and fails.
+    async fn fail_later(&mut self) -> Result<(), Refusal> {
+        self.count = 1_000;
+        tokio::task::yield_now().await;
+        Err(Refusal::TooMuch { left: 0 })
+    }
+
     async fn panics(&mut self) -> u32 {
         self.count = 99;
         panic!("as asked");
@@ -175,6 +191,22 @@ struct Fakes {
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     let fakes = Fakes::default();
     (setup.services(fakes.clone()).start::<App>().await, fakes)
+}
+
+/// E3, E5: code that waits is run outside of turns, and sees the state as it was before the call.
+#[tokio::test]
+async fn an_action_that_takes_nothing_but_its_input_may_wait() {
+    for setup in both() {
+        let (world, _) = started(setup).await;
+        let tally = world.client().tally("t");
+        assert_eq!(tally.add(1).await.unwrap(), 1);
+        assert_eq!(tally.add_later(1).await.unwrap(), 2);
+        let failed = tally.fail_later().await;
+        assert!(matches!(failed, Err(CallError::Failed(Refusal::TooMuch { left: 0 }))), "{failed:?}");
+        assert_eq!(tally.read().await.unwrap(), 2);
+        let (one, two, three) = tokio::join!(tally.add_later(1), tally.add_later(2), tally.add_later(3));
+        assert_eq!((one.unwrap(), two.unwrap(), three.unwrap()), (3, 5, 8));
+    }
 }
 
 /// E1

@@ -48,6 +48,11 @@ impl Function {
     pub(crate) fn is_pure(&self) -> bool {
         !self.parameters.iter().any(|parameter| matches!(parameter, Parameter::Service(_) | Parameter::Client(_)))
     }
+
+    /// Whether it takes nothing but its input.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.parameters.iter().all(|parameter| matches!(parameter, Parameter::Input { .. }))
+    }
 }
 
 /// An `async fn` with `&self` or `&mut self`.

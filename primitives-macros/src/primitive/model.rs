@@ -44,6 +44,13 @@ pub(crate) struct Action {
     pub(crate) transaction: Option<Transactional>,
 }
 
+impl Action {
+    /// Whether it writes, and takes nothing but its input.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.transaction.is_none() && self.function.writes && self.function.is_plain()
+    }
+}
+
 /// What makes an action transactional: `#[action(transaction)]`.
 pub(crate) struct Transactional {
     /// Where among its parameters its transaction is.

@@ -50,6 +50,9 @@ where
                 return self.ask(memory, seen, open, (action, body, asker));
             }
             Verb::Action(action) => {
+                if let Some(next) = self.act(memory, (seen, entity), (action, body), ticket)? {
+                    return Ok(next);
+                }
                 self.check_state(memory, seen)?;
                 return Ok(Next::Run(running::action(action, asker, body)));
             }

@@ -9,12 +9,17 @@ mod calling;
 mod ending;
 mod head;
 mod memory;
+mod plain;
 mod running;
 mod transacting;
 mod turning;
 mod verbs;
 
-use std::{marker::PhantomData, pin::Pin, sync::Arc};
+use std::{
+    marker::PhantomData,
+    pin::Pin,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use drystone_runtime::{
     Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
@@ -41,6 +46,8 @@ pub(crate) struct Author<T: OfKind, D, A> {
     kind: T::Kind,
     services: Arc<D>,
     is_shared: bool,
+    /// An action that takes nothing but its input was found to wait for something.
+    waits: AtomicBool,
     app: PhantomData<fn() -> A>,
 }
 
@@ -55,7 +62,14 @@ where
     let kind = T::kind();
     let config = encode(&kind).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
-    let handler = Author::<T, D, A> { name: name.clone(), kind, services, is_shared, app: PhantomData };
+    let handler = Author::<T, D, A> {
+        name: name.clone(),
+        kind,
+        services,
+        is_shared,
+        waits: AtomicBool::new(false),
+        app: PhantomData,
+    };
     Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
 }
 

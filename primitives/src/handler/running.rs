@@ -361,7 +361,7 @@ async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crat
 
 /// The state that code left: written, and read back at once, so that what cannot be read is never stored. `None` if it
 /// is as it was.
-fn left<T: OfKind>(
+pub(super) fn left<T: OfKind>(
     memory: &mut Memory<T, Record<T>>,
     before: Option<&Bytes>,
     state: &T,

@@ -363,7 +363,7 @@ where
 }
 
 /// The commit of an action that says nothing to its kind: the record stays as it is, and need not be written to see it.
-fn acted<R>(head: &Head<R>, produced: &Produced, ticket: Option<Ticket>) -> Turned {
+pub(super) fn acted<R>(head: &Head<R>, produced: &Produced, ticket: Option<Ticket>) -> Turned {
     if head.ending.is_some() {
         return Err(Halt::Destroyed);
     }

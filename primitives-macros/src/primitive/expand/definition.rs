@@ -113,10 +113,10 @@ fn code(model: &Model) -> TokenStream {
         let function = &action.function;
         let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
         let (writes, pure) = (function.writes, function.is_pure());
-        let transaction = transaction(action);
+        let (transaction, plain) = (transaction(action), action.is_plain());
         quote! {
             #(#cfgs)* ::drystone::author::Action {
-                name: #name, writes: #writes, pure: #pure, transaction: #transaction
+                name: #name, writes: #writes, pure: #pure, plain: #plain, transaction: #transaction
             }
         }
     });

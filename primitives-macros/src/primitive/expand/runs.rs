@@ -21,7 +21,7 @@ pub(super) fn runs(model: &Model) -> TokenStream {
     let (struct_, lenient, bounds) = (&model.struct_, lenient(), bounds(model));
     let (services, app, env) = (types::local("D"), types::local("A"), types::local("env"));
     let (read, write) = (run(model, false), run(model, true));
-    let (make, transact) = (make(model), transact(model));
+    let (make, act, transact) = (make(model), plain(model), transact(model));
     quote! {
         #[automatically_derived]
         #lenient
@@ -68,6 +68,8 @@ pub(super) fn runs(model: &Model) -> TokenStream {
                 #env: &'a ::drystone::author::Env<#services, #app>,
             ) -> ::drystone::author::Making<'a, Self> { #make }
 
+            #act
+
             #transact
         }
     }
@@ -97,7 +99,7 @@ pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Ve
 }
 
 fn run(model: &Model, writes: bool) -> TokenStream {
-    let is_async = |action: &&Action| action.transaction.is_none();
+    let is_async = |action: &&Action| action.transaction.is_none() && !action.is_plain();
     let actions = model.actions.iter().filter(|action| action.function.writes == writes).filter(is_async);
     let mut arms: Vec<TokenStream> = actions.map(|action| self::action(model, action)).collect();
     let is_plain = |hook: &&Hook| hook.transaction.is_none();
@@ -107,7 +109,47 @@ fn run(model: &Model, writes: bool) -> TokenStream {
         arms.extend(model.destroy.iter().filter(is_plain).map(|hook| destroy(model, hook)));
         arms.extend(model.apply.iter().map(|apply| self::apply(model, apply)));
     }
-    by_name(&arms)
+    let other = if writes && !plain_arms(model).is_empty() { plain_call() } else { unknown() };
+    let matched = match_name(&arms, &other);
+    quote!(::std::boxed::Box::pin(async move { #matched }))
+}
+
+/// `fn act`: the actions that write and take nothing but their input, by name. Nothing if there are none.
+fn plain(model: &Model) -> Option<TokenStream> {
+    let arms = plain_arms(model);
+    if arms.is_empty() {
+        return None;
+    }
+    let matched = match_name(&arms, &unknown());
+    Some(quote! {
+        async fn act(
+            &mut self,
+            __name: &str,
+            __given: ::drystone::author::Given,
+        ) -> ::core::result::Result<::drystone::author::Bytes, ::drystone::author::Thrown> { #matched }
+    })
+}
+
+fn plain_arms(model: &Model) -> Vec<TokenStream> {
+    model.actions.iter().filter(|action| action.is_plain()).map(|action| self::action(model, action)).collect()
+}
+
+fn plain_call() -> TokenStream {
+    let (services, app) = (types::local("D"), types::local("A"));
+    quote!(<Self as ::drystone::author::Acts<#services, #app>>::act(self, __name, __given).await)
+}
+
+fn unknown() -> TokenStream {
+    quote!(::core::result::Result::Err(::drystone::author::Thrown::Unknown))
+}
+
+fn match_name(arms: &[TokenStream], other: &TokenStream) -> TokenStream {
+    quote! {
+        match __name {
+            #(#arms)*
+            _ => #other,
+        }
+    }
 }
 
 fn make(model: &Model) -> TokenStream {
@@ -118,14 +160,8 @@ fn make(model: &Model) -> TokenStream {
 
 /// The one of these that is named.
 pub(crate) fn by_name(arms: &[TokenStream]) -> TokenStream {
-    quote! {
-        ::std::boxed::Box::pin(async move {
-            match __name {
-                #(#arms)*
-                _ => ::core::result::Result::Err(::drystone::author::Thrown::Unknown),
-            }
-        })
-    }
+    let matched = match_name(arms, &unknown());
+    quote!(::std::boxed::Box::pin(async move { #matched }))
 }
 
 fn action(model: &Model, action: &Action) -> TokenStream {

@@ -84,7 +84,7 @@ fn names(model: &Model) -> TokenStream {
         let transaction = quote!(::core::option::Option::None);
         quote! {
             #(#cfgs)* ::drystone::author::Action {
-                name: #name, writes: false, pure: #pure, transaction: #transaction
+                name: #name, writes: false, pure: #pure, plain: false, transaction: #transaction
             }
         }
     });
