@@ -80,7 +80,7 @@ pub struct Action {
     pub writes: bool,
     /// Whether it acts on nothing outside: it has neither services nor clients.
     pub pure: Pure,
-    /// Whether it writes, and takes nothing but its input.
+    /// Whether it writes, takes nothing but its input, and waits for nothing: it is run within the turn of its call.
     pub plain: bool,
     /// Whether it writes tables of the author's, in a transaction (W6), and how long that may take.
     pub transaction: Option<Option<Duration>>,
@@ -125,7 +125,7 @@ pub trait Acts<D, A>: OfKind {
     /// Runs a `&mut self` action or hook.
     fn write<'a>(&'a mut self, name: &'a str, given: Given, env: &'a Env<D, A>) -> Running<'a>;
 
-    /// Runs a `&mut self` action that takes nothing but its input.
+    /// Runs a `&mut self` action that takes nothing but its input and waits for nothing.
     fn act(&mut self, _name: &str, _given: Given) -> impl Future<Output = Result<Bytes, Thrown>> + Send {
         ready(Err(Thrown::Unknown))
     }

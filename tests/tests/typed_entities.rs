@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use drystone::{
     CallError, Context, Error, Failure, Primitives, Services, Started, d, primitive,
     testing::{Latch, Log, Moment, Setup, World},
@@ -53,6 +55,7 @@ impl Tally {
 
     /// It takes nothing but its input, and waits.
     async fn add_later(&mut self, by: u32) -> u32 {
+        BEGUN.fetch_add(1, Ordering::Relaxed);
         let count = self.count;
         self.count = 1_000;
         tokio::task::yield_now().await;
@@ -193,7 +196,10 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// E3, E5: code that waits is run outside of turns, and sees the state as it was before the call.
+/// How often `add_later` was begun.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// E3, E5: code that waits is run once, and sees the state as it was before the call.
 #[tokio::test]
 async fn an_action_that_takes_nothing_but_its_input_may_wait() {
     for setup in both() {
@@ -207,6 +213,7 @@ async fn an_action_that_takes_nothing_but_its_input_may_wait() {
         let (one, two, three) = tokio::join!(tally.add_later(1), tally.add_later(2), tally.add_later(3));
         assert_eq!((one.unwrap(), two.unwrap(), three.unwrap()), (3, 5, 8));
     }
+    assert_eq!(BEGUN.load(Ordering::Relaxed), 8, "four calls in each of two worlds");
 }
 
 /// E1

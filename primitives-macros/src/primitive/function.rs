@@ -10,6 +10,7 @@ use super::{
     options,
     parameter::{self, Parameter},
     returns::Returns,
+    waiting::may_wait,
 };
 use crate::{
     known::Value,
@@ -49,8 +50,7 @@ impl Function {
         !self.parameters.iter().any(|parameter| matches!(parameter, Parameter::Service(_) | Parameter::Client(_)))
     }
 
-    /// Whether it takes nothing but its input.
-    pub(crate) fn is_plain(&self) -> bool {
+    fn takes_input_only(&self) -> bool {
         self.parameters.iter().all(|parameter| matches!(parameter, Parameter::Input { .. }))
     }
 }
@@ -66,7 +66,10 @@ pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     if !is_plain || !travels {
         return None;
     }
-    Some(Action { function: Function::new(function, writes?, parameters?), returns, transaction: None })
+    let waits = may_wait(function.block.to_token_stream());
+    let function = Function::new(function, writes?, parameters?);
+    let plain = function.writes && function.takes_input_only() && !waits;
+    Some(Action { function, returns, transaction: None, plain })
 }
 
 /// `#[action(transaction)]`: a plain `fn` with `&self` or `&mut self` that takes a transaction.
@@ -91,7 +94,7 @@ pub(crate) fn transactional(
     let (parameters, place) = parameters?;
     let timeout = settings.into_iter().find(|setting| setting.name == "timeout").and_then(|setting| setting.value);
     let transaction = Some(Transactional { place, timeout });
-    Some(Action { function: Function::new(function, writes?, parameters), returns, transaction })
+    Some(Action { function: Function::new(function, writes?, parameters), returns, transaction, plain: false })
 }
 
 /// A hook: with `self`, at most one input, and a `Result`; `async`, unless it is transactional.

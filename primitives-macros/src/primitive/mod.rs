@@ -13,6 +13,7 @@ pub(crate) mod options;
 pub(crate) mod parameter;
 pub(crate) mod returns;
 mod role;
+mod waiting;
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -42,13 +42,8 @@ pub(crate) struct Action {
     pub(crate) function: Function,
     pub(crate) returns: Returns,
     pub(crate) transaction: Option<Transactional>,
-}
-
-impl Action {
-    /// Whether it writes, and takes nothing but its input.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.transaction.is_none() && self.function.writes && self.function.is_plain()
-    }
+    /// Whether it writes, takes nothing but its input, and waits for nothing.
+    pub(crate) plain: bool,
 }
 
 /// What makes an action transactional: `#[action(transaction)]`.

@@ -15,11 +15,7 @@ mod transacting;
 mod turning;
 mod verbs;
 
-use std::{
-    marker::PhantomData,
-    pin::Pin,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
 use drystone_runtime::{
     Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
@@ -46,8 +42,6 @@ pub(crate) struct Author<T: OfKind, D, A> {
     kind: T::Kind,
     services: Arc<D>,
     is_shared: bool,
-    /// An action that takes nothing but its input was found to wait for something.
-    waits: AtomicBool,
     app: PhantomData<fn() -> A>,
 }
 
@@ -62,14 +56,7 @@ where
     let kind = T::kind();
     let config = encode(&kind).map_err(|reason| Error::Malformed { verb: name.to_string(), reason })?;
     let space = space_of(&name, is_shared);
-    let handler = Author::<T, D, A> {
-        name: name.clone(),
-        kind,
-        services,
-        is_shared,
-        waits: AtomicBool::new(false),
-        app: PhantomData,
-    };
+    let handler = Author::<T, D, A> { name: name.clone(), kind, services, is_shared, app: PhantomData };
     Ok(Definition { name, kind: Name::new(T::Kind::NAME), space, config, handler: Arc::new(handler) })
 }
 

@@ -1,8 +1,7 @@
-//! Actions that write and take nothing but their input. Nearly all of them wait for nothing, so they are run within the turn of their call.
+//! Actions that write, take nothing but their input and wait for nothing: most are such. They are run within the turn of their call.
 
 use std::{
     pin::pin,
-    sync::atomic::Ordering,
     task::{Context, Poll, Waker},
 };
 
@@ -27,8 +26,8 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// Runs an action within its turn. `None` if it takes more than its input, or waits for something: such code is run outside
-    /// of turns. Code that was found to wait is begun anew there, so no action of its primitive is tried here again.
+    /// Runs a plain action within its turn. `None` for any other: it is run outside of turns. The macro has found no `.await` in a
+    /// plain one, so its first poll comes to its end.
     pub(super) fn act(
         &self,
         memory: &mut Memory<T, Record<T>>,
@@ -36,15 +35,12 @@ where
         (action, body): (&Action, &Bytes),
         ticket: Option<Ticket>,
     ) -> Result<Option<Next>, Halt> {
-        if !action.plain || self.waits.load(Ordering::Relaxed) {
+        if !action.plain {
             return Ok(None);
         }
         let mut state = memory.take_state(&entity.state).map_err(Halt::Park)?;
         let given = Given { body: body.clone(), ..Given::default() };
-        let Some(returned) = polled_once(state.act(action.name, given)) else {
-            self.waits.store(true, Ordering::Relaxed);
-            return Ok(None);
-        };
+        let Some(returned) = polled_once(state.act(action.name, given)) else { return Ok(None) };
         let value = returned.map_err(|thrown| match failed(thrown) {
             Outcome::Refused(reason) => Stop::Malformed(reason),
             outcome => Stop::Refuse(error_of(&outcome, seen.key, action.name)),

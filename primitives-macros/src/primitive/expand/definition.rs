@@ -113,7 +113,7 @@ fn code(model: &Model) -> TokenStream {
         let function = &action.function;
         let (cfgs, name) = (&function.cfgs, types::plain(&function.name));
         let (writes, pure) = (function.writes, function.is_pure());
-        let (transaction, plain) = (transaction(action), action.is_plain());
+        let (transaction, plain) = (transaction(action), action.plain);
         quote! {
             #(#cfgs)* ::drystone::author::Action {
                 name: #name, writes: #writes, pure: #pure, plain: #plain, transaction: #transaction

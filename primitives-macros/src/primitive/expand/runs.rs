@@ -99,7 +99,7 @@ pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Ve
 }
 
 fn run(model: &Model, writes: bool) -> TokenStream {
-    let is_async = |action: &&Action| action.transaction.is_none() && !action.is_plain();
+    let is_async = |action: &&Action| action.transaction.is_none() && !action.plain;
     let actions = model.actions.iter().filter(|action| action.function.writes == writes).filter(is_async);
     let mut arms: Vec<TokenStream> = actions.map(|action| self::action(model, action)).collect();
     let is_plain = |hook: &&Hook| hook.transaction.is_none();
@@ -114,7 +114,7 @@ fn run(model: &Model, writes: bool) -> TokenStream {
     quote!(::std::boxed::Box::pin(async move { #matched }))
 }
 
-/// `fn act`: the actions that write and take nothing but their input, by name. Nothing if there are none.
+/// `fn act`: the actions that write, take nothing but their input and wait for nothing, by name. Nothing if there are none.
 fn plain(model: &Model) -> Option<TokenStream> {
     let arms = plain_arms(model);
     if arms.is_empty() {
@@ -131,7 +131,7 @@ fn plain(model: &Model) -> Option<TokenStream> {
 }
 
 fn plain_arms(model: &Model) -> Vec<TokenStream> {
-    model.actions.iter().filter(|action| action.is_plain()).map(|action| self::action(model, action)).collect()
+    model.actions.iter().filter(|action| action.plain).map(|action| self::action(model, action)).collect()
 }
 
 fn plain_call() -> TokenStream {

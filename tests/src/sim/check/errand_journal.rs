@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{errand_events, errand_turns::is_undo, errands::Writing};
 use crate::sim::{
     chronicle::Class,
-    errands::{self, Entry, Life, Phase, What, Wrong},
+    errands::{self, End, Entry, Life, Phase, What, Wrong},
     witness::{Run, state_of},
 };
 
@@ -76,12 +76,12 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
         count(writing, &old, &first);
     }
     let mut life = Life::begin(record.seed, &first, (record.kept > 0).then_some(record.started_at))?;
-    // One that waited for a turn of its own may have been cancelled in the same write.
-    let is_cancelled = match journal.get(1) {
-        Some(second) => matches!(read(second)?.what, What::CancelAsked),
+    // One that waited for a turn of its own may have been cancelled or terminated in the same write.
+    let is_stopped_early = match journal.get(1) {
+        Some(second) => matches!(read(second)?.what, What::CancelAsked | What::Ended(End::Terminated)),
         None => false,
     };
-    if !record.is_deferred() && (has_left_something(writing) || !is_cancelled) {
+    if !record.is_deferred() && (has_left_something(writing) || !is_stopped_early) {
         life.first_poll();
     }
     (run.life, run.journal) = (Some(life), Vec::new());

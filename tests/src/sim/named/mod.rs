@@ -20,7 +20,7 @@ pub struct Named {
 pub const COURSES: u64 = 10;
 
 /// All of them.
-pub const NAMED: [Named; 9] = [
+pub const NAMED: [Named; 10] = [
     // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
     // were known, and an alarm of that partition, overdue, rang only at the next rescan.
     Named {
@@ -35,6 +35,12 @@ pub const NAMED: [Named; 9] = [
     Named {
         name: "entity-destroyed-by-the-next-owner",
         drawn: include_str!("entity-destroyed-by-the-next-owner.json"),
+    },
+    // One write held a new generation and the call that terminated it. Its body was never polled; the checker asked for what the body
+    // would have left in its state.
+    Named {
+        name: "generation-terminated-before-its-first-poll",
+        drawn: include_str!("generation-terminated-before-its-first-poll.json"),
     },
     // The answer to a commit was lost, and the commit happened after the kernel had looked. The kernel never delivered the message of that
     // commit, so the receiver took the sender's next message before it.
