@@ -9,7 +9,7 @@ use std::{
 };
 
 use drystone_runtime::{
-    Change, Commit, Conviction, Entity, Error, Input, Next, Outcome, Parked, Range, Registry, Work, WorkId,
+    Borrow, Change, Commit, Conviction, Entity, Error, Input, Next, Outcome, Parked, Range, Registry, Work, WorkId,
     kernel::Wait,
 };
 use drystone_tests::world::{
@@ -172,6 +172,41 @@ fn one_survived_control_convicts_nobody_when_a_crash_loop_ends_while_somebody_is
     assert_eq!(crashes(&world, "a"), 4);
     world.advance(20 * MINUTE);
     assert_eq!((crashes(&world, "a"), world.waits("a")), (0, vec![Wait::Work(WorkId::new("job"))]));
+}
+
+/// W6, W2
+#[test]
+fn a_call_waits_for_work_that_goes_first_also_while_that_is_held_back() {
+    let latch = Latch::default();
+    let listed = || Work { goes_first: true, borrow: Borrow::Exclusive, ..Work::new("script") };
+    let waiting = latch.clone();
+    let toy = adder()
+        .own("work", |turn| Next::Commit(Commit { head: Some("script".into()), ..turn.says("") }))
+        .lists(move |entity, _| if entity.head.is_empty() { Vec::new() } else { vec![listed()] })
+        .runs(move |_, _, _| {
+            let latch = waiting.clone();
+            Box::pin(async move {
+                latch.wait().await;
+                // It was computed before the call.
+                ok(1)
+            })
+        })
+        .otherwise(|turn| match settles(turn) {
+            Next::Commit(commit) => Next::Commit(Commit { head: Some("".into()), ..commit }),
+            other => other,
+        });
+    let world = World::of(toy.alone());
+    world.call(call("adder", "a", "work", "")).unwrap();
+    for _ in 0..3 {
+        world.restart();
+    }
+    assert_eq!(world.waits("a"), [Wait::HeldBack]);
+    latch.open();
+    let added = world.ask(add("a", 10).deadline(60 * MINUTE));
+    world.settle();
+    assert!(added.waits());
+    world.advance(30 * MINUTE);
+    assert_eq!((added.text().unwrap(), world.state("a")), ("11".to_owned(), "11".to_owned()));
 }
 
 /// W2

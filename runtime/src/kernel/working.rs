@@ -149,7 +149,9 @@ impl Body {
             return true;
         }
         let waits = |source: &Source| matches!(source, Source::Call(pending) if pending.borrow == Borrow::Exclusive);
-        let calls_first = !self.calls_went_last && self.queue.iter().any(waits);
+        // Those calls wait for what may have left a record (W6): such work must not wait for them.
+        let goes_first = work.goes_first && self.may_have_left;
+        let calls_first = !self.calls_went_last && !goes_first && self.queue.iter().any(waits);
         !self.is_lent() && self.state_is_durable() && !calls_first
     }
 

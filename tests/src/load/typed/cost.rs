@@ -30,7 +30,7 @@ const COUNTED: [u64; 2] = [500, 1_500];
 
 /// What is called, and the goal: so many times the instructions of the kernel's own call.
 const COSTS: [Cost; 2] = [
-    Cost { what: "typed call", typed: Whose::Cell, by_hand: Whose::Adder, goal: "typed_call_instructions", most: 1.65 },
+    Cost { what: "typed call", typed: Whose::Cell, by_hand: Whose::Adder, goal: "typed_call_instructions", most: 1.4 },
     Cost {
         what: "typed add",
         typed: Whose::Inbox,

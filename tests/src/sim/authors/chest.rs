@@ -20,10 +20,17 @@ pub struct Chest {
     pub flushed: Vec<Flush>,
     /// Of each batch the value of its row.
     pub values: Vec<u64>,
+    /// The calls that wrote here beside the flushes.
+    pub laid: Vec<u64>,
 }
 
 #[primitive(buffer, max_items = 4, max_wait = "150ms", max_attempts = 2, backoff = "40ms")]
 impl Chest {
+    /// Writes its number here. A flush whose transaction is kept, and whose end is not taken yet, must not undo it.
+    async fn lay(&mut self, number: u64) {
+        self.laid.push(number);
+    }
+
     #[flush(transaction)]
     fn store(
         &mut self,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
-    authors::{Bell, Flushes, Ticked, Till, heads, heads::Ticking},
+    authors::{Bell, Chest, Flushes, Ticked, Till, heads, heads::Ticking},
     cast::Role,
     chronicle::{Chronicle, Class},
     outbox::Posted,
@@ -31,7 +31,8 @@ pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after
         Role::Letters => inspection.letters(),
         Role::Line => inspection.line(),
         Role::Pulse | Role::Drip | Role::Chime => inspection.ticked(),
-        Role::Basket | Role::Strict | Role::Heap | Role::Chest => inspection.flushed(),
+        Role::Basket | Role::Strict | Role::Heap => inspection.flushed(),
+        Role::Chest => inspection.chest(),
         Role::Bell => inspection.bell(),
         Role::Till => inspection.till(),
         Role::Nobody | Role::Box | Role::Gate | Role::Mail | Role::Steps | Role::Tally | Role::Errand => {}
@@ -188,6 +189,15 @@ impl Inspection<'_> {
         let own: Vec<_> = is.iter().filter(|flush| !flush.is_replayed).map(|flush| flush.number).collect();
         let ordered = self.role != Role::Strict || own.is_sorted();
         self.check(ordered, Class::Broken, "B5", || format!("has flushed in the order {own:?}"));
+    }
+
+    /// What a flush left in its transaction goes before the calls that come later (W6).
+    fn chest(&self) {
+        self.flushed();
+        let was = self.before.map(heads::state::<Chest>).unwrap_or_default().laid;
+        let is = heads::state::<Chest>(self.after).laid;
+        self.check(is.starts_with(&was), Class::Lost, "E3", || format!("had {was:x?} laid and has {is:x?}"));
+        self.unique("E12", &is);
     }
 
     /// E5, E7: what code did that failed is not there, neither its state nor its alarm.

@@ -6,7 +6,7 @@ use drystone_runtime::Entity;
 
 use super::Span;
 use crate::sim::{
-    authors::{Bell, heads},
+    authors::{Bell, Chest, heads},
     cast::{Number, Role},
     chronicle::{Class, lock},
     toys::{Alarms, Beat, Job, List, Post, codec::Record},
@@ -42,12 +42,13 @@ fn holds(world: &World, member: Number, number: u64) -> bool {
     let role = world.cast.member(member).role;
     let durable = world.witness.durable();
     let story = durable.story(member);
+    let in_record = || story.past.iter().chain(&story.entity).any(|entity| recorded(role, entity).contains(&number));
     if role.is_buffer() {
         // What is cleared in the very write that adds it is never seen.
         let cleared = || world.calls.of(member).iter().any(Span::drops);
-        return durable.lanes().has_seen(member, number) || cleared();
+        return durable.lanes().has_seen(member, number) || in_record() || cleared();
     }
-    story.past.iter().chain(&story.entity).any(|entity| recorded(role, entity).contains(&number))
+    in_record()
 }
 
 fn recorded(role: Role, entity: &Entity) -> Vec<u64> {
@@ -58,6 +59,7 @@ fn recorded(role: Role, entity: &Entity) -> Vec<u64> {
         Role::Ticker => Beat::decode(&entity.head).unwrap_or_default().asked,
         Role::Worker => Job::decode(&entity.head).unwrap_or_default().asked,
         Role::Bell => heads::state::<Bell>(entity).asked,
+        Role::Chest => heads::state::<Chest>(entity).laid,
         _ => Vec::new(),
     }
 }

@@ -136,6 +136,11 @@ impl Ask {
         Self { may_be_refused: true, ..ask }
     }
 
+    pub(super) fn lay(client: &mut Client, member: Number) -> Self {
+        let ask = Self::new(client, member, "lay", |number| Bytes::from(format!("[{number}]")));
+        Self { may_be_refused: true, ..ask }
+    }
+
     /// Not asked again: what an answer gives that nobody hears is taken back.
     pub(super) fn permit(client: &mut Client, member: Number, verb: &'static str) -> Self {
         // Heavy ones wait while there is something left that a light one could take.

@@ -23,6 +23,7 @@ impl Client {
             Role::Listener => self.listen(member).await,
             role if role.is_topic() => self.publish(member, role).await,
             role if role.is_queue() => self.queue(member).await,
+            Role::Chest if self.chance.permille(250) => self.lay(member).await,
             _ => self.gather(member).await,
         }
     }
@@ -57,6 +58,11 @@ impl Client {
             let ask = Ask::add(self, member);
             self.ask_and_keep(&ask).await;
         }
+    }
+
+    async fn lay(&mut self, member: Number) {
+        let ask = Ask::lay(self, member);
+        self.ask_and_keep(&ask).await;
     }
 
     /// Takes a permit, stays a while, and releases it, or does not.
@@ -134,7 +140,7 @@ impl Client {
 
     /// A kind's own verbs do not wait for the author's code (E3); only `flush` and `drain` wait for what it does.
     fn must_be_heard(&self, ask: &Ask) {
-        let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "acquire" | "result");
+        let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "lay" | "acquire" | "result");
         self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {
             format!("nothing was wrong, and {ask:x?} was not answered")
         });
