@@ -1,25 +1,26 @@
-//! What can go wrong, for two readers: the program branches on the variant, the person reads the sentence.
+//! The errors of this crate. Each has two readers: the program branches on the variant, a person reads the
+//! sentence.
 
 use bytes::Bytes;
 
 use crate::{Key, Parked, Partition, store::StoreError};
 
-/// Why a call, a turn or an opening did not come to its end.
+/// Why a call, a turn or an opening failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The author's own error, as bytes: what the code answered.
+    /// The author's code returned this error, encoded as bytes.
     #[error("the code of the entity returned an error ({} bytes)", .0.len())]
     Failed(Bytes),
-    /// The code panicked; nothing it did was kept (E6).
+    /// The code panicked; nothing that it did was kept (E6).
     #[error("the code of `{key}` panicked: {message}")]
     Panicked {
-        /// Whose code.
+        /// The entity whose code panicked.
         key: Key,
-        /// The panic's message.
+        /// The message of the panic.
         message: String,
     },
-    /// Nothing is bound to the key and this call cannot bind it (E1).
+    /// The key is not bound, and this call cannot bind it (E1).
     #[error("nothing is bound to `{key}`: its first write binds it, or `start`; a read never does")]
     NotBound {
         /// The key.
@@ -32,9 +33,9 @@ pub enum Error {
     TypeMismatch {
         /// The key.
         key: Key,
-        /// What it is bound to.
+        /// The definition that the key is bound to.
         bound: String,
-        /// What was asked for.
+        /// The definition that was requested.
         requested: String,
     },
     /// No definition has this name (E9).
@@ -42,7 +43,7 @@ pub enum Error {
     UnknownDefinition {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The definitions that exist.
         known: Vec<String>,
     },
     /// The definition has no such verb (E9).
@@ -52,23 +53,23 @@ pub enum Error {
         definition: String,
         /// The verb.
         verb: String,
-        /// Those there are.
+        /// The verbs that exist.
         known: Vec<String>,
     },
-    /// Its input, its answer, or the state it would leave cannot be read or written.
+    /// The input, the answer, or the resulting state cannot be read or written.
     #[error("`{verb}` is refused: {reason}")]
     Malformed {
-        /// What was asked.
+        /// The verb.
         verb: String,
         /// Where and why.
         reason: String,
     },
-    /// The entity is not run; its record is as it was (E10).
+    /// The entity is parked and does not run; its record is unchanged (E10).
     #[error("`{key}` is parked: {reason}")]
     Parked {
         /// The key.
         key: Key,
-        /// Why.
+        /// Why the entity is parked.
         reason: Parked,
     },
     /// The entity was destroyed while the call waited (E8).
@@ -77,44 +78,45 @@ pub enum Error {
         /// The key.
         key: Key,
     },
-    /// The entity called waits, over this chain, for the caller (M3).
+    /// The called entity waits, directly or through others, for the caller (M3).
     #[error("a call to `{}` would wait for itself; these wait for one another: {}", .chain.last().map(ToString::to_string).unwrap_or_default(), show_chain(.chain))]
     Cycle {
-        /// Who waits for whom, the refused call last.
+        /// The entities that wait for each other, in order; the refused call is the last one.
         chain: Vec<Key>,
     },
-    /// The answer did not come in time. A call that had begun may still take effect.
+    /// The answer did not come before the deadline. A call that had begun may still take effect.
     #[error("no answer from `{key}` before the deadline; the call may still take effect")]
     Deadline {
         /// The key.
         key: Key,
     },
-    /// It is not known whether the call took effect; an idempotency key tells (E12).
+    /// The outcome of the call is unknown. A call with an idempotency key can be repeated safely to find out
+    /// (E12).
     #[error("it is not known whether the call of `{key}` took effect; ask again with an idempotency key")]
     Unknown {
         /// The key.
         key: Key,
     },
-    /// The idempotency key was used before, for another action or input (E12).
+    /// The idempotency key was used before for another action or input (E12).
     #[error("the idempotency key was used on `{key}` for another action or input")]
     IdempotencyMismatch {
         /// The key.
         key: Key,
     },
-    /// A bound is reached; try again later (R8).
+    /// A limit is reached; try again later (R8).
     #[error("overloaded: {what}; try again later")]
     Overloaded {
-        /// Which bound.
+        /// The limit.
         what: Limit,
     },
     /// Something is larger than allowed; nothing was written (K3).
     #[error("{what}: {found} is beyond the limit of {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The limit that was exceeded.
         what: Limit,
-        /// How large it is.
+        /// The actual size.
         found: usize,
-        /// How large it may be.
+        /// The largest allowed size.
         limit: usize,
     },
     /// Another worker owns the key.
@@ -122,7 +124,7 @@ pub enum Error {
     NotOwner {
         /// The key's partition.
         partition: Partition,
-        /// Its owner's address, if known.
+        /// The address of the owner, if it is known.
         owner: Option<String>,
     },
     /// The kernel is shutting down.
@@ -131,43 +133,45 @@ pub enum Error {
     /// The store cannot be written or read at the moment.
     #[error("the store: {0}")]
     Store(#[from] StoreError),
-    /// The entity does not take this as it stands: it has ended, or was stopped.
+    /// The entity does not accept this verb in its current status: it has ended, or was stopped.
     #[error("`{verb}` is refused: `{key}` is {status}")]
     Refused {
         /// The key.
         key: Key,
-        /// What was asked.
+        /// The verb.
         verb: String,
-        /// How it stands, in its kind's own word.
+        /// The status, in the words of the entity's kind.
         status: String,
     },
-    /// The entity has stopped or failed, and a start was given a state or arguments, which it would not use (C2).
+    /// A start was given a state or arguments, but the entity has stopped or failed and keeps its own state
+    /// (C2).
     #[error(
         "`{key}` is {status} and keeps its state, so `{verb}` is refused: `resume()` goes on with that state, and `replace(state)` sets another"
     )]
     KeepsState {
         /// The key.
         key: Key,
-        /// What was asked.
+        /// The verb.
         verb: String,
-        /// How it stands, in its kind's own word.
+        /// The status, in the words of the entity's kind.
         status: String,
     },
-    /// A definition writes rows of its own, and the store has no SQL (W6).
+    /// The definition writes rows of its own, but the store has no SQL (W6).
     #[error("`{definition}` has the transactional step `{work}`, and this store has no SQL: open it over SQLite")]
     NoSql {
         /// The definition.
         definition: String,
-        /// Its step.
+        /// The transactional step.
         work: String,
     },
     /// The store has recorded the other choice of keys, shared or separate; nothing was changed (E2).
     #[error("{}", show_keys(.recorded))]
     OtherKeys {
-        /// What the store has: `shared`, `separate`, or the word of a newer version.
+        /// The recorded choice: `shared`, `separate`, or a word of a newer version.
         recorded: String,
     },
-    /// The kind's own refusal, as bytes: nothing was changed, and later it may be otherwise. So it is not remembered (E12).
+    /// The kind refused the call, for the reason in these bytes. Nothing was changed, and a later call may
+    /// succeed; so the reply is not recorded (E12).
     #[error("the entity refused ({} bytes say why)", .0.len())]
     Declined(Bytes),
 }
@@ -189,7 +193,7 @@ fn show_keys(recorded: &str) -> String {
 }
 
 impl Error {
-    /// A stable code for this error.
+    /// Returns the stable code of this error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Failed(_) => "DS0001",
@@ -218,7 +222,8 @@ impl Error {
         }
     }
 
-    /// What the author's code or the kind has said, as bytes; `None` if it was the kernel.
+    /// Returns the bytes of an error that the author's code or the kind returned; `None` for an error of the
+    /// kernel.
     pub fn own(&self) -> Option<&Bytes> {
         match self {
             Self::Failed(own) | Self::Declined(own) => Some(own),
@@ -226,7 +231,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, with nothing changed by the caller.
+    /// Whether the same call may succeed later without a change by the caller.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Deadline { .. } | Self::Unknown { .. } | Self::Overloaded { .. } | Self::NotOwner { .. } => true,
@@ -237,29 +242,29 @@ impl Error {
     }
 }
 
-/// A bound of the kernel (K3, R8).
+/// A limit of the kernel (K3, R8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Bytes of a key.
+    /// The length of a key, in bytes.
     KeyBytes,
-    /// Bytes of a name.
+    /// The length of a name, in bytes.
     NameBytes,
-    /// A name that is empty.
+    /// The name is empty.
     EmptyName,
-    /// Bytes of one payload: an input, a reply, a record, a row, a message.
+    /// The size of one payload in bytes: an input, a reply, a record, a row, a message.
     PayloadBytes,
-    /// Bytes of one commit.
+    /// The size of one commit, in bytes.
     CommitBytes,
-    /// Row changes of one commit.
+    /// The number of row changes of one commit.
     CommitRows,
-    /// Calls waiting for one key.
+    /// The number of calls that wait for one key.
     CallsPerKey,
-    /// Bytes of waiting calls.
+    /// The size of all waiting calls, in bytes.
     WaitingBytes,
-    /// Commits waiting for the writer.
+    /// The number of commits that wait for the writer.
     WaitingCommits,
-    /// Pieces of work running.
+    /// The number of pieces of work that run.
     Work,
 }
 

@@ -1,4 +1,4 @@
-//! Deliberate bugs, one switch each, that the simulator must find: that is what shows that it can.
+//! Deliberate bugs, one switch each. The simulator must find them, which proves that it can find real ones.
 //!
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 
@@ -10,59 +10,59 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bug {
-    /// State and alarm go in two commits.
+    /// State and alarm are written in two commits.
     AlarmInAnotherCommit = 1,
     /// The reply is released before its commit is durable.
     ReplyBeforeCommit,
-    /// The store applies a commit whatever version it finds.
+    /// The store applies a commit without checking the version that it finds.
     NoVersionCheck,
     /// The store applies a batch of an owner that was replaced.
     NoEpochCheck,
     /// An inbox row is deleted before the commit that takes the message.
     InboxDeletedBefore,
-    /// A deadline is counted anew when another worker takes over.
+    /// A deadline is computed again when another worker takes over.
     DeadlineRecomputed,
-    /// The alarm is cleared before the turn that it wakes commits.
+    /// The alarm is cleared before the turn that it triggers has committed.
     AlarmClearedBefore,
-    /// A lost wake-up is not found again by a scan.
+    /// A lost wake-up is not found by a later scan.
     NoRescan,
-    /// Messages of a commit that was applied although it answered with an error are sent again.
+    /// Messages are sent again if their commit was applied but the store answered with an error.
     DoubledDelivery,
-    /// Work starts before the commit that calls for it is durable.
+    /// Work starts before the commit that asks for it is durable.
     WorkBeforeCommit,
     /// A crash is not counted.
     CrashNotCounted,
-    /// A suspect is convicted by its deaths alone: it is never held back.
+    /// A suspect is convicted by its deaths alone, without ever being held back.
     NoControl,
     /// A kernel that is dropped without a shutdown counts as a crash.
     DropCounts,
-    /// An owner that ends in order clears those that crashes are counted against of their places in the window.
+    /// An orderly end of the previous owner clears the crashes that are counted against entities.
     DoubtForgotten,
-    /// The end of work that was dropped is taken.
+    /// The end of work that was dropped is accepted.
     LateEndAccepted,
-    /// Code borrows the struct while what other code left in it waits for rows.
+    /// Code borrows the struct although the result of earlier code, which changed it, still waits for rows.
     EndNotAwaited,
-    /// A destroyed entity's versions are given out again.
+    /// Versions of a destroyed entity are given out again.
     VersionReused,
-    /// Of a chain that failed, the first half is kept.
+    /// The first half of a chain that failed is kept.
     HalfAChainKept,
-    /// A commit of unknown outcome is sent again without a look.
+    /// A commit with an unknown outcome is sent again without reading back.
     UnknownRetriedBlindly,
-    /// What the store said of a chain is taken for its word on the next, in another epoch.
+    /// The verdict on one chain is taken for the verdict on the next chain, in another epoch.
     VerdictOfAnother,
-    /// Rows are given to work whoever has written its entity since.
+    /// Work gets the rows of its entity without a check that no other owner has written the entity since.
     RowsUnchecked,
-    /// A script is run although it was run before.
+    /// A script is run again although it was run before.
     RunAgain,
-    /// What a script wrote that failed is kept.
+    /// Rows that a failed script wrote are kept.
     FailedRowsKept,
-    /// What a transaction was to send is handed over although it was rolled back.
+    /// Messages of a transaction are delivered although it was rolled back.
     SentAlthoughRolledBack,
-    /// What a transaction sends is handed over in memory, and is in no inbox.
+    /// Messages of a transaction are delivered in memory, but not stored in the inbox.
     SentInMemoryAlone,
-    /// What a transaction sends is forgotten.
+    /// Messages of a transaction are lost.
     SendForgotten,
-    /// What code had sent before it was run again is sent, too.
+    /// If code is run again, the messages of its earlier run are sent as well.
     SentTwice,
 }
 
@@ -77,8 +77,8 @@ mod switch {
     }
 
     impl Bug {
-        /// All that a few thousand histories show. The others come about in one of ten thousand; the tests of the laws that
-        /// they break find them.
+        /// The bugs that a few thousand histories find. The others show in one of ten thousand histories;
+        /// tests of the laws that they break find them.
         pub const ALL: [Self; 23] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
@@ -105,7 +105,7 @@ mod switch {
             Self::SentTwice,
         ];
 
-        /// Those of a store with SQL: `workflow_transactions.rs` finds them there, too.
+        /// The bugs of a store with SQL. `workflow_transactions.rs` finds them there as well.
         pub const IN_SQL: [Self; 2] = [Self::RunAgain, Self::FailedRowsKept];
 
         pub(crate) fn planted(self) -> bool {
@@ -113,7 +113,7 @@ mod switch {
         }
     }
 
-    /// Plants one bug in every kernel of this thread, or none.
+    /// Plants one bug in every kernel of this thread; `None` removes it.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.with(|planted| planted.set(bug));
     }

@@ -1,4 +1,4 @@
-//! Runs one future on the thread that asks: the kernel's loops need no runtime.
+//! Runs one future on the calling thread: the loops of the kernel need no async runtime.
 
 use std::{
     pin::pin,
@@ -27,7 +27,8 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(value) => return value,
-            // A wake-up between the poll and here is not lost: `unpark` leaves a token that `park` takes.
+            // A wake-up between the poll and this line is not lost: `unpark` leaves a token that `park`
+            // takes.
             Poll::Pending => thread::park(),
         }
     }

@@ -1,7 +1,7 @@
-//! The seam to the world: time, chance, threads and tasks are handed in (A5, X1).
+//! The interface to the outside world: time, randomness, threads and tasks are passed in (A5, X1).
 //!
-//! The kernel reads no clock and starts nothing by itself. [`TokioDriver`] serves a real program; the
-//! simulator and the test kit bring a virtual one.
+//! The kernel reads no clock and starts nothing by itself. A real program uses [`TokioDriver`]; the simulator
+//! and the test kit use virtual drivers.
 
 mod block_on;
 mod thread;
@@ -22,31 +22,34 @@ use crate::Millis;
 /// A boxed future that may move between threads.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the kernel needs of the world.
+/// Everything that the kernel needs from the outside world.
 pub trait Driver: Send + Sync + 'static {
-    /// Starts the author's code, beside everything else. Dropping the handle drops the code at its next await.
+    /// Starts the author's code, concurrently with everything else. Dropping the handle drops the code at its
+    /// next await.
     fn spawn(&self, task: Task) -> Handle;
 
-    /// Starts one of the kernel's own loops, on a thread of its own: it may block there. A kernel that ends in order waits for
-    /// the end of the thread.
+    /// Starts one of the kernel's own loops on a thread of its own, where it may block. A kernel that shuts
+    /// down in order waits until the thread has ended.
     fn thread(&self, name: &str, task: Task) -> Thread;
 
-    /// Runs the last task of a kernel whose last handle was dropped. A driver with real threads returns when the task is over,
-    /// or after a few seconds; on a thread of the kernel it does not wait, for the task may need that thread.
+    /// Runs the last task of a kernel whose last handle was dropped. A driver with real threads returns when
+    /// the task has ended, or after a few seconds. On a thread of the kernel it does not wait, because the
+    /// task may need that thread.
     fn finish(&self, task: Task) {
         drop(self.thread("end", task));
     }
 
-    /// Ready when [`monotonic`](Self::monotonic) has reached `at`; works on any thread.
+    /// Returns a future that is ready when [`monotonic`](Self::monotonic) has reached `at`. It works on any
+    /// thread.
     fn sleep_until(&self, at: Duration) -> Task;
 
-    /// The wall clock.
+    /// Returns the time of the wall clock.
     fn now(&self) -> Millis;
 
-    /// Time that only moves on, since some start.
+    /// Returns the time since some fixed point; it never goes back.
     fn monotonic(&self) -> Duration;
 
-    /// Sixty-four bits of chance.
+    /// Returns 64 random bits.
     fn random(&self) -> u64;
 }
 

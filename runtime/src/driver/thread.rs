@@ -1,4 +1,4 @@
-//! A thread of the kernel, to be waited for.
+//! A thread of the kernel that can be joined.
 
 use std::thread::JoinHandle;
 
@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 pub struct Thread(Option<JoinHandle<()>>);
 
 impl Thread {
-    /// No thread: the loop is a task of a virtual world, or could not be started.
+    /// Returns a handle without a thread: the loop is a task of a virtual driver, or could not be started.
     pub fn none() -> Self {
         Self::default()
     }
 
     /// Waits until the thread has ended.
     pub(crate) fn join(self) {
-        // A panic there was logged by the panic hook, and ended one loop.
+        // A panic of the thread was logged by the panic hook and ended one loop, so it is not an error here.
         self.0.into_iter().for_each(|thread| drop(thread.join()));
     }
 }

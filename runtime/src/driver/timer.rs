@@ -1,4 +1,5 @@
-//! One thread that wakes sleepers, whatever the author's code does to the runtime's threads (fC10).
+//! A timer whose own thread wakes sleepers, even while the author's code blocks the threads of the async
+//! runtime (fC10).
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A timer with a thread of its own. Sleepers leave it when they are dropped.
+/// A timer with a thread of its own. A sleeper that is dropped is removed from the timer.
 #[derive(Debug)]
 pub struct Timer {
     shared: Arc<Shared>,
@@ -38,7 +39,8 @@ impl Timer {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Ends the thread and waits for it. Every sleep is over at once from now on. Not for the timer's own thread.
+    /// Ends the thread and waits for it. From then on every sleep is ready at once. Must not be called on the
+    /// timer's own thread.
     pub(crate) fn stop(&self) {
         let woken = self.shared.close();
         woken.into_iter().for_each(Waker::wake);
@@ -46,7 +48,7 @@ impl Timer {
         thread.into_iter().for_each(|thread| drop(thread.join()));
     }
 
-    /// Ready at `at`.
+    /// Returns a future that is ready at `at`.
     pub fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + use<> {
         Sleep { shared: self.shared.clone(), at, ticket: None }
     }
@@ -54,7 +56,8 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // The sleepers that are left are not woken: nobody drives them any more, and their wakers run foreign code.
+        // The remaining sleepers are not woken: no executor polls them any more, and their wakers run foreign
+        // code.
         drop(self.shared.close());
     }
 }
@@ -64,7 +67,7 @@ impl Shared {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread ends; returns the wakers of those who sleep.
+    /// Tells the thread to end, and returns the wakers of the sleepers.
     fn close(&self) -> Vec<Waker> {
         let mut sleepers = self.lock();
         sleepers.closed = true;
@@ -79,7 +82,8 @@ impl Shared {
         while !sleepers.closed {
             let (due, next) = sleepers.take_due(now());
             if !due.is_empty() {
-                // Wakers run foreign code: never under the lock.
+                // Release the lock before waking: wakers run foreign code, which may call this timer and
+                // would deadlock.
                 drop(sleepers);
                 due.into_iter().for_each(Waker::wake);
                 sleepers = self.lock();

@@ -1,4 +1,4 @@
-//! The driver of a real program: tokio runs the author's code, threads of our own run the kernel.
+//! The driver of a real program: tokio runs the author's code, and threads of our own run the kernel.
 
 use std::{
     cell::Cell,
@@ -17,15 +17,16 @@ use tokio::runtime::Handle as Runtime;
 use super::{Driver, Handle, Task, Thread, Timer, block_on};
 use crate::Millis;
 
-/// How long [`finish`](Driver::finish) waits, at most.
+/// How long [`finish`](Driver::finish) waits at most.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
 thread_local! {
-    /// Whether this thread is one of the kernel's.
+    /// Whether this thread runs a loop of the kernel.
     static IS_KERNEL_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Real time, real threads; the author's code runs on the tokio runtime that it was made in.
+/// A driver with real time and real threads. The author's code runs on the tokio runtime in which the driver
+/// was made.
 #[derive(Debug)]
 pub struct TokioDriver {
     runtime: Runtime,
@@ -36,7 +37,7 @@ pub struct TokioDriver {
 }
 
 impl TokioDriver {
-    /// A driver for the runtime that this is called in. Panics outside of one, as `tokio::spawn` does.
+    /// Makes a driver for the current tokio runtime. Panics outside of a runtime, as `tokio::spawn` does.
     #[expect(clippy::disallowed_methods, reason = "this is the driver: where time and chance come in")]
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
@@ -50,7 +51,7 @@ impl TokioDriver {
 }
 
 impl TokioDriver {
-    /// Ends the thread that wakes sleepers, once no kernel runs with this driver any more.
+    /// Ends the thread that wakes sleepers. To be called when no kernel uses this driver any more.
     pub fn stop(&self) {
         self.timer.stop();
     }
@@ -65,7 +66,8 @@ impl Driver for TokioDriver {
     fn thread(&self, name: &str, task: Task) -> Thread {
         let runtime = self.runtime.clone();
         let run = move || {
-            // Code of the author's is polled here at first if it is pure, or quick, and may use the runtime.
+            // Enter the runtime: author's code that is pure or quick is polled on this thread first, and may
+            // use the runtime.
             let _entered = runtime.enter();
             IS_KERNEL_THREAD.set(true);
             block_on(task);
@@ -80,7 +82,7 @@ impl Driver for TokioDriver {
 
     fn finish(&self, task: Task) {
         let (running, over) = mpsc::channel::<()>();
-        // The sender is dropped when the task is over, and also if the thread cannot be started.
+        // The sender is dropped when the task has ended, and also if the thread cannot be started.
         let end = Box::pin(async move {
             task.await;
             drop(running);
@@ -106,7 +108,7 @@ impl Driver for TokioDriver {
     }
 
     fn random(&self) -> u64 {
-        // The standard library's per-process random keys, stretched by hashing a counter.
+        // Hashes a counter with the standard library's random keys, which differ per process.
         let mut hasher = self.seed.build_hasher();
         hasher.write_u64(self.drawn.fetch_add(1, Ordering::Relaxed));
         hasher.finish()

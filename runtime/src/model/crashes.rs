@@ -1,109 +1,116 @@
-//! What crashes are held against an entity, how far its inquiry is, and what a conviction says (W2).
+//! Crashes that are held against an entity, the stage of its inquiry, and the conviction (W2).
 
 use std::fmt;
 
 use super::WorkId;
 
-/// So many deaths narrow the suspects down. Each further one counts only after a control that the process survived.
+/// The number of deaths that narrow the suspects down. Each further death counts only after a control that
+/// the process survived (W2.2).
 const DEATHS_BEFORE_CONTROL: u8 = 3;
 
-/// The most deaths that are counted.
+/// Deaths beyond this number are not counted: the stored byte has six bits for them.
 const DEATHS_MAX: u8 = 63;
 
-/// How often the process died with an entity since that last got on, and where its inquiry stands. Stores keep it in one byte.
+/// How often the process died with an entity since the entity last made progress, and the stage of its
+/// inquiry. Stores keep both in one byte.
 ///
-/// The first three deaths count against whatever may have been running: coincidence is likely. From then on guilt is shown by
-/// comparison. The entity is held back for a while (its control), then runs (its trial). A death in its control acquits it,
-/// for the process dies without it as well. A death in its trial counts, and the next control begins.
+/// The first three deaths count against everything that may have been running, because coincidence is likely.
+/// From then on guilt is shown by comparison: the entity is held back for a while (its control), then it runs
+/// (its trial). A death in its control acquits the entity, because the process dies without it as well. A
+/// death in its trial counts, and the next control begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Crashes {
     deaths: u8,
     stage: Stage,
 }
 
-/// What was last recorded of a suspect.
+/// The last recorded stage of a suspect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Stage {
-    /// It was let run.
+    /// The suspect may run.
     #[default]
     Admitted,
-    /// It is held back: its control is due, or under way.
+    /// The suspect is held back: its control is due or in progress.
     HeldBack,
-    /// The process survived its control; it waits for its trial.
+    /// The process survived the control. The suspect waits for its trial.
     Waiting,
-    /// The process died in its control, so nothing is counted. The next death with it begins with a control: two guilty ones would
-    /// otherwise acquit each other for ever, for each kills in the control of the other.
+    /// The process died in the suspect's control, so no deaths are counted any more. The next death with the
+    /// suspect begins with a control. Otherwise two guilty entities would acquit each other forever, because
+    /// each of them kills the process in the control of the other.
     Acquitted,
 }
 
 impl Crashes {
-    /// Nothing is held against it.
+    /// No crash is held against the entity.
     pub const NONE: Self = Self { deaths: 0, stage: Stage::Admitted };
 
-    /// It may have been running when the process died, for the first time.
+    /// The entity may have been running when the process died, for the first time.
     pub const FIRST: Self = Self { deaths: 1, stage: Stage::Admitted };
 
-    /// The process died without it.
+    /// The process died while the entity was held back.
     pub const ACQUITTED: Self = Self { deaths: 0, stage: Stage::Acquitted };
 
-    /// How often the process died with it.
+    /// Returns how often the process died with the entity.
     pub fn deaths(self) -> u8 {
         self.deaths
     }
 
-    /// How often the process lived while it was held back, in the controls that were followed by a death with it.
+    /// Returns how often the process survived a control of the entity that was followed by a death with it.
     pub fn controls(self) -> u8 {
         self.deaths.saturating_sub(DEATHS_BEFORE_CONTROL)
     }
 
-    /// Whether nothing is held against it.
+    /// Whether no crash is held against the entity.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 
-    /// Whether the process died in its control, and it has not got on since.
+    /// Whether the process died in the control of the entity, and the entity has made no progress since.
     pub fn is_acquitted(self) -> bool {
         self.stage == Stage::Acquitted
     }
 
-    /// Whether it must be held back before it may run.
+    /// Whether the entity must be held back before it may run.
     pub fn needs_control(self) -> bool {
         matches!(self.stage, Stage::HeldBack | Stage::Waiting)
     }
 
-    /// What is held against a suspect after the process died. `was_written`: its record was written by the owner that died.
+    /// Returns what is held against a suspect after the process died. `was_written`: the owner that died
+    /// wrote the suspect's record.
     #[must_use]
     pub fn after_death(self, was_written: bool) -> Self {
         match self.stage {
-            // If it was in line in the life that ended, the death that counts is that of the life before, in which it ran.
+            // The owner that died may not have written the record: then the suspect was waiting in line in
+            // that life. The death that counts is that of the life before, in which the suspect ran.
             Stage::Admitted => Self { deaths: self.deaths + 1, ..self }.held_back(),
-            // The process died while somebody else was on trial.
+            // The process died while another suspect was on trial.
             Stage::Waiting if was_written => self,
             Stage::HeldBack | Stage::Waiting => Self::ACQUITTED,
             Stage::Acquitted => Self { deaths: DEATHS_BEFORE_CONTROL, ..self }.held_back(),
         }
     }
 
-    /// What is held against a suspect after an orderly end: a trial that was interrupted begins with its control again.
+    /// Returns what is held against a suspect after an orderly end. An interrupted trial begins with its
+    /// control again.
     #[must_use]
     pub fn after_orderly_end(self) -> Self {
         if self.stage == Stage::Admitted { self.held_back() } else { self }
     }
 
-    /// It is let run.
+    /// Returns the same deaths, with the suspect allowed to run.
     #[must_use]
     pub fn admitted(self) -> Self {
         let stage = if self.is_acquitted() { Stage::Acquitted } else { Stage::Admitted };
         Self { stage, ..self }
     }
 
-    /// Its control is over, and others run before it.
+    /// Returns the same deaths, with the control over: the suspect waits while others run before it.
     #[must_use]
     pub fn waiting(self) -> Self {
         Self { stage: Stage::Waiting, ..self }
     }
 
-    /// What is left of it when a part of its work is cleared.
+    /// Returns at most this number of deaths, after a part of the entity's work was cleared.
     #[must_use]
     pub fn at_most(self, deaths: u8) -> Self {
         Self { deaths: self.deaths.min(deaths), stage: Stage::Admitted }
@@ -114,12 +121,13 @@ impl Crashes {
         Self { deaths: self.deaths.min(DEATHS_MAX), stage }
     }
 
-    /// The byte that a store keeps.
+    /// Returns the byte that a store keeps.
     pub fn to_byte(self) -> u8 {
         self.deaths | (self.stage as u8) << 6
     }
 
-    /// What a store has kept; one that was never written is taken for the least.
+    /// Reads the byte that a store kept. A byte that [`to_byte`](Self::to_byte) never returns is read as the
+    /// mildest stage.
     pub fn from_byte(byte: u8) -> Self {
         let stage = match byte >> 6 {
             1 => Stage::HeldBack,
@@ -131,27 +139,27 @@ impl Crashes {
     }
 }
 
-/// Why an entity is held: the process died with it too often, and lived without it (W2).
+/// Why an entity is held: the process died with it too often, and survived without it (W2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conviction {
-    /// The piece of work that ran alone, if one did. Without it a turn is at fault.
+    /// The piece of work that ran alone, if one did. If `None`, a turn is at fault.
     pub work: Option<WorkId>,
-    /// How often the process died with it.
+    /// How often the process died with the entity.
     pub deaths: u8,
-    /// How often the process lived while it was held back.
+    /// How often the process survived while the entity was held back.
     pub controls: u8,
-    /// The build that it was held in: another one tries it again.
+    /// The build in which the entity was held. Another build tries it again.
     pub build: u64,
 }
 
 impl Conviction {
-    /// The text that a store keeps.
+    /// Returns the text that a store keeps.
     pub fn encode(&self) -> String {
         let work = self.work.as_ref().map_or("", WorkId::as_str);
         format!("{} {} {:x} {work}", self.deaths, self.controls, self.build)
     }
 
-    /// What a store has kept; `None` if it is not a conviction.
+    /// Reads the text that a store kept; `None` if it is not a conviction.
     pub fn decode(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, ' ');
         let (deaths, controls) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);

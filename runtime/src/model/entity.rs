@@ -1,4 +1,4 @@
-//! The record of one entity, whole: what a store keeps in one row.
+//! The record of one entity: everything that a store keeps in one row.
 
 use std::fmt;
 
@@ -6,61 +6,63 @@ use bytes::Bytes;
 
 use super::{Conviction, Crashes, Key, Millis, Name, Version, WorkId, stable_hash};
 
-/// One entity as it is stored. Cloning is cheap: names and bytes are shared.
+/// One entity as it is stored. A clone is cheap, because names and bytes are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entity {
-    /// Its first version: names this incarnation of the key for ever.
+    /// The entity's first version. It identifies this incarnation of the key forever.
     pub id: Version,
-    /// Its address.
+    /// The address of the entity.
     pub key: Key,
-    /// `primitive:type`: how it behaves.
+    /// `primitive:type`: the kind of the entity.
     pub kind: Name,
-    /// `primitive:name`: which definition it belongs to.
+    /// `primitive:name`: the definition of the entity.
     pub definition: Name,
-    /// The commit that made it what it is.
+    /// The version of the commit that wrote the entity last.
     pub version: Version,
-    /// Its kind's word for where it stands.
+    /// The status, in the words of the kind.
     pub status: Status,
-    /// `primitive:config`: what it was last run with.
+    /// `primitive:config`: the configuration that the entity was last run with.
     pub config: Fingerprint,
-    /// Whether its handler listed work for it. Stored, so that a takeover finds what may have been running.
+    /// Whether the handler listed work for the entity. It is stored, so that a takeover finds what may have
+    /// been running.
     pub active: bool,
     /// The kind's record: counters, attempts, open batch, pending waits and deadlines.
     pub head: Bytes,
     /// `primitive:state`: the author's struct, nothing else.
     pub state: Bytes,
-    /// When it is to be woken (A1).
+    /// When the alarm of the entity is due (A1).
     pub alarm: Option<Millis>,
-    /// How often a process died with it since it last got on, and where its inquiry stands (W2).
+    /// How often the process died with the entity since it last made progress, and the stage of the inquiry
+    /// (W2).
     pub crashes: Crashes,
     /// The piece of work that was running alone when the process died, if one was named.
     pub suspect: Option<WorkId>,
-    /// Why it is not run at all, if so.
+    /// Why the entity is parked, if it is. A parked entity does not run.
     pub parked: Option<Parked>,
-    /// When it was bound.
+    /// When the key was bound.
     pub created_at: Millis,
-    /// When it last changed.
+    /// When the entity last changed.
     pub updated_at: Millis,
 }
 
 impl Entity {
-    /// About how many bytes it takes in memory.
+    /// Returns about how many bytes the entity takes in memory.
     pub fn weight(&self) -> usize {
         size_of::<Self>() + self.head.len() + self.state.len() + self.key.key.len()
     }
 
-    /// Whether it says of itself that something must still wake it (R7).
+    /// Whether the entity must have a wake source (R7): its status is live and it is not parked.
     pub fn wants_wake(&self) -> bool {
         self.status.phase == Phase::Live && self.parked.is_none()
     }
 }
 
-/// Where an entity stands, in its kind's word, and what that means to the kernel.
+/// The status of an entity: a word of its kind, and what that word means to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The kind's word: `running`, `stopped`, `error` …
     pub word: Name,
-    /// What it means.
+    /// The meaning of the word for the kernel.
     pub phase: Phase,
 }
 
@@ -70,52 +72,56 @@ impl Status {
         Self { word: word.into(), phase: Phase::Live }
     }
 
-    /// A status in which nothing is due until somebody calls.
+    /// A status in which nothing is due until the next call.
     pub fn resting(word: impl Into<Name>) -> Self {
         Self { word: word.into(), phase: Phase::Resting }
     }
 
-    /// A status that somebody should look at.
+    /// A status that needs the attention of a person.
     pub fn failing(word: impl Into<Name>) -> Self {
         Self { word: word.into(), phase: Phase::Failing }
     }
 }
 
-/// What a status means to the kernel, which does not know the kinds' words.
+/// What a status means to the kernel, which does not know the words of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Something must wake it: without a wake source it is stuck, and that is our bug.
+    /// The entity needs a wake source. Without one it is stuck, which is a bug of Drystone.
     Live,
-    /// At rest by its kind's own word.
+    /// The entity is at rest, as its kind intends.
     Resting,
-    /// At rest, and somebody should look at it.
+    /// The entity is at rest after a failure and needs the attention of a person.
     Failing,
 }
 
-/// What an entity's definition was when it last ran: a hash of its configuration.
+/// A hash of the configuration that an entity's definition had when the entity last ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
-    /// The fingerprint of a configuration.
+    /// Returns the fingerprint of a configuration.
     pub fn of(kind: &Name, config: &[u8]) -> Self {
-        // Stores keep it in a signed integer.
+        // Drop the lowest bit: stores keep the fingerprint in a signed 64-bit integer.
         Self(stable_hash(&[kind.as_bytes(), config]) >> 1)
     }
 }
 
-/// Why an entity is not run. Its record stays as it is; nothing of it is lost or reset.
+/// Why an entity is parked. A parked entity does not run; its record stays as it is, and nothing of it is
+/// lost or reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parked {
-    /// Its definition is not registered here; it goes on when it is back (E10).
+    /// The definition is not registered in this program. The entity resumes when the definition is back
+    /// (E10).
     Unregistered,
-    /// Its record could not be read: where and why. It goes on with a definition that differs.
+    /// The record cannot be read; the text says where and why. The entity resumes with a definition that
+    /// differs.
     Undecodable(String),
-    /// Its turn panicked or failed too often.
+    /// A turn of the entity panicked or failed too often.
     Poisoned(String),
-    /// The process died with it too often, and lived without it (W2). It goes on with another build or other options.
+    /// The process died with the entity too often, and survived without it (W2). The entity resumes with
+    /// another build or other options.
     Held(Conviction),
-    /// The store refused its commit for a reason that is ours.
+    /// The store refused a commit of the entity because of a bug of Drystone.
     Broken(String),
 }
 

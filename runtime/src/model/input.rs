@@ -1,4 +1,4 @@
-//! Everything that can wake an entity.
+//! Inputs: everything that can wake an entity.
 
 use std::time::Duration;
 
@@ -6,50 +6,50 @@ use bytes::Bytes;
 
 use super::{Change, Epoch, Hot, Key, Lifecycle, Message, MessageId, Millis, Name, WorkId};
 
-/// One thing that wakes an entity; one turn handles it.
+/// An event that wakes an entity. One turn handles it.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Somebody asks, and waits for the answer.
+    /// A call; its caller waits for the answer.
     Call {
-        /// What is asked.
+        /// The verb.
         verb: Name,
-        /// With what.
+        /// The argument of the verb.
         body: Bytes,
-        /// Who waits.
+        /// The waiting caller.
         ticket: Ticket,
         /// The caller's idempotency key.
         once: Option<Idempotency>,
     },
-    /// Another entity sent this in a commit of its own.
+    /// A message that another entity sent in a commit of its own.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: Key,
-        /// Which one it is.
+        /// The id of the message.
         id: MessageId,
-        /// What is asked.
+        /// The verb.
         verb: Name,
-        /// With what.
+        /// The argument of the verb.
         body: Bytes,
     },
     /// The entity's alarm is due.
     Alarm {
-        /// When it was set for.
+        /// The time that the alarm was set for.
         at: Millis,
     },
-    /// A piece of work ended. It comes once per piece and attempt.
+    /// A piece of work ended. This input comes once per piece and attempt.
     Done {
-        /// Which piece.
+        /// The piece of work.
         work: WorkId,
-        /// Which attempt of it.
+        /// The attempt that ended.
         attempt: u32,
-        /// What called for it.
+        /// What asked for the work.
         cause: Cause,
-        /// How it ended.
+        /// How the work ended.
         outcome: Outcome,
     },
     /// A caller who waited for a held answer has left.
     Gone {
-        /// Who it was.
+        /// The ticket of that caller.
         ticket: Ticket,
     },
     /// The definition's fingerprint differs from the stored one (E11).
@@ -57,7 +57,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// What to call it in a log line.
+    /// Returns a short name of the input for log lines.
     pub fn name(&self) -> Name {
         match self {
             Self::Call { verb, .. } | Self::Message { verb, .. } => verb.clone(),
@@ -69,69 +69,71 @@ impl Input {
     }
 }
 
-/// What called for a piece of work.
+/// What asked for a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It follows from what is stored: [`Handler::work`](super::Handler::work) lists it.
+    /// The work follows from what is stored: [`Handler::work`](super::Handler::work) lists it.
     Listed,
-    /// A call runs it, and this caller waits for it.
+    /// A call; this caller waits for its end.
     Call(Ticket),
-    /// A message runs it.
+    /// A message.
     Message(MessageId),
 }
 
-/// A caller who waits: the epoch that took the call, and a counter. One of an older epoch is gone, and a kind
-/// that stored it (a line) drops it.
+/// A waiting caller: the epoch in which the call was accepted, and a counter. The caller of a ticket of an
+/// older epoch is gone, and a kind that stored the ticket (in a waiting line, for example) drops it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
-    /// Who took the call.
+    /// The epoch in which the call was accepted.
     pub epoch: Epoch,
-    /// Which call it was.
+    /// The number of the call.
     pub number: u64,
 }
 
-/// The idempotency key of a call (E12). The kernel remembers the reply of a call that its own commit answers. A handler that answers
-/// in a later commit, perhaps after a crash, keeps this and hands it to [`Commit::remember`](super::Commit::remember).
+/// The idempotency key of a call (E12). If the call's own commit answers it, the kernel records the reply. A
+/// handler that answers in a later commit, perhaps after a crash, keeps this value and passes it to
+/// [`Commit::remember`](super::Commit::remember).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
-    /// The caller's own text.
+    /// The key, as the caller gave it.
     pub key: Bytes,
-    /// A hash of what is asked: a repeat asks the same.
+    /// A hash of verb and argument. A repeat must have the same hash.
     pub hash: u64,
-    /// How long the reply is remembered, if the caller said so.
+    /// How long the reply is kept, if the caller set a time.
     pub remember_for: Option<Duration>,
 }
 
 /// How a piece of work ended.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It returned.
+    /// The code returned a value.
     Ok(Produced),
-    /// It returned its own error.
+    /// The code returned its own error, encoded.
     Failed(Bytes),
-    /// It was not run, or what it left cannot be kept: its input, its state or its answer cannot be read or written.
+    /// The code was not run, or its result cannot be kept: its input, state or answer cannot be read or
+    /// written.
     Refused(String),
-    /// It panicked, with this message.
+    /// The code panicked with this message.
     Panicked(String),
-    /// It ran longer than its timeout.
+    /// The code ran longer than its timeout.
     TimedOut,
-    /// It gave no sign of life for longer than its limit.
+    /// The code showed no sign of life for longer than its limit.
     Silent,
 }
 
-/// What a piece of work brings back.
+/// The result of a piece of work that succeeded.
 #[derive(Clone, Debug, Default)]
 pub struct Produced {
-    /// Its result.
+    /// The value that the code returned.
     pub value: Bytes,
     /// The author's struct, if it was borrowed exclusively and changed.
     pub state: Option<Bytes>,
-    /// Messages that the code sent; they go out with the commit that takes this.
+    /// Messages that the code sent. They are sent with the commit that takes this result.
     pub send: Vec<Message>,
-    /// What it said of the alarm.
+    /// What the code did to the alarm.
     pub alarm: Change<Millis>,
-    /// What it has to tell, after that commit.
+    /// Events to emit after that commit.
     pub emit: Vec<Lifecycle>,
-    /// The decoded struct, to be kept as [`Hot`]; a clone of this value starts without.
+    /// The decoded struct, to be cached as [`Hot`]. A clone of this value has an empty cache.
     pub hot: Hot,
 }

@@ -1,4 +1,4 @@
-//! Names and keys: who an entity is. Both are bounded, so that every store can index them.
+//! Names and keys: the address of an entity. Both have a maximum length, so that every store can index them.
 
 use std::{
     borrow::{Borrow, Cow},
@@ -11,19 +11,19 @@ use bytes::Bytes;
 
 use crate::{Error, Limit};
 
-/// The longest key, in bytes (K3).
+/// The maximum length of a key, in bytes (K3).
 pub const fn key_bytes_max() -> usize {
     512
 }
 
-/// The longest name of a space, kind, definition, verb, lane or status, in bytes.
+/// The maximum length of the name of a space, kind, definition, verb, lane or status, in bytes.
 pub const fn name_bytes_max() -> usize {
     128
 }
 
 /// A short text that names a thing: a space, a kind, a definition, a verb, a lane, a status.
 ///
-/// Names come from code, so most are `'static` and cost nothing to make or to clone.
+/// Most names are string literals in code: they are `'static`, and cost nothing to make or to clone.
 #[derive(Clone)]
 pub struct Name(Text);
 
@@ -34,12 +34,12 @@ enum Text {
 }
 
 impl Name {
-    /// A name known when the program was compiled.
+    /// Makes a name from a text known at compile time.
     pub const fn new(text: &'static str) -> Self {
         Self(Text::Static(text))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
@@ -47,7 +47,7 @@ impl Name {
         }
     }
 
-    /// Refuses a name that is empty or longer than [`name_bytes_max`].
+    /// Returns an error if the name is empty or longer than [`name_bytes_max`].
     pub fn checked(self) -> Result<Self, Error> {
         match self.len() {
             0 => Err(Error::TooLarge { what: Limit::EmptyName, found: 0, limit: name_bytes_max() }),
@@ -87,7 +87,8 @@ impl Deref for Name {
     }
 }
 
-// `Borrow<str>` asks that equality, order and hash are those of the text; so they are written by hand.
+// `Borrow<str>` requires that equality, order and hash are those of the text, so these impls are written by
+// hand.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self.as_str()
@@ -146,17 +147,18 @@ impl fmt::Display for Name {
 
 /// The address of one entity: a key within a space.
 ///
-/// The key is bytes and may hold any of them; nothing of one key ever reaches another (V10).
+/// The key may hold any bytes. No data of one key ever reaches another key (V10).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The space: one for the whole app, or one per primitive. Spaces that begin with `drystone` are ours.
+    /// The space: one for the whole app, or one per primitive. Names that begin with `drystone` are reserved
+    /// for Drystone.
     pub space: Name,
-    /// The key in that space.
+    /// The key within that space.
     pub key: Bytes,
 }
 
 impl Key {
-    /// A key, checked against the limits of K3: 1 to 512 bytes.
+    /// Makes a key. Returns an error if it is not 1 to 512 bytes long (K3) or if the space is no valid name.
     pub fn new(space: impl Into<Name>, key: impl Into<Bytes>) -> Result<Self, Error> {
         let (space, key) = (space.into().checked()?, key.into());
         if key.is_empty() || key.len() > key_bytes_max() {
@@ -165,7 +167,8 @@ impl Key {
         Ok(Self { space, key })
     }
 
-    /// The partition that this key belongs to, for ever: the store fixes their number when it is made.
+    /// Returns the partition that this key belongs to. It never changes: the number of partitions is fixed
+    /// when the store is made.
     pub fn partition(&self, partitions: u32) -> Partition {
         Partition((stable_hash(&[self.space.as_bytes(), &self.key]) % u64::from(partitions.max(1))) as u32)
     }
@@ -178,18 +181,20 @@ impl fmt::Debug for Key {
 }
 
 impl fmt::Display for Key {
-    /// `space/key`, with every byte that is not plain text escaped.
+    /// Writes `space/key`; every byte of the key that is not printable ASCII is escaped.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}/{}", self.space, self.key.escape_ascii())
     }
 }
 
-/// A slice of the key space; what a worker leases.
+/// A part of the key space; a worker leases whole partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partition(pub u32);
 
-/// A hash that is the same on every machine and in every version: FNV-1a over the parts, each closed by its
-/// length, then mixed. Partitions and fingerprints are stored by it, so it never changes.
+/// A hash that is the same on every machine and in every version: FNV-1a over the parts, each followed by its
+/// length, then mixed.
+///
+/// Stored data depends on it (partitions and fingerprints), so it must never change.
 pub fn stable_hash(parts: &[&[u8]]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -197,7 +202,7 @@ pub fn stable_hash(parts: &[&[u8]]) -> u64 {
         part.iter().copied().for_each(&mut eat);
         (part.len() as u64).to_le_bytes().into_iter().for_each(&mut eat);
     }
-    // FNV's low bits are weak for short inputs; a multiply-shift spreads the high ones.
+    // FNV's low bits are weak for short inputs; a multiply-shift mixes the high bits into them.
     hash ^= hash >> 32;
     hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)

@@ -1,35 +1,35 @@
-//! A dead letter: a message that nobody could take, kept for a person (M4, D2).
+//! Dead letters: messages that could not be delivered, kept for a person (M4, D2).
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{Key, MessageId, Name, Version};
 
-/// A message that could not be delivered: the body of the message that its receiver's inbox sends to the
-/// dead letters.
+/// A message that could not be delivered. Encoded, it is the body of the message from the receiver's inbox to
+/// the entity that keeps the dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Which message it was.
+    /// The id of the message.
     pub id: MessageId,
-    /// Who sent it.
+    /// The sender.
     pub from: Key,
-    /// Where it was going.
+    /// The receiver.
     pub to: Key,
-    /// The definition it was meant for.
+    /// The definition that the receiver was to be bound with.
     pub definition: Name,
-    /// What it asked.
+    /// The verb.
     pub verb: Name,
-    /// With what.
+    /// The argument of the verb.
     pub body: Bytes,
-    /// Why it died.
+    /// Why the message could not be delivered.
     pub reason: String,
-    /// The last error of the code itself, as it returned it; empty if it died of something else.
+    /// The last error of the receiver's code, as the code returned it; empty if there was another reason.
     pub error: Bytes,
-    /// How often it was tried.
+    /// The number of delivery attempts.
     pub attempts: u32,
 }
 
 impl DeadLetter {
-    /// As bytes: fixed numbers, then each text with its length before it.
+    /// Encodes the letter: numbers of fixed size, then each text after its length.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(64 + self.body.len());
         out.put_u64(self.id.version.0);
@@ -52,7 +52,7 @@ impl DeadLetter {
         out.freeze()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` if it is anything else.
+    /// Reads what [`encode`](Self::encode) wrote; `None` for any other bytes.
     pub fn decode(bytes: &Bytes) -> Option<Self> {
         let mut rest = bytes.clone();
         let version = Version(u64::from_be_bytes(take(&mut rest, 8)?[..].try_into().ok()?));

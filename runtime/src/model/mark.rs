@@ -1,35 +1,36 @@
-//! Marks: what makes a work id unique in the world.
+//! Marks: random numbers that make work ids globally unique.
 
 use std::{fmt, str::FromStr};
 
 use super::Millis;
 
-/// A random number that an opening of a store draws. Runs, items, batches and other things that are recorded under it
-/// keep it, and their work ids contain it, so that two files, or two copies of one file, give different work ids.
+/// A random number that is drawn at each opening of a store. Runs, items, batches and other recorded things
+/// keep the mark they were recorded under, and their work ids contain it. So two files, or two copies of one
+/// file, produce different work ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(u64);
 
-/// The time of a turn, and the mark of the opening that it is in.
+/// The time of a turn, and the mark of the current opening of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The time.
     pub at: Millis,
-    /// The mark of everything that this turn records.
+    /// The mark that everything recorded by this turn gets.
     pub mark: Mark,
 }
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// How many digits a mark has as text: 62¹¹ is more than 2⁶⁴.
+/// The length of a mark as text, in base-62 digits: 62¹¹ is more than 2⁶⁴.
 const LENGTH: usize = 11;
 
 impl Mark {
-    /// The mark with this number.
+    /// Makes a mark from a number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number of the mark.
     pub const fn number(self) -> u64 {
         self.0
     }

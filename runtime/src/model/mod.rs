@@ -1,4 +1,4 @@
-//! The nouns that the kernel, its handlers and its stores share. No behaviour that waits, no I/O.
+//! The shared vocabulary of the kernel, its handlers and its stores: keys, entities, inputs, commits, work.
 
 mod commit;
 mod crashes;

@@ -1,4 +1,4 @@
-//! Which definitions this program has, by name. Only names are stored, never code (E10).
+//! The definitions of this program, by name. Stores keep only the names, never code (E10).
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -7,23 +7,23 @@ use bytes::Bytes;
 use super::{Fingerprint, Handler, Key, Name};
 use crate::Error;
 
-/// One definition: a name, how it behaves and with what.
+/// One definition: its name, its behaviour and its configuration.
 #[derive(Clone)]
 pub struct Definition {
-    /// `primitive:name`.
+    /// `primitive:name`: the name of the definition.
     pub name: Name,
-    /// `primitive:type`.
+    /// `primitive:type`: the kind of the definition.
     pub kind: Name,
-    /// The space of its keys.
+    /// The space of the definition's keys.
     pub space: Name,
-    /// `primitive:config`, as it is shown.
+    /// `primitive:config`: the configuration, as views show it.
     pub config: Bytes,
-    /// What it does.
+    /// The behaviour.
     pub handler: Arc<dyn Handler>,
 }
 
 impl Definition {
-    /// What entities made with this configuration carry.
+    /// Returns the fingerprint that entities with this configuration store.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.kind, &self.config)
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for Definition {
     }
 }
 
-/// All definitions of a program, and where its dead letters go.
+/// All definitions of a program, and the address of its dead letters.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     definitions: BTreeMap<Name, Registered>,
@@ -49,12 +49,12 @@ pub(crate) struct Registered {
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Makes an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this definition; a second one of the same name replaces the first.
+    /// Adds a definition. It replaces an earlier definition of the same name.
     #[must_use]
     pub fn with(mut self, definition: Definition) -> Self {
         let fingerprint = definition.fingerprint();
@@ -63,15 +63,15 @@ impl Registry {
         self
     }
 
-    /// With dead letters sent, as messages with the verb `letter`, to this key of this definition. Without
-    /// one they stay in the inbox that they died in.
+    /// Sends dead letters to this key of this definition, as messages with the verb `letter`. Without such an
+    /// address a dead letter stays in the inbox in which it could not be delivered.
     #[must_use]
     pub fn dead_letters(mut self, definition: impl Into<Name>, key: Key) -> Self {
         self.dead_letters = Some((definition.into(), key));
         self
     }
 
-    /// The definition of this name, or an error that lists those there are (E9).
+    /// Returns the definition of this name, or an error that lists the definitions that exist (E9).
     pub fn get(&self, name: &str) -> Result<&Arc<Definition>, Error> {
         self.find(name).map(|found| &found.definition).ok_or_else(|| Error::UnknownDefinition {
             name: name.to_owned(),
@@ -79,7 +79,7 @@ impl Registry {
         })
     }
 
-    /// All definitions, by name.
+    /// Iterates over all definitions, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.definitions.values().map(|found| &found.definition)
     }

@@ -1,79 +1,83 @@
-//! Rows in lanes: what an entity holds beside its record, one at a time (journal entries, items, watchers).
+//! Rows in lanes: data that an entity stores beside its record, one row each (journal entries, items,
+//! watchers).
 
 use bytes::Bytes;
 
 use super::{Name, Version};
 
-/// A list of an entity's rows. A dropped lane's name is never used again by that entity: kinds number them.
+/// The name of a list of rows of one entity. An entity never uses the name of a dropped lane again: kinds
+/// number their lanes.
 pub type Lane = Name;
 
-/// A row's place in its lane; rows are ordered bytewise by it.
+/// The key of a row within its lane. The rows of a lane are ordered by key, bytewise.
 pub type RowKey = Bytes;
 
-/// The first key after one: that key and a zero.
+/// Returns the smallest key that is greater than `key`: the same bytes followed by a zero.
 pub fn key_after(key: &[u8]) -> RowKey {
     [key, &[0]].concat().into()
 }
 
-/// One row: put it, and it is there until it is removed or its lane dropped.
+/// One row. After it is put, it exists until it is removed or its lane is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The lane it lies in.
+    /// The lane of the row.
     pub lane: Lane,
-    /// Its place there.
+    /// The key of the row within the lane.
     pub key: RowKey,
-    /// What it holds.
+    /// The content of the row.
     pub body: Bytes,
 }
 
-/// A lane that is let go in one step, however long; its rows are swept later (K6).
+/// A lane to be dropped. A drop is one operation, however many rows the lane has; a sweep deletes the rows
+/// later (K6).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DropLane {
-    /// Which lane.
+    /// The lane to drop.
     pub lane: Lane,
-    /// Whether its rows stay readable by [`Range::of`] until somebody releases them: a dead letter holds a
-    /// batch by reference (D2).
+    /// Whether the rows stay readable by [`Range::of`] until they are released. A dead letter holds a batch
+    /// by reference in this way (D2).
     pub held: bool,
 }
 
-/// Which rows a turn needs: a stretch of one lane.
+/// A range of rows of one lane, which a turn needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
-    /// Another entity's lane, held for us; `None` for one of our own.
+    /// The entity whose held lane is read; `None` for a lane of the reading entity.
     pub of: Option<Version>,
     /// The lane.
     pub lane: Lane,
-    /// The first key, inclusive; from an end if `None`.
+    /// The first key, inclusive. If `None`, reading begins at the first key, or at the last if `backwards`.
     pub from: Option<RowKey>,
-    /// At most so many rows.
+    /// The maximum number of rows.
     pub limit: u32,
-    /// From high keys to low ones.
+    /// Whether the rows are read from high keys to low keys.
     pub backwards: bool,
 }
 
 impl Range {
-    /// The first `limit` rows of one of our own lanes.
+    /// The first `limit` rows of one of the entity's own lanes.
     pub fn first(lane: impl Into<Lane>, limit: u32) -> Self {
         Self { of: None, lane: lane.into(), from: None, limit, backwards: false }
     }
 
-    /// One row of one of our own lanes, if it is there, is the first of this range.
+    /// A range of one row: the first with `key` or a higher key in one of the entity's own lanes.
     pub fn at(lane: impl Into<Lane>, key: impl Into<RowKey>) -> Self {
         Self { of: None, lane: lane.into(), from: Some(key.into()), limit: 1, backwards: false }
     }
 }
 
-/// The rows that were read for a turn, by the range that asked for them.
+/// The rows that were read for a turn, by the range that was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Rows(Vec<(Range, Vec<Row>)>);
 
 impl Rows {
-    /// The rows of `range`; `None` if they were not read yet: ask with [`Next::Read`](super::Next::Read).
+    /// Returns the rows of `range`, or `None` if they have not been read yet;
+    /// [`Next::Read`](super::Next::Read) asks for them.
     pub fn get(&self, range: &Range) -> Option<&[Row]> {
         self.0.iter().find(|(asked, _)| asked == range).map(|(_, rows)| rows.as_slice())
     }
 
-    /// Rows that were read in some other way, for a handler that is asked by nobody but a test.
+    /// Makes rows from given ranges, for tests that call a handler directly.
     pub fn of(read: impl IntoIterator<Item = (Range, Vec<Row>)>) -> Self {
         Self(read.into_iter().collect())
     }

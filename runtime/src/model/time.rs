@@ -1,26 +1,28 @@
-//! Points in time, as stored: milliseconds since 1970.
+//! Points in time, as they are stored: milliseconds since 1970.
 
 use std::{fmt, time::Duration};
 
-/// A point in time: milliseconds since 1970-01-01 UTC, shown as `2026-11-16T08:30:00.000Z`. Arithmetic saturates, so no deadline overflows (fD4).
+/// A point in time: milliseconds since 1970-01-01 UTC, displayed as `2026-11-16T08:30:00.000Z`.
+///
+/// Arithmetic saturates, so no deadline overflows (fD4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// The end of time: an alarm set there never rings.
+    /// The end of time: an alarm set to this point never rings.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// This point moved on by `span`.
+    /// Returns the point that is later by `span`.
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// This point moved back by `span`.
+    /// Returns the point that is earlier by `span`.
     pub fn before(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// How long from `earlier` to here; nothing if that is later.
+    /// Returns the time from `earlier` to this point, or zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -36,8 +38,9 @@ impl fmt::Display for Millis {
     }
 }
 
-/// The date of a day counted from 1970. Years are counted from March, so that the leap day is the last; 146,097 days
-/// are 400 years.
+/// Returns year, month and day of a day counted from 1970.
+///
+/// Years are counted from March, so that the leap day is the last day of a year. 400 years have 146,097 days.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

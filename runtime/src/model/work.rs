@@ -1,4 +1,4 @@
-//! Work: the author's code that a commit calls for.
+//! Work: the author's code that a commit asks for, and the context in which it runs.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,18 +11,18 @@ use crate::{
     store::sql::{Claim, Script, ScriptCode, Scripted},
 };
 
-/// A piece of work: `tick/7`, `batch/3`, `charge#1`. Stable over retries and restarts, so that it can serve
-/// as an idempotency key outside.
+/// The id of a piece of work: `tick/7`, `batch/3`, `charge#1`. It is the same over retries and restarts, so
+/// that it can serve as an idempotency key for other systems.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkId(Name);
 
 impl WorkId {
-    /// The id with this text, unique within one entity.
+    /// Makes an id from a text that is unique within the entity.
     pub fn new(text: impl Into<Name>) -> Self {
         Self(text.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -44,34 +44,35 @@ impl fmt::Display for WorkId {
     }
 }
 
-/// What should run, as it follows from what is stored.
+/// A piece of work that should run, derived from what is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Which piece it is.
+    /// The id of the work.
     pub id: WorkId,
-    /// Which attempt of it; the handler counts them in its record.
+    /// The attempt; the handler counts attempts in its record.
     pub attempt: u32,
-    /// What it needs of the author's struct.
+    /// How the work borrows the author's struct.
     pub borrow: Borrow,
-    /// Whether it acts on nothing outside: then it is polled in the turn, may run ahead of what is durable,
-    /// and may be run again from its input.
+    /// Whether the work has no effect outside. Such work is polled in the turn, may run before its commit is
+    /// durable, and may be run again from its input.
     pub pure: bool,
-    /// Whether what it left may stand outside the entity's record (W6). After the entity was read, such work borrows the struct
-    /// before any call does, so that what it left is taken first.
+    /// Whether a result of the work may be stored outside the entity's record (W6). Once the entity has been
+    /// read, such work borrows the struct before any call does, so that this result is taken first.
     pub goes_first: bool,
-    /// What it is given.
+    /// The input of the work.
     pub input: Bytes,
-    /// How long one attempt may take, from when its code starts.
+    /// How long one attempt may take, counted from the start of its code.
     pub timeout: Option<Duration>,
-    /// How long it may give no sign of life.
+    /// How long an attempt may go without a sign of life.
     pub silence: Option<Duration>,
-    /// The mark that it was recorded under, from the record that lists it. Without one, code that a call or a message
-    /// asks for gets the mark of that call or message; listed work that an older build recorded has none.
+    /// The mark under which the work was recorded, from the record that lists it. If it is `None`, code of a
+    /// call or message gets the mark of that call or message. Listed work that an older build recorded has no
+    /// mark.
     pub mark: Option<Mark>,
 }
 
 impl Work {
-    /// A first attempt without limits that borrows nothing.
+    /// Makes work that borrows nothing: a first attempt, without limits.
     pub fn new(id: impl Into<Name>) -> Self {
         Self {
             id: WorkId::new(id),
@@ -87,69 +88,73 @@ impl Work {
     }
 }
 
-/// What code needs of the author's struct, as Rust borrows it.
+/// How code borrows the author's struct, in the sense of Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Borrow {
-    /// Nothing: a kind's own verb, or a step. It never waits for the author's code.
+    /// The code borrows nothing: a verb of the kind, or a step. It never waits for the author's code.
     None,
-    /// A snapshot of the committed state. It never waits either.
+    /// The code gets a snapshot of the committed state. It never waits either.
     Shared,
-    /// The struct itself: one at a time, in order of arrival (E3).
+    /// The code gets the struct itself: one piece of code at a time, in order of arrival (E3).
     Exclusive,
 }
 
-/// What code that runs as work may ask for (E14).
+/// The context of running work: what its code may ask for (E14).
 #[derive(Clone)]
 pub struct Cx {
-    /// The entity's address.
+    /// The address of the entity.
     pub key: Key,
-    /// Its definition.
+    /// The definition of the entity.
     pub definition: Name,
-    /// Its incarnation; `None` while the call that runs may yet bind it.
+    /// The incarnation of the entity; `None` while the running call may still bind the key.
     pub id: Option<Version>,
-    /// The piece of work.
+    /// The id of the work.
     pub work: WorkId,
-    /// The attempt of it.
+    /// The attempt.
     pub attempt: u32,
-    /// The mark that it was recorded under: it makes the work's id unique in the world.
+    /// The mark under which the work was recorded. It makes the work's id globally unique.
     pub mark: Option<Mark>,
-    /// When it started.
+    /// When the work started.
     pub now: Millis,
-    /// Grows with every owner and commit: whoever acts outside can refuse an older one.
+    /// The fencing token. It grows with every owner and commit, so that other systems can refuse an older
+    /// one.
     pub fence: Version,
-    /// The partition that this was started for, and its epoch.
+    /// The partition that the work was started in, and the epoch of that ownership.
     pub(crate) owned: (Partition, Epoch),
     pub(crate) door: Arc<dyn Door>,
     pub(crate) chain: Arc<[Key]>,
     pub(crate) pulse: Arc<dyn SignsOfLife>,
 }
 
-/// Who is shown the signs of life of code that runs.
+/// Receives the signs of life of running code.
 pub(crate) trait SignsOfLife: Send + Sync {
-    /// Shows one.
+    /// Records one sign of life.
     fn shows(&self, sign: Sign);
 }
 
 /// A sign of life of code that runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sign {
-    /// It says so.
+    /// The code called [`Cx::heartbeat`].
     Alive,
-    /// It waits for rows from now on: that time is the store's, not its own.
+    /// The code begins to wait for rows. The time until [`HasRead`](Self::HasRead) is the store's, and is not
+    /// counted as silence.
     Reads,
-    /// It has them.
+    /// The code has its rows.
     HasRead,
 }
 
 impl Cx {
-    /// Says that the code is alive: silence is counted from here (W10).
+    /// Reports that the code is alive: silence is counted from here (W10).
     pub fn heartbeat(&self) {
         self.pulse.shows(Sign::Alive);
     }
 
-    /// Rows of this entity, or of a lane that was held (`range.of`), as they are in the store: for work whose input is
-    /// too long for its record. If another owner has written the entity since, or it is gone, there is no answer: the rows may be
-    /// gone, too, and the code that asks is about to be dropped.
+    /// Reads rows of this entity, or of a held lane (`range.of`), from the store; for work whose input is too
+    /// long for its record.
+    ///
+    /// If another owner has written the entity since, or the entity is gone, the future never resolves: the
+    /// rows may be gone as well, and the code that waits for them is about to be dropped.
     pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
         let Some(id) = self.id else { return Ok(Vec::new()) };
         self.pulse.shows(Sign::Reads);
@@ -159,9 +164,11 @@ impl Cx {
         rows
     }
 
-    /// Runs code that writes rows of the author's, in one transaction with a row of this entity that holds `before` until then
-    /// and what the code came to from then on (W6). It is run again by whoever asks again, until it came to something; if the row is not
-    /// there any more, not at all.
+    /// Runs code that writes rows of the author's, in one transaction with a row of this entity (W6). The row
+    /// holds `before` until then, and the result of the code afterwards.
+    ///
+    /// If the row has a result already, the code is not run again. If the row does not exist any more, the
+    /// code is not run at all.
     pub async fn transact(
         &self,
         (lane, key): (Lane, RowKey),
@@ -174,12 +181,13 @@ impl Cx {
         self.door.transact(self.key.clone(), Script { claim, fence: None, limit, code }).await
     }
 
-    /// The kernel for what goes on after this code has ended: a guard that it leaves behind.
+    /// Returns access to the kernel for something that outlives this code, such as a guard.
     pub fn outpost(&self) -> crate::kernel::Outpost {
         self.door.outpost()
     }
 
-    /// Calls another entity and waits. Refused with [`Error::Cycle`] if that entity waits for us (M3).
+    /// Calls another entity and waits for the answer. Returns [`Error::Cycle`] if that entity waits for this
+    /// one (M3).
     pub async fn call(&self, call: crate::Call) -> Result<Bytes, Error> {
         self.door.call(call.within(self.chain.clone())).await
     }

@@ -1,4 +1,4 @@
-//! What the kernel asks a store to write.
+//! The writes that the kernel passes to a store.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,54 +11,56 @@ use crate::{
 /// Writes of many entities that share one transaction and one sync.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// The worker's time; the store keeps the highest it was ever told (A5).
+    /// The time of the worker; the store keeps the highest time ever reported to it (A5).
     pub now: Millis,
-    /// Grows from batch to batch of one worker. A batch that comes to a partition after a later one of the same
-    /// epoch was lost on its way and given up: it is fenced. Else a birth that was retried could happen again
-    /// after its entity has ended.
+    /// The number of the batch; it grows with every batch of one worker. If a batch reaches a partition after
+    /// a later one of the same epoch, the worker has given it up as lost, so it is fenced. Without that
+    /// check, the lost write of a birth, which was retried, could be applied again after its entity has
+    /// ended.
     pub number: u64,
-    /// The ownership that the writes rely on: one entry per partition they touch.
+    /// The ownership that the writes rely on: one entry for each partition with a write.
     pub epochs: Vec<(Partition, Epoch)>,
-    /// One write per entity at most.
+    /// The writes, at most one per entity.
     pub writes: Vec<Write>,
-    /// Configurations to keep, for the view.
+    /// Configurations to record, for the view.
     pub configs: Vec<Config>,
 }
 
-/// All that changes for one key, atomically.
+/// Everything that changes for one key, atomically.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// The key's partition.
     pub partition: Partition,
     /// The key.
     pub key: Key,
-    /// What must be true for this write to be applied at all.
+    /// The condition for this write to be applied at all.
     pub guard: Guard,
-    /// The entity afterwards.
+    /// The entity after the write.
     pub after: After,
-    /// Which of its columns differ: a store may leave the others alone.
+    /// The columns that differ. A store may leave the other columns alone.
     pub touched: Touched,
     /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`; with
-    /// [`After::Destroyed`] they are not looked at. A put into a dropped lane is refused, as long as that lane
-    /// is not swept. Shared, for whoever writes keeps them until they are durable.
+    /// [`After::Destroyed`] they are ignored. A put into a dropped lane is refused until that lane has been
+    /// swept. Shared by `Arc`, because the kernel keeps the rows until they are durable.
     pub rows: Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>,
-    /// Lanes let go; applied before `rows`.
+    /// Lanes to drop; applied before `rows`.
     pub drop: Vec<DropLane>,
     /// Held lanes of other entities that may be swept now.
     pub release: Vec<(Version, Lane)>,
-    /// Messages taken from this key's inbox: each must be there, else the write is stale (M1).
+    /// Messages to take from this key's inbox. If one of them does not exist, the write is stale (M1).
     pub taken: Vec<MessageId>,
-    /// Messages that stay, to be tried again; one that is not there is passed over.
+    /// Messages that stay in the inbox, to be retried. One that does not exist is skipped.
     pub retry: Vec<Retry>,
-    /// Messages for others. One that is already there, by its id, is left as it is: it met itself.
+    /// Messages to other keys. A message whose id already exists at the receiver is left as it is: it was
+    /// sent before.
     pub sent: Vec<Outgoing>,
-    /// Replies to remember for this key: each must not be there yet, else the write is stale (E12). One that is
-    /// past its time by the batch's `now` does not count, and is replaced.
+    /// Replies to remember for this key. If one is remembered already, the write is stale (E12). One that has
+    /// expired by the batch's `now` does not count, and is replaced.
     pub remember: Vec<Remembered>,
 }
 
 impl Write {
-    /// A write of the entity alone.
+    /// Makes a write of the entity alone.
     pub fn new(partition: Partition, key: Key, guard: Guard, after: After) -> Self {
         Self {
             partition,
@@ -76,7 +78,7 @@ impl Write {
         }
     }
 
-    /// About how many bytes it writes.
+    /// Returns about how many bytes the write has.
     pub fn weight(&self) -> usize {
         let record = match &self.after {
             After::Entity(entity) => entity.weight(),
@@ -87,8 +89,8 @@ impl Write {
         record + rows + sent
     }
 
-    /// Whether it keeps the rules of the contract that can be seen from the write alone; if not, which one it
-    /// breaks. Every store refuses by this, so that they refuse alike.
+    /// Checks the rules of the contract that concern this write alone; the error names the rule that it
+    /// breaks. Every store uses this check, so that all stores refuse the same writes.
     pub fn check(&self, partitions: u32) -> Result<(), String> {
         let astray = |key: &Key, partition| key.partition(partitions) != partition;
         if astray(&self.key, self.partition) {
@@ -100,7 +102,7 @@ impl Write {
         self.check_after().map_err(str::to_owned)
     }
 
-    /// The entity that its rows and lanes belong to, unless none is bound before or after.
+    /// Returns the entity that the rows and lanes belong to, or `None` if no entity is bound before or after.
     pub fn entity(&self) -> Option<Version> {
         match (&self.after, self.guard) {
             (After::Entity(entity), _) => Some(entity.id),
@@ -123,48 +125,48 @@ impl Write {
     }
 }
 
-/// What must be true of a key for its write to be applied.
+/// The condition on a key for its write to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// No entity is bound to it.
+    /// No entity is bound to the key.
     Absent,
-    /// The entity bound to it is this one, at this version.
+    /// This entity is bound to the key, at this version.
     At {
-        /// Its id.
+        /// The id of the entity.
         id: Version,
-        /// Its version.
+        /// The version of the entity.
         version: Version,
     },
 }
 
-/// A key after a write.
+/// The state of a key after a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum After {
-    /// This entity is bound to it. With [`Guard::Absent`] this is its birth.
+    /// This entity is bound. With [`Guard::Absent`] the write is its birth.
     Entity(Box<Entity>),
-    /// The guarded entity is gone, its rows (but held lanes) with it; what is remembered stays.
+    /// The guarded entity is gone, and its rows with it, except for held lanes. Remembered replies stay.
     Destroyed,
-    /// Still nothing is bound to it; only messages and remembered replies change.
+    /// No entity is bound, as before; only messages and remembered replies change.
     Unbound,
 }
 
-/// How much of an entity differs from what is stored, beside version, head, state and time. Each means those before it,
-/// too.
+/// The columns of an entity that a write changes, besides version, head, state and time. Each variant
+/// includes the ones before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touched {
-    /// Nothing else.
+    /// No other columns.
     #[default]
     Record,
-    /// The alarm, or whether it is active: an index changes.
+    /// The alarm and `active`: an index changes.
     Wake,
     /// The status.
     Status,
-    /// Anything: configuration, definition, crashes, suspect, parked.
+    /// Any column: configuration, definition, crashes, suspect, parked.
     All,
 }
 
 impl Touched {
-    /// What a write that makes `before` into `after` touches.
+    /// Returns what a write that turns `before` into `after` touches.
     pub fn between(before: &Entity, after: &Entity) -> Self {
         let is_renamed = before.kind != after.kind || before.definition != after.definition;
         let is_doubted = before.crashes != after.crashes || before.suspect != after.suspect;
@@ -180,73 +182,74 @@ impl Touched {
     }
 }
 
-/// A message that stays in the inbox, to be tried again.
+/// A message that stays in the inbox, to be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Which message.
+    /// The id of the message.
     pub id: MessageId,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// When to try again.
+    /// When to retry.
     pub at: Millis,
 }
 
-/// A message on its way into another key's inbox.
+/// A message that is sent to the inbox of another key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its identity: the write's new version and its place.
+    /// The id: the new version of the sending write, and the index of the message in it.
     pub id: MessageId,
     /// The receiver's partition.
     pub partition: Partition,
     /// The receiver.
     pub to: Key,
-    /// The definition to bind it with.
+    /// The definition to bind the receiver with if it is unbound.
     pub definition: Name,
-    /// What it asks.
+    /// The verb.
     pub verb: Name,
-    /// With what.
+    /// The argument of the verb.
     pub body: Bytes,
-    /// The mark of the opening that sends it.
+    /// The mark of the opening of the store in which the message was sent.
     pub mark: Option<Mark>,
 }
 
-/// The idempotency key of a call: the caller's own text, 1 to 512 bytes (E12).
+/// The idempotency key of a call: a text chosen by the caller, 1 to 512 bytes (E12).
 pub type Once = Bytes;
 
-/// What is remembered of a call with an idempotency key (E12).
+/// The recorded reply to a call with an idempotency key (E12).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// The caller's key.
+    /// The idempotency key.
     pub once: Once,
     /// A hash of action and input.
     pub hash: u64,
-    /// What it was answered, in the kernel's own encoding.
+    /// The reply, in the kernel's own encoding.
     pub reply: Bytes,
-    /// Until when it is kept: at this time it is past.
+    /// When the record expires.
     pub expires_at: Millis,
 }
 
-/// The configuration behind a fingerprint, for the view.
+/// The configuration that belongs to a fingerprint, for the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whose.
+    /// The definition with this configuration.
     pub definition: Name,
-    /// Under which fingerprint.
+    /// The fingerprint of the configuration.
     pub fingerprint: Fingerprint,
     /// The configuration.
     pub body: Bytes,
 }
 
-/// What became of one write.
+/// The result of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is durable.
+    /// The write is durable.
     Applied,
-    /// Its guard did not hold; nothing of it was written. The version found, if an entity was.
+    /// The guard of the write did not hold, so nothing was written. Contains the version of the entity that
+    /// was found, if any.
     Stale(Option<Version>),
-    /// Its partition has another owner now; nothing of it was written.
+    /// The partition of the write has another owner, with this epoch. Nothing was written.
     Fenced(Epoch),
-    /// It breaks a rule of the contract (a row put into a dropped lane, say): a bug of whoever wrote it.
-    /// Nothing of it was written.
+    /// The write breaks a rule of the contract, for example by a put into a dropped lane. That is a bug of
+    /// the caller; nothing was written.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! Leases: who owns which partition, and what time it is.
+//! Leases: which worker owns which partition, and the time of the store's clock.
 
 use std::{
     collections::BTreeSet,
@@ -11,41 +11,41 @@ use tokio::sync::mpsc;
 use super::{Batch, Verdict};
 use crate::{Epoch, Millis, Name, Partition};
 
-/// Who asks for leases.
+/// A worker that asks for leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
-    /// Unique to one opening of one kernel.
+    /// The id, unique to one opening of one kernel.
     pub id: Name,
-    /// Where it can be reached, for [`Error::NotOwner`](crate::Error::NotOwner).
+    /// The address at which the worker can be reached, for [`Error::NotOwner`](crate::Error::NotOwner).
     pub address: String,
 }
 
-/// What a worker wants of its leases.
+/// What a worker asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Partitions that are free, up to so many.
+    /// Takes free partitions.
     Take {
-        /// At most so many more.
+        /// The maximum number of partitions to take in addition to those held.
         at_most: u32,
-        /// For how long.
+        /// The duration of the leases.
         lease: Duration,
     },
-    /// To keep these.
+    /// Renews leases.
     Renew {
-        /// What it holds.
+        /// The partitions that the worker holds.
         held: Vec<(Partition, Epoch)>,
-        /// For how long from now.
+        /// The duration of the leases, from now.
         lease: Duration,
-        /// The worker's time.
+        /// The time of the worker.
         now: Millis,
     },
-    /// To give these up.
+    /// Releases partitions.
     Release {
-        /// What it holds.
+        /// The partitions that the worker holds.
         held: Vec<(Partition, Epoch)>,
-        /// Whether everything ended in order, so that nothing counts as a crash (R2).
+        /// Whether the worker ended in order, so that nothing counts as a crash (R2).
         clean: bool,
-        /// The worker's time.
+        /// The time of the worker.
         now: Millis,
     },
 }
@@ -53,30 +53,31 @@ pub enum Want {
 /// The answer to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// The store's clock.
+    /// The time of the store's clock.
     pub now: Millis,
-    /// The highest time the store was ever told.
+    /// The highest time ever reported to the store.
     pub highest: Millis,
-    /// How many partitions there are, for ever.
+    /// The number of partitions, which never changes.
     pub partitions: u32,
     /// The leases that were taken or renewed.
     pub leases: Vec<Lease>,
-    /// Who owns the others, by address.
+    /// The addresses of the owners of the other partitions.
     pub others: Vec<(Partition, String)>,
 }
 
 /// The ownership of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Of what.
+    /// The partition.
     pub partition: Partition,
-    /// Since when: every batch names it.
+    /// The epoch of this ownership: every batch names it.
     pub epoch: Epoch,
-    /// The epoch of the previous owner, if that did not end in order: what it has written bears it (W2).
+    /// The epoch of the previous owner, if it did not end in order: everything that it wrote has this epoch
+    /// (W2).
     pub before: Epoch,
-    /// Whether the previous owner ended in order. A partition never owned is clean.
+    /// Whether the previous owner ended in order. A partition that never had an owner is clean.
     pub clean: bool,
-    /// The highest time its previous owner told: an alarm due by then may have been ringing.
+    /// The highest time that the previous owner reported: an alarm due by then may have rung.
     pub highest: Millis,
 }
 
@@ -85,26 +86,27 @@ pub struct Lease {
 pub struct Hints(mpsc::Receiver<Partition>);
 
 impl Hints {
-    /// The next partition to look at; `None` when the store is gone.
+    /// Returns the next partition to look at, or `None` when the store is gone.
     pub async fn next(&mut self) -> Option<Partition> {
         self.0.recv().await
     }
 }
 
-/// What a store keeps to send hints with: any number of receivers, none of which can slow it.
+/// The sending end of a store's hints. It has any number of receivers, and none of them can slow the store.
 #[derive(Debug, Default)]
 pub struct HintSender(Mutex<Vec<mpsc::Sender<Partition>>>);
 
 impl HintSender {
-    /// A new receiver.
+    /// Makes a new receiver.
     pub fn subscribe(&self) -> Hints {
         let (sender, receiver) = mpsc::channel(1024);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         Hints(receiver)
     }
 
-    /// Hints at every partition that got messages from the writes of `batch` that were applied, but for those that they were made in:
-    /// the worker whose batch it is owns these, and knows.
+    /// Sends a hint for every partition that got messages from the applied writes of `batch`. Partitions of
+    /// those writes themselves get no hint: the worker of this batch owns them, and delivers the messages
+    /// itself.
     pub fn send_after(&self, batch: &Batch, verdicts: &[Verdict]) {
         let is_applied = |(_, verdict): &(_, &Verdict)| **verdict == Verdict::Applied;
         let applied = || batch.writes.iter().zip(verdicts).filter(is_applied).map(|(write, _)| write);
@@ -113,7 +115,7 @@ impl HintSender {
         sent.into_iter().filter(|partition| !is_owned(partition)).for_each(|partition| self.send(partition));
     }
 
-    /// Tells everyone; a receiver that is full misses it.
+    /// Sends a hint to all receivers. A receiver whose queue is full misses it.
     pub fn send(&self, partition: Partition) {
         let mut senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|sender| !sender.is_closed());

@@ -1,4 +1,4 @@
-//! A store that counts what is asked of it, for tests that assert what an operation costs.
+//! A store that counts the calls to it, for tests that assert the cost of an operation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +10,14 @@ use super::{
 };
 use crate::Millis;
 
-/// Passes every call on to another store, and counts.
+/// A wrapper that counts the calls and forwards them to another store.
 #[derive(Debug)]
 pub struct Counting<S> {
     inner: S,
     counters: Counters,
 }
 
-/// What was asked of a store so far. Subtract two to get what lies between them.
+/// The counts so far. Subtract an earlier value with [`since`](Self::since) to get the counts in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
     /// Calls of [`Store::claim`].
@@ -26,7 +26,7 @@ pub struct StoreCounts {
     pub commits: u64,
     /// Calls of [`Store::read`].
     pub read_calls: u64,
-    /// Single [`Read`]s in them.
+    /// Single [`Read`]s in those calls.
     pub reads: u64,
     /// Calls of [`Store::ready`].
     pub scans: u64,
@@ -34,9 +34,9 @@ pub struct StoreCounts {
     pub lists: u64,
     /// Calls of [`Store::sweep`].
     pub sweeps: u64,
-    /// Writes in the batches, whatever became of them.
+    /// Writes in the batches, whatever their verdict.
     pub writes: u64,
-    /// Writes among them that were applied.
+    /// Writes that were applied.
     pub applied: u64,
     /// Entity records that applied writes changed, made or destroyed.
     pub entities: u64,
@@ -44,9 +44,9 @@ pub struct StoreCounts {
     pub rows: u64,
     /// Messages that applied writes sent.
     pub messages: u64,
-    /// Calls of [`Sql::transact`]: each is a transaction, unless one of its scripts spoils it.
+    /// Calls of [`Sql::transact`]: each is one transaction, unless one of its scripts spoils it.
     pub transactions: u64,
-    /// Scripts in them.
+    /// Scripts in those calls.
     pub scripts: u64,
 }
 
@@ -69,24 +69,24 @@ struct Counters {
 }
 
 impl<S: Store> Counting<S> {
-    /// Counts what is asked of `inner` from now on.
+    /// Wraps `inner`; all counts begin at zero.
     pub fn new(inner: S) -> Self {
         Self { inner, counters: Counters::default() }
     }
 
-    /// The store behind it.
+    /// Returns the wrapped store.
     pub fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// What was asked so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> StoreCounts {
         self.counters.snapshot()
     }
 }
 
 impl StoreCounts {
-    /// What was asked since `earlier`.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What can go wrong in a store, and what is known of the damage.
+//! Errors of a store, and whether the failed write may have happened.
 
 use std::{error::Error as StdError, fmt, sync::Arc};
 
@@ -11,63 +11,63 @@ pub struct StoreError {
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// What sort of error it is.
+/// The category of a [`StoreError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// Somebody else is writing; try again.
+    /// Another connection is writing; try again.
     Busy,
-    /// The disk is full, or the quota used up.
+    /// The disk is full, or the quota is used up.
     Full,
     /// The disk or the connection failed.
     Unavailable,
     /// Another engine has the store open (K4).
     Locked,
-    /// The store may not be written.
+    /// The store is read-only.
     ReadOnly,
-    /// The file is not a store, or is damaged.
+    /// The file is not a store, or it is damaged.
     Corrupt,
-    /// The store was made by another version, or cannot do what is asked.
+    /// The store was made by another version, or does not support the request.
     Unsupported,
     /// The request breaks the contract.
     Misused,
 }
 
-/// Whether a write may have happened although it answered with an error.
+/// Whether a write that answered with an error may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// It did not happen, and will not.
+    /// The write did not happen and will not happen.
     No,
-    /// It may have happened, or may yet: read back before acting.
+    /// The write may have happened, or may still happen: read back before acting.
     Unknown,
 }
 
 impl StoreError {
-    /// An error after which nothing was written.
+    /// Makes an error after which nothing was written.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, applied: Applied::No, message: message.into(), source: None }
     }
 
-    /// With the error behind it.
+    /// Adds the error that caused this one.
     #[must_use]
     pub fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// The same, when it is not known whether the write happened.
+    /// Marks that the outcome of the write is unknown.
     #[must_use]
     pub fn outcome_unknown(mut self) -> Self {
         self.applied = Applied::Unknown;
         self
     }
 
-    /// What sort it is.
+    /// Returns the category of the error.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// Whether the write may have happened.
+    /// Returns whether the write may have happened.
     pub fn applied(&self) -> Applied {
         self.applied
     }

@@ -1,7 +1,7 @@
-//! The store in memory: the reference that every other store is measured by, written to be read.
+//! The store in memory: the reference implementation that other stores are compared with, written to be read.
 //!
-//! One lock, ordered maps, no time of its own: with the same calls in the same order it gives the same
-//! answers, so simulations stand on it. Every future is ready at its first poll.
+//! It has one lock, ordered maps, and no clock of its own: the same calls in the same order give the same
+//! answers, which simulations rely on. Every future is ready at its first poll.
 
 mod lease;
 mod scan;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::Millis;
 
-/// A store in memory. What it holds ends with it.
+/// A store in memory. Its content is lost when it is dropped.
 pub struct Memory {
     clock: Box<dyn Fn() -> Millis + Send + Sync>,
     tables: Mutex<Tables>,
@@ -31,7 +31,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty store with this clock for its leases and this many partitions, for ever.
+    /// Makes an empty store. `clock` is the clock for its leases, and the number of partitions never changes.
     pub fn new(clock: impl Fn() -> Millis + Send + Sync + 'static, partitions: u32) -> Self {
         Self {
             clock: Box::new(clock),
@@ -46,7 +46,7 @@ impl Memory {
 
     fn apply(&self, batch: &Batch) -> Vec<Verdict> {
         let verdicts = self.tables().commit(batch);
-        // After the lock is let go: whoever is woken finds the messages there.
+        // The lock is released by now: a receiver of a hint finds the messages in the tables.
         self.hints.send_after(batch, &verdicts);
         verdicts
     }

@@ -1,13 +1,14 @@
-//! Migrations: changes of the author's tables, each made once in the life of a file.
+//! Migrations: changes to the author's tables, each applied once in the life of a file.
 //!
-//! The store records each migration that it has applied: its place, its name and a hash of its statements. A list of migrations
-//! fits a file if it begins with those that were applied, unchanged and in their order. `pending` is that rule.
+//! The store records each migration that it has applied: its position, its name and a hash of its statements.
+//! A list of migrations fits a file if it begins with the applied ones, unchanged and in their order. The
+//! function `pending` checks that rule.
 
 use std::fmt;
 
 use crate::stable_hash;
 
-/// A change of the author's tables: statements under a name.
+/// A change to the author's tables: SQL statements with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     /// The name, unique in its list.
@@ -17,17 +18,17 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// A hash of the statements. A checkout that ends lines in another way has the same.
+    /// Returns a hash of the statements. It ignores how a checkout ends its lines.
     pub fn hash(&self) -> u64 {
-        // Stores keep it in a signed integer.
+        // Drop the lowest bit: stores keep the hash in a signed 64-bit integer.
         stable_hash(&[self.statements.replace("\r\n", "\n").as_bytes()]) >> 1
     }
 }
 
-/// A migration that a file has had.
+/// A migration that was applied to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedMigration {
-    /// Its name.
+    /// The name of the migration.
     pub name: String,
     /// The [hash](Migration::hash) of its statements.
     pub hash: u64,
@@ -36,24 +37,24 @@ pub struct AppliedMigration {
 /// Why the migrations of a program cannot be applied to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MigrationFault {
-    /// Two migrations of the list have one name.
+    /// Two migrations of the list have the same name.
     Doubled(String),
     /// The statements of an applied migration were changed.
     Changed(String),
     /// An applied migration is not in the list.
     Missing(String),
-    /// An applied migration is in the list, and another one stands at its place.
+    /// An applied migration is in the list, but at another position.
     Moved {
         /// The applied migration.
         name: String,
-        /// The one at its place.
+        /// The migration that the list has at its position.
         found: String,
     },
-    /// Its statements failed, and nothing of them was kept.
+    /// The statements of a migration failed; nothing of them was kept.
     Failed {
         /// The migration.
         name: String,
-        /// What SQL says.
+        /// The message of the SQL error.
         reason: String,
     },
 }
@@ -82,7 +83,7 @@ impl fmt::Display for MigrationFault {
     }
 }
 
-/// The migrations of a list that a file has not had.
+/// Returns the migrations of `list` that have not been applied to the file.
 pub(crate) fn pending<'a>(
     applied: &[AppliedMigration],
     list: &'a [Migration],

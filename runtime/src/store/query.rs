@@ -1,48 +1,48 @@
-//! What the kernel asks a store to read.
+//! The reads, scans and listings that the kernel asks of a store.
 
 use bytes::Bytes;
 
 use super::{Once, Remembered};
 use crate::{Entity, Fingerprint, Key, Mark, MessageId, Millis, Name, Partition, Phase, Range, Row, Version};
 
-/// One thing to read.
+/// A single read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// The entity bound to a key.
     Entity(Key),
-    /// Rows of an entity, live or held; `range.of` is not looked at.
+    /// Rows of an entity, live or held; `range.of` is ignored.
     Rows {
-        /// Whose.
+        /// The entity.
         entity: Version,
-        /// Which.
+        /// The range of rows.
         range: Range,
     },
     /// The inbox of a key, in order of [`MessageId`].
     Inbox {
-        /// Whose.
+        /// The receiver.
         key: Key,
-        /// After this one.
+        /// Reads messages after this one.
         after: Option<MessageId>,
-        /// At most so many.
+        /// The maximum number of messages.
         limit: u32,
     },
-    /// What is remembered under an idempotency key, past its time or not.
+    /// The reply that is remembered under an idempotency key, expired or not.
     Remembered {
-        /// Whose.
+        /// The called entity.
         key: Key,
-        /// Under what.
+        /// The idempotency key.
         once: Once,
     },
-    /// The configuration behind a fingerprint.
+    /// The configuration that belongs to a fingerprint.
     Config {
-        /// Whose.
+        /// The definition.
         definition: Name,
-        /// Which.
+        /// The fingerprint.
         fingerprint: Fingerprint,
     },
 }
 
-/// What was found: one per [`Read`], of the same variant, in order.
+/// The answer to a [`Read`], of the same variant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// The entity, if one is bound.
@@ -53,12 +53,12 @@ pub enum Found {
     Inbox(Vec<Letter>),
     /// The reply, if one is remembered.
     Remembered(Option<Remembered>),
-    /// The configuration, if it was kept.
+    /// The configuration, if it was recorded.
     Config(Option<Bytes>),
 }
 
 impl Found {
-    /// The rows, if rows were asked for.
+    /// Returns the rows of `Found::Rows`, and no rows for any other variant.
     pub fn into_rows(self) -> Vec<Row> {
         match self {
             Self::Rows(rows) => rows,
@@ -70,52 +70,52 @@ impl Found {
 /// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
-    /// Which one.
+    /// The id of the message.
     pub id: MessageId,
-    /// Who sent it.
+    /// The sender.
     pub from: Key,
-    /// The definition to bind with.
+    /// The definition to bind the receiver with if it is unbound.
     pub definition: Name,
-    /// What it asks.
+    /// The verb.
     pub verb: Name,
-    /// With what.
+    /// The argument of the verb.
     pub body: Bytes,
-    /// The mark of the opening that sent it; `None` for one that an older build sent.
+    /// The mark of the opening of the store in which the message was sent; `None` if an older build sent it.
     pub mark: Option<Mark>,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// Not before this: at first the `now` of the batch that sent it.
+    /// The earliest time of the next attempt: at first the `now` of the batch that sent the message.
     pub at: Millis,
 }
 
-/// What must be woken.
+/// A scan for keys that must be woken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Entities whose alarm is at or before `until`, not parked, by (alarm, id).
+    /// Entities that are not parked and whose alarm is at or before `until`, ordered by (alarm, id).
     Due {
-        /// In these partitions.
+        /// The partitions to scan.
         partitions: Vec<Partition>,
-        /// Until when.
+        /// The latest alarm to include.
         until: Millis,
     },
-    /// Active entities that are not parked, by id.
+    /// Active entities that are not parked, ordered by id.
     Active {
-        /// In these partitions.
+        /// The partitions to scan.
         partitions: Vec<Partition>,
     },
-    /// Keys with messages in their inbox, bound or not, by (partition, key).
+    /// Keys with messages in their inbox, bound or not, ordered by (partition, key).
     Inbox {
-        /// In these partitions.
+        /// The partitions to scan.
         partitions: Vec<Partition>,
     },
-    /// Parked entities, by id.
+    /// Parked entities, ordered by id.
     Parked {
-        /// In these partitions.
+        /// The partitions to scan.
         partitions: Vec<Partition>,
     },
 }
 
-/// Where a scan of [`Ready`] goes on: after this one.
+/// The position after which a scan of [`Ready`] continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cursor {
     /// After this alarm of this entity.
@@ -131,34 +131,35 @@ pub enum Cursor {
 pub struct Woken {
     /// The key.
     pub key: Key,
-    /// The entity, whole, if one is bound.
+    /// The record of the entity, if one is bound.
     pub entity: Option<Box<Entity>>,
-    /// Where the scan goes on after it.
+    /// The position from which a scan continues after this key.
     pub cursor: Cursor,
 }
 
-/// Which entities to list. The default asks for all.
+/// A filter for a listing of entities. The default lists all entities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Of this space.
+    /// Only entities of this space.
     pub space: Option<Name>,
-    /// Of this definition.
+    /// Only entities of this definition.
     pub definition: Option<Name>,
-    /// With this status.
+    /// Only entities with this status.
     pub status: Option<Name>,
-    /// In this phase.
+    /// Only entities in this phase.
     pub phase: Option<Phase>,
-    /// Parked, or not.
+    /// Only parked entities, or only entities that are not parked.
     pub parked: Option<bool>,
-    /// Whose alarm is at or before this.
+    /// Only entities whose alarm is at or before this time.
     pub due_until: Option<Millis>,
-    /// Whose configuration is another than this.
+    /// Only entities whose configuration differs from this one.
     pub config_other_than: Option<Fingerprint>,
-    /// That say something must wake them, and have neither alarm nor work nor message: our bugs (R7).
+    /// Only entities that need a wake source but have no alarm, work or message, which is a bug of Drystone
+    /// (R7).
     pub stuck: bool,
-    /// After this one.
+    /// Only entities after this one.
     pub after: Option<Version>,
-    /// At most so many.
+    /// The maximum number of entities.
     pub limit: usize,
 }
 
@@ -179,11 +180,11 @@ impl Default for Query {
     }
 }
 
-/// A page of a listing, by id.
+/// A page of a listing, ordered by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The entities.
     pub entities: Vec<Entity>,
-    /// Where the next page begins: pass it as `after`. `None` at the end.
+    /// The value of `after` for the next page; `None` at the end.
     pub next: Option<Version>,
 }

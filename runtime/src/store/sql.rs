@@ -1,11 +1,14 @@
-//! What a store that speaks SQL does beside the contract: it runs an author's code in a transaction, with the record that it
-//! was run (W6).
+//! SQL beside the store contract: a store with SQL can run an author's code in a transaction, together with
+//! the record of its result (W6).
 //!
-//! A [`Script`] is run **once**: it names a row of an entity, and what that row holds as long as nobody has run it. In one
-//! transaction the store looks whether the entity is ours and the row is as it was, runs the code in a savepoint, and
-//! puts what the code returns into the row. Whoever asks again (after a crash, after an answer that was lost) finds that
-//! in the row, and the code is not run. Whoever does not wait for it any more removes the row, in its own commit: from then on
-//! the code is not run. So neither turns nor batches know of it: an entity's rows are all that they share.
+//! A [`Script`] takes effect **once**. It names a row of an entity, and the content of that row before the
+//! script has run. In one transaction the store checks that the entity is owned by the caller and that the
+//! row has that content, runs the code in a savepoint, and writes the code's result into the row.
+//!
+//! If the script is sent again (after a crash or a lost answer), the store finds the result in the row and
+//! does not run the code. A caller that does not need the result any more removes the row in a commit of its
+//! own, and from then on the code is not run. So turns and batches need not know about scripts: the rows of
+//! an entity are all that they share.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -19,96 +22,102 @@ use crate::{Epoch, Key, Lane, Message, Millis, Outcome, Partition, RowKey, Versi
 
 /// A store that can run code in a transaction.
 pub trait Sql: Send + Sync {
-    /// Runs these, in one transaction if they let it, and says what became of each, in order.
+    /// Runs the scripts, in one transaction if possible, and returns the result of each, in order.
     ///
-    /// Whatever one of them does, it is borne by that one: code that fails, panics, takes too long or spoils the
-    /// transaction leaves no rows, and the others are run as if it had not been there. For that, code may be run more than once;
-    /// what it writes is kept once. An error means that nothing of the whole was written, or that this is not known: then a
-    /// script with a claim can be sent again as it is.
+    /// Scripts are isolated: one that fails, panics, takes too long or spoils the transaction leaves no rows,
+    /// and the others run as if it had not been there. To achieve this, the store may run code more than
+    /// once; what the code writes is kept once.
+    ///
+    /// An error means that nothing was written, or that the outcome is unknown. In both cases scripts with a
+    /// claim can be sent again unchanged.
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>>;
 
-    /// Applies those migrations of the author's tables that this file has not had, in order, each in one transaction with the record
-    /// that it was applied. Asked before any script is run.
+    /// Applies the migrations that this file has not had, in order. Each migration is one transaction with
+    /// the record that it was applied. The kernel calls this before any script is run.
     fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>>;
 }
 
 /// Code to be run in a transaction.
 #[derive(Clone)]
 pub struct Script {
-    /// For whom; without one it is run as often as it is sent.
+    /// The row that makes the script run once. Without a claim the script runs as often as it is sent.
     pub claim: Option<Claim>,
-    /// The partition and epoch that it needs beside its claim: if another owner has the partition, the code is not run.
+    /// The partition and epoch that the script needs besides its claim. If another owner has the partition,
+    /// the code is not run.
     pub fence: Option<(Partition, Epoch)>,
-    /// How long it may take, for nobody else writes meanwhile.
+    /// The time limit for the code. It is needed because nothing else can be written meanwhile.
     pub limit: Duration,
-    /// The code: what it comes to, or how it ended, and then nothing that it wrote is kept.
+    /// The code. It returns its result, or the outcome of its failure; in the latter case nothing that it
+    /// wrote is kept.
     pub code: ScriptCode,
 }
 
 /// The code of a [`Script`].
 pub type ScriptCode = Arc<dyn Fn(&mut dyn Statements) -> Result<Bytes, Box<Outcome>> + Send + Sync>;
 
-/// The row that says whether a script was run.
+/// The row that records whether a script was run, and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The partition of the entity, and under which epoch it is ours.
+    /// The partition of the entity, and the epoch under which the caller owns it.
     pub owned: (Partition, Epoch),
     /// The entity.
     pub entity: Version,
     /// The lane of the row.
     pub lane: Lane,
-    /// Its key.
+    /// The key of the row.
     pub key: RowKey,
-    /// What it holds if the script was not run.
+    /// The content of the row while the script has not been run.
     pub before: Bytes,
 }
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Clone, Debug)]
 pub enum Scripted {
-    /// It was run, now or before, and came to this: it is durable, with what it wrote.
+    /// The code ran, now or earlier, and returned this. The result and everything that the code wrote are
+    /// durable.
     Done(Bytes),
-    /// It ended without: nothing that it wrote is kept.
+    /// The code ended without a result; nothing that it wrote is kept.
     Ended(Outcome),
-    /// Nobody waits for it any more: it was not run.
+    /// The row does not exist any more, so the code was not run.
     Gone,
-    /// The partition has another owner now: it was not run.
+    /// The partition has another owner, so the code was not run.
     Fenced,
 }
 
-/// What code in a transaction can ask for.
+/// The operations of code in a transaction.
 pub trait Statements {
-    /// Runs one statement, and answers how many rows it changed: 0 for a definition.
+    /// Runs one statement and returns the number of rows that it changed: 0 for a data definition.
     fn execute(&mut self, sql: &str, values: &[SqlValue]) -> Result<usize, SqlFault>;
 
-    /// Runs one statement, and hands over each of its rows: the names of the columns, and their values.
+    /// Runs one query and passes each of its rows to `each`: the names of the columns, and the values.
     fn query(&mut self, sql: &str, values: &[SqlValue], each: &mut EachRow<'_>) -> Result<(), SqlFault>;
 
-    /// Runs several statements, which take no values.
+    /// Runs several statements without parameters.
     fn batch(&mut self, sql: &str) -> Result<(), SqlFault>;
 
-    /// Sends a message, as a part of the transaction (M6). Code that is only rehearsed sends nothing.
+    /// Sends a message as a part of the transaction (M6). Code that is only rehearsed sends nothing.
     fn send(&mut self, _message: Message) -> Result<(), SqlFault> {
         Ok(())
     }
 
-    /// Puts a message into the inbox of its receiver, unless it is there. For the kernel, which gives messages their ids.
+    /// Puts a message into the inbox of its receiver, unless it exists there. Only the kernel calls this,
+    /// because it assigns the ids of messages.
     fn put_message(&mut self, _from: &Key, _now: Millis, _message: &Outgoing) -> Result<(), SqlFault> {
         Err(SqlFault::new(SqlFaultKind::Refused, "this store takes no messages in a transaction"))
     }
 }
 
-/// What takes the rows of a query.
+/// The function that receives the rows of a query.
 pub type EachRow<'a> = dyn FnMut(&[&str], Vec<SqlValue>) -> Result<(), SqlFault> + 'a;
 
-/// A value of SQL's.
+/// A value of an SQL statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SqlValue {
-    /// Nothing.
+    /// SQL's `NULL`.
     Null,
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Real(f64),
     /// Text.
     Text(String),
@@ -116,35 +125,37 @@ pub enum SqlValue {
     Blob(Vec<u8>),
 }
 
-/// Why a statement did not come to its end.
+/// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlFault {
-    /// What sort of fault it is.
+    /// The category of the fault.
     pub kind: SqlFaultKind,
-    /// What happened, for a person.
+    /// A description for a person.
     pub message: String,
 }
 
-/// What sort of fault it is.
+/// The category of an [`SqlFault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SqlFaultKind {
-    /// It breaks a constraint: unique, not null, check, a foreign key.
+    /// The statement breaks a constraint: unique, not null, check, a foreign key.
     Constraint,
-    /// It is not for code in a transaction: it names our tables, or begins, ends or configures something.
+    /// The statement is not allowed in a transaction: it names tables of Drystone, or begins, ends or
+    /// configures something.
     Refused,
-    /// It sends more than a transaction may.
+    /// The transaction sends more messages than allowed.
     Limit,
-    /// The time is over.
+    /// The time limit has passed.
     TimedOut,
-    /// The store is in trouble; whatever the code makes of it, it is run again.
+    /// The store has a problem. The code is run again, however it handles this fault.
     Store,
-    /// It cannot be read, or names what is not there, or was given other values than it takes.
+    /// The statement has an error: it cannot be parsed, names something that does not exist, or has the wrong
+    /// parameters.
     Statement,
 }
 
 impl SqlFault {
-    /// A fault of this sort.
+    /// Makes a fault of this category.
     pub fn new(kind: SqlFaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }

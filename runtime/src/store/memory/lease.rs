@@ -1,4 +1,4 @@
-//! Who owns which partition, in memory.
+//! Leases of the store in memory.
 
 use super::tables::Tables;
 use crate::{
@@ -20,13 +20,13 @@ pub(super) struct Owner {
 
 impl Default for Owner {
     fn default() -> Self {
-        // A partition never owned is clean.
+        // A partition that never had an owner is clean.
         Self { epoch: Epoch(0), worker: None, until: Millis(0), clean: true, highest: Millis(0), batch: 0 }
     }
 }
 
 impl Owner {
-    /// Whoever holds it by a lease that is not over.
+    /// Returns the worker that holds the partition, unless the lease has expired.
     fn holder(&self, now: Millis) -> Option<&Worker> {
         self.worker.as_ref().filter(|_| self.until > now)
     }
@@ -55,14 +55,15 @@ impl Tables {
         })
     }
 
-    /// Keeps the highest time that an owner told; one that was replaced tells nothing.
+    /// Records the highest time that an owner reported. Returns `None`, and records nothing, if the owner was
+    /// replaced.
     pub(super) fn tell(&mut self, partition: Partition, epoch: Epoch, now: Millis) -> Option<&mut Owner> {
         let owner = self.owners.get_mut(partition.0 as usize).filter(|owner| owner.epoch == epoch)?;
         owner.highest = owner.highest.max(now);
         Some(owner)
     }
 
-    /// Whether a batch comes in its order; then it is the last one from here on.
+    /// Returns whether a batch comes in order. If it does, it is recorded as the last batch.
     pub(super) fn is_next(&mut self, partition: Partition, epoch: Epoch, number: u64) -> bool {
         let owner = self.owners.get_mut(partition.0 as usize).filter(|owner| owner.epoch == epoch);
         match owner.filter(|owner| owner.batch < number) {
@@ -85,7 +86,8 @@ impl Tables {
             let (before, clean) = (owner.epoch, std::mem::replace(&mut owner.clean, false));
             (owner.epoch, owner.until, owner.worker, owner.batch) = (epoch, until, Some(worker.clone()), 0);
             leases.push(owner.lease(Partition(index as u32), before, clean));
-            // Told from here on; the lease says what the previous owner told.
+            // The lease has the highest time of the previous owner, so the new time is recorded after it was
+            // made.
             owner.highest = owner.highest.max(now);
         }
         Ok(leases)
@@ -107,7 +109,8 @@ impl Tables {
             if self.tell(partition, epoch, told).is_none() {
                 continue;
             }
-            // An end that was not clean leaves the epoch: the next owner learns whose it was.
+            // After an end that was not clean the epoch stays: the next owner needs to know the epoch of the
+            // one that died.
             let next = if clean { self.next_epoch()? } else { epoch };
             let owner = &mut self.owners[partition.0 as usize];
             (owner.epoch, owner.worker, owner.clean) = (next, None, clean);
@@ -123,7 +126,7 @@ impl Tables {
     }
 
     fn next_epoch(&mut self) -> Result<Epoch, StoreError> {
-        // Versions hold the epoch in the upper half of a signed integer.
+        // Versions keep the epoch in the upper half of a signed 64-bit integer.
         if self.epoch >= i32::MAX as u32 {
             return Err(StoreError::new(StoreErrorKind::Unsupported, "all epochs of this store are used up"));
         }

@@ -1,4 +1,4 @@
-//! Reading, in memory.
+//! Reads, scans and listings of the store in memory.
 
 use std::ops::Bound;
 
@@ -33,7 +33,8 @@ impl Tables {
         }
     }
 
-    /// A dropped lane is seen as long as it is held, also when its entity is gone.
+    /// Whether the rows of a lane are visible. A dropped lane is visible while it is held, even if its entity
+    /// is gone.
     fn is_seen(&self, entity: Version, lane: &Lane) -> bool {
         match self.dropped.get(&(entity, lane.clone())) {
             Some(held) => *held,
@@ -47,7 +48,7 @@ impl Tables {
         }
         let place = |key: RowKey| (entity, range.lane.clone(), key);
         let first = Bound::Included(place(RowKey::new()));
-        // No name lies between a lane and the same with a NUL behind it.
+        // No lane name sorts between a lane's name and the same name followed by a NUL.
         let end = Bound::Excluded((entity, Lane::from(format!("{}\0", range.lane)), RowKey::new()));
         let from = range.from.clone().map(|key| Bound::Included(place(key)));
         let row = |((_, lane, key), body): (&(Version, Lane, RowKey), &Bytes)| Row {
@@ -123,7 +124,7 @@ impl Tables {
         let mut found = Vec::new();
         while found.len() < limit {
             let Some(((partition, key, _), _)) = self.inbox.range((from, Bound::Unbounded)).next() else { break };
-            // From one key straight to the next, however many messages lie between.
+            // Skip to the next key, however many messages this one has.
             from = last(*partition, key);
             if partitions.contains(partition) {
                 let entity = self.entity(key).cloned().map(Box::new);

@@ -1,4 +1,5 @@
-//! Scripts over the store in memory, for simulations: its own rows say what was run, and somebody else keeps the authors' tables.
+//! Scripts over the store in memory, for simulations. The store's own rows record which scripts were run; the
+//! author's tables are kept by the caller.
 
 use super::{
     Memory,
@@ -13,17 +14,18 @@ use crate::{
     },
 };
 
-/// Tables of authors that can be set back.
+/// Author tables that can be rolled back.
 pub trait Savepoints: Statements {
-    /// From here on it may be set back.
+    /// Sets a savepoint.
     fn save(&mut self);
 
-    /// Everything is as it was when it was last saved.
+    /// Restores the tables to the last savepoint.
     fn roll_back(&mut self);
 }
 
 impl Memory {
-    /// Runs scripts one after another, as a store with SQL does (W6): nobody else writes meanwhile.
+    /// Runs scripts one after another, as a store with SQL does (W6). The store's lock is held, so nothing
+    /// else is written meanwhile.
     pub fn run_scripts(&self, scripts: &[Script], authors: &mut dyn Savepoints) -> Vec<Scripted> {
         let mut tables = self.tables();
         scripts.iter().map(|script| tables.run(script, authors)).collect()
@@ -63,7 +65,7 @@ impl Tables {
         self.owners.get(partition.0 as usize).map(|owner| owner.epoch)
     }
 
-    /// What is known of a script before it is run.
+    /// Returns the result of a script that need not be run: fenced, gone, or recorded earlier.
     fn answered(&self, claim: &Claim) -> Option<Scripted> {
         let (partition, epoch) = claim.owned;
         if self.epoch_of(partition) != Some(epoch) {
@@ -80,7 +82,7 @@ impl Tables {
     }
 }
 
-/// The authors' tables, and the messages that are sent beside them.
+/// The author's tables, and the messages that the script has sent so far.
 struct Posted<'a> {
     authors: &'a mut dyn Savepoints,
     messages: Vec<(Slot, Letter)>,

@@ -1,4 +1,4 @@
-//! Sweeping, in memory: what nobody can see any more goes, a slice at a time.
+//! Sweeps of the store in memory: deletes rows that are not visible any more, a limited number per call.
 
 use super::tables::Tables;
 use crate::{Lane, Millis, Version};

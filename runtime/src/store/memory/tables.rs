@@ -1,4 +1,5 @@
-//! What the store in memory holds, and how a batch changes it: check a write whole, then apply it whole.
+//! The tables of the store in memory, and how a batch changes them. Each write is checked as a whole, then
+//! applied as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +12,22 @@ use crate::{
     store::{After, Batch, Guard, Letter, Once, Remembered, Touched, Verdict, Write},
 };
 
-/// The place of a message: keys are scanned by partition, and within one by key.
+/// The place of a message. Scans go by partition, and within a partition by key.
 pub(super) type Slot = (Partition, Key, MessageId);
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// The last epoch that was given out.
+    /// The last epoch that was assigned.
     pub(super) epoch: u32,
     pub(super) owners: Vec<Owner>,
     pub(super) bound: BTreeMap<Key, Version>,
     pub(super) entities: BTreeMap<Version, Entity>,
-    /// Of entities with an alarm: the order in which they ring.
+    /// The alarms of all entities, in the order in which they ring.
     pub(super) alarms: BTreeSet<(Millis, Version)>,
     pub(super) rows: BTreeMap<(Version, Lane, RowKey), Bytes>,
-    /// Dropped lanes that are not swept yet, and whether they are held.
+    /// Dropped lanes that have not been swept yet, and whether they are held.
     pub(super) dropped: BTreeMap<(Version, Lane), bool>,
-    /// Destroyed entities that are not swept yet.
+    /// Destroyed entities that have not been swept yet.
     pub(super) destroyed: BTreeSet<Version>,
     pub(super) inbox: BTreeMap<Slot, Letter>,
     pub(super) remembered: BTreeMap<(Key, Once), Remembered>,
@@ -59,7 +60,7 @@ impl Tables {
         batch.writes.iter().map(|write| self.write(batch, &late, write)).collect()
     }
 
-    /// A planted bug: messages go before it is known whether the commits that take them happen.
+    /// A planted bug: deletes messages before it is known whether the writes that take them are applied.
     fn delete_what_is_taken(&mut self, batch: &Batch) {
         if Bug::InboxDeletedBefore.planted() {
             for write in &batch.writes {
@@ -78,7 +79,8 @@ impl Tables {
         Verdict::Applied
     }
 
-    /// Nothing is changed here, and nothing that is applied afterwards can fail: that makes a write atomic.
+    /// Checks everything that could prevent the write. This changes nothing, and nothing in `apply` can fail:
+    /// together this makes a write atomic.
     fn check(&self, batch: &Batch, late: &[Partition], write: &Write) -> Result<(), Verdict> {
         self.check_epoch(batch, late, write)?;
         write.check(self.partitions()).map_err(Verdict::Refused)?;
@@ -179,8 +181,8 @@ impl Tables {
         }
     }
 
-    /// Only what is touched changes, as in a store that leaves the other columns alone: a kernel that forgets
-    /// to say so is found here, too.
+    /// Changes only the columns in `touched`, like a store that leaves the other columns alone. So tests find
+    /// a kernel that reports too few columns.
     fn bind(&mut self, after: &Entity, touched: Touched) {
         let mut bound = after.clone();
         if let Some(before) = self.entities.remove(&after.id) {
