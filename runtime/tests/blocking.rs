@@ -1,4 +1,5 @@
-//! Code that blocks its thread, on real threads: others go on, the hand is replaced, nothing is lost (E6).
+//! Code that blocks its thread, on real threads: other keys are served, the thread is replaced, nothing is
+//! lost (E6).
 
 use std::{
     pin::Pin,
@@ -12,7 +13,7 @@ use drystone_runtime::{
     Next, Now, Options, Outcome, Produced, Registry, Rows, To, Work, driver::TokioDriver, store::Memory,
 };
 
-/// A gate that threads block at until the test opens it.
+/// A gate that blocks threads until the test opens it.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<State>, Condvar)>);
 
@@ -20,7 +21,7 @@ struct Gate(Arc<(Mutex<State>, Condvar)>);
 struct State {
     is_open: bool,
     blocked: usize,
-    /// The threads that came to it.
+    /// The names of the threads that were blocked.
     threads: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Whether a thread of the kernel has come to it.
+    /// Whether a thread of the kernel was blocked.
     fn has_met_a_hand(&self) -> bool {
         let state = self.0.0.lock().expect("nobody panics with it");
         state.threads.iter().any(|thread| thread.starts_with("drystone-"))
@@ -63,7 +64,8 @@ impl Drop for Stuck {
     }
 }
 
-/// `block` blocks in its turn, `run` in its code, `keep` when its memory goes, `add` counts. `spawn` uses the runtime in pure code.
+/// `block` blocks in its turn, `run` in its code, `keep` when its cache is dropped. `add` counts. `spawn`
+/// uses the tokio runtime in pure code.
 struct Blocker(Gate);
 
 impl Handler for Blocker {
@@ -121,14 +123,15 @@ impl Handler for Blocker {
     }
 }
 
-/// One piece of work after another, each of which says on which thread it runs. Those of the kernel's are called after it.
+/// Runs one piece of work after another, and records the name of the thread of each. The kernel's threads
+/// begin with `drystone-`.
 struct Lister {
     gate: Gate,
     threads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Lister {
-    /// Asks for one more piece, and waits for its end.
+    /// Asks for one more piece of work, and waits for its end.
     async fn piece(kernel: &Kernel) {
         ask(kernel, "lister", "lists".into(), "go").await.expect("no caller panics").expect("it is counted");
     }
@@ -145,7 +148,8 @@ impl Handler for Lister {
     }
 
     fn turn(&self, _: &mut Hot, _: &Key, entity: Option<&Entity>, _: &Rows, input: &Input, _: Now) -> Next {
-        // Odd while a piece is to run. On a machine that is busy it may take very many to make a habit.
+        // The number is odd while a piece is to run. It wraps, because a busy machine may need very many
+        // pieces before one is polled inline.
         let next = entity.map_or(0, |entity| entity.head[0]).wrapping_add(1);
         match input {
             Input::Call { .. } => {
@@ -211,7 +215,7 @@ fn ask(
     tokio::spawn(async move { kernel.call(Call::new(definition, key, verb, "")).await })
 }
 
-/// Waits, without sleeping, until it is so.
+/// Waits until the condition holds, without sleeping.
 async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {
         tokio::task::yield_now().await;
@@ -239,10 +243,11 @@ async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counte
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_answered() {
     let gate = Gate::default();
-    // There is room for one, and all that is let go of is let go of in visits.
+    // There is room for one key in memory, and evicted keys are dropped only in visits.
     let kernel = open(&gate, |options| (options.resident_bytes_max, options.settled_here_max) = (5_000, 0)).await;
     assert_eq!(ask(&kernel, "blocker", "a".into(), "keep").await.unwrap().unwrap(), vec![1]);
-    // For want of room it leaves in a visit of one of these, which has something to read or to write next.
+    // For lack of room, the first key is evicted in a visit of one of these, and that thread has reads or
+    // writes to do next.
     for number in 0..100 {
         assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
@@ -255,7 +260,8 @@ async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_a
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
     let gate = Gate::default();
-    // On a busy machine a hand that is only kept waiting is replaced, too: there are spares for that.
+    // On a busy machine a thread that only waits for the processor is replaced as well; the high limit allows
+    // for that.
     let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 1_000)).await;
     let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     until(|| gate.blocked() == 8).await;
@@ -274,7 +280,7 @@ async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
     let gate = Gate::default();
     let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (2, 1)).await;
     let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
-    // The spare is used up, by one of those or by a hand that the machine kept waiting.
+    // The one replacement is used up, by a blocked turn or by a thread that waited for the processor.
     until(|| gate.blocked() >= 2 && kernel.counts().blocked >= 1).await;
     let waiting = ask(&kernel, "blocker", "other".into(), "add");
     gate.open();
@@ -304,7 +310,8 @@ async fn work_that_is_over_at_once_is_polled_by_the_hand_until_it_blocks() {
     let (gate, threads) = (Gate::default(), Arc::default());
     let kernel = open_with(&gate, Arc::clone(&threads), |_| {}).await;
     gate.open();
-    // However long a piece takes on a machine that is busy: it has the habit in the end.
+    // However long a piece takes on a busy machine, the kernel will in the end poll the work on its own
+    // thread.
     while !Lister::on_a_hand(&threads).contains(&true) {
         Lister::piece(&kernel).await;
     }

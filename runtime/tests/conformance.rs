@@ -1,4 +1,4 @@
-//! Every store of ours passes the suite, all of it (K1).
+//! Every store of ours passes the whole conformance suite (K1).
 
 #![expect(clippy::unwrap_used, reason = "what tests share is test code, too")]
 

@@ -1,4 +1,4 @@
-//! A kernel on real threads that is dropped without a shutdown ends in order (R2).
+//! A kernel on real threads that is dropped without a shutdown still ends in order (R2).
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -17,7 +17,8 @@ use drystone_runtime::{
 };
 use tokio::sync::Semaphore;
 
-/// `work` lists a piece of work that never ends; `drop` drops the kernel inside its turn, on a thread of the kernel.
+/// `work` lists a piece of work that never ends; `drop` drops the kernel inside its turn, on a thread of the
+/// kernel.
 #[derive(Clone)]
 struct Toy {
     has_begun: Arc<Semaphore>,

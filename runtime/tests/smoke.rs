@@ -1,4 +1,4 @@
-//! The kernel on real threads: a call is answered, is durable, and is there after a crash.
+//! The kernel on real threads: a call is answered, is durable, and is there after a restart.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use drystone_runtime::{
     store::{Memory, Sqlite, SqliteOptions},
 };
 
-/// Adds numbers; `get` reads.
+/// A counter: `add` adds a number, `get` reads the total.
 struct Counter;
 
 impl Handler for Counter {

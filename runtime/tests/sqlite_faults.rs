@@ -1,5 +1,5 @@
-//! What the SQLite store does when the file, the disk or a neighbour fails. The cases that every store shares
-//! are in `conformance.rs`.
+//! The SQLite store when the file or the disk fails, or another process interferes. The cases that all stores
+//! share are in `conformance.rs`.
 
 #![expect(clippy::unwrap_used, reason = "what tests share is test code, too")]
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Conviction, Crashes, Key, Millis, Name, Version, WorkId, stable_hash};
 
-/// One entity as it is stored. A clone is cheap, because names and bytes are shared.
+/// An entity as stored. A clone is cheap, because names and bytes are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entity {
     /// The entity's first version. It identifies this incarnation of the key forever.
@@ -23,7 +23,7 @@ pub struct Entity {
     pub status: Status,
     /// `primitive:config`: the configuration that the entity was last run with.
     pub config: Fingerprint,
-    /// Whether the handler listed work for the entity. It is stored, so that a takeover finds what may have
+    /// Whether the handler listed work for the entity. Stored, so that a takeover finds what may have
     /// been running.
     pub active: bool,
     /// The kind's record: counters, attempts, open batch, pending waits and deadlines.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Fingerprint, Handler, Key, Name};
 use crate::Error;
 
-/// One definition: its name, its behaviour and its configuration.
+/// A definition: name, behaviour and configuration.
 #[derive(Clone)]
 pub struct Definition {
     /// `primitive:name`: the name of the definition.

@@ -49,7 +49,7 @@ pub struct Write {
     pub release: Vec<(Version, Lane)>,
     /// Messages to take from this key's inbox. If one of them does not exist, the write is stale (M1).
     pub taken: Vec<MessageId>,
-    /// Messages that stay in the inbox, to be retried. One that does not exist is skipped.
+    /// Messages that stay in the inbox, to be retried. A message that does not exist is skipped.
     pub retry: Vec<Retry>,
     /// Messages to other keys. A message whose id already exists at the receiver is left as it is: it was
     /// sent before.

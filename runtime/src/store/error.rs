@@ -48,7 +48,7 @@ impl StoreError {
         Self { kind, applied: Applied::No, message: message.into(), source: None }
     }
 
-    /// Adds the error that caused this one.
+    /// Adds the underlying error as the source.
     #[must_use]
     pub fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));

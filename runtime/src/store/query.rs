@@ -118,11 +118,11 @@ pub enum Ready {
 /// The position after which a scan of [`Ready`] continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// After this alarm of this entity.
+    /// The alarm time and id of the last entity.
     Alarm(Millis, Version),
-    /// After this entity.
+    /// The id of the last entity.
     Id(Version),
-    /// After this key.
+    /// The partition and key of the last receiver.
     Key(Partition, Key),
 }
 
@@ -152,7 +152,7 @@ pub struct Query {
     pub parked: Option<bool>,
     /// Only entities whose alarm is at or before this time.
     pub due_until: Option<Millis>,
-    /// Only entities whose configuration differs from this one.
+    /// Only entities with a different configuration fingerprint.
     pub config_other_than: Option<Fingerprint>,
     /// Only entities that need a wake source but have no alarm, work or message, which is a bug of Drystone
     /// (R7).

@@ -1,4 +1,4 @@
-//! Other processes: this test program started again, to be one part of a case.
+//! Child processes: this test program, started again to play one part of a case.
 
 use std::{
     io::{BufRead, BufReader},
@@ -14,24 +14,24 @@ use super::engine::{Engine, read};
 const PATH: &str = "DRYSTONE_FAULTS_PATH";
 const PART: &str = "DRYSTONE_FAULTS_PART";
 
-/// Starts this program as `part` on the file at `path`.
+/// Starts this program in the role `part`, on the file at `path`.
 pub(super) fn start(part: &str, path: &Path) -> Child {
     let program = std::env::current_exe().unwrap();
     command(Command::new(program), part, path)
 }
 
-/// The same, with no file allowed to grow beyond `kibibytes`; a write beyond it fails.
+/// Starts this program with a limit of `kibibytes` for every file; a write beyond it fails.
 pub(super) fn start_limited(part: &str, path: &Path, kibibytes: u32) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut shell = Command::new("bash");
-    // Without the trap the signal would end the process; with it the write answers with an error.
+    // Ignore the signal, which would end the process; a write beyond the limit then returns an error.
     let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$0\" \"$@\"");
     shell.arg("-c").arg(script).arg(program);
     command(shell, part, path)
 }
 
-/// The same, as somebody whom the modes of files bind (root becomes nobody), in a folder that may not be written. The
-/// program is copied beside the file, for whoever runs it must be able to read it.
+/// Starts this program as a user whom file modes bind (root becomes nobody), in a folder that may not be
+/// written. The program is copied beside the file, because that user must be able to read it.
 #[cfg(target_os = "linux")]
 pub(super) fn start_bound(part: &str, path: &Path) -> Child {
     use std::os::unix::{
@@ -55,14 +55,14 @@ fn command(mut command: Command, part: &str, path: &Path) -> Child {
     command.env(PART, part).env(PATH, path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until the child says this word.
+/// Waits until the child prints this word.
 pub(super) fn wait_for(child: &mut Child, word: &str) {
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let said = lines.map_while(Result::ok).any(|line| line.contains(word));
     assert!(said, "the child never said {word}");
 }
 
-/// Not a case by itself: what a child runs. Started as part of the suite it has no part, and passes.
+/// Not a case by itself: a child process runs this. As a part of the suite it has no role, and passes.
 #[test]
 fn the_part_of_another_process() {
     let (Ok(part), Ok(path)) = (std::env::var(PART), std::env::var(PATH)) else { return };
@@ -84,7 +84,7 @@ fn hold(path: &str) {
     let mut engine = Engine::open(path, SqliteOptions::default()).unwrap();
     engine.put_many(10, b"held");
     println!("held");
-    // Until the parent ends this process.
+    // Wait until the parent ends this process.
     let _ = std::io::stdin().lines().next();
 }
 
@@ -101,7 +101,7 @@ fn read_beside(path: &str) {
     println!("read all");
 }
 
-/// Writes until a file is too large, which is met when the log is written: at `COMMIT`.
+/// Writes until a file is too large. The error occurs when the log is written, at `COMMIT`.
 fn outgrow(path: &str) {
     let mut engine = Engine::open(path, SqliteOptions::default()).unwrap();
     let error = (0..10_000).find_map(|number| engine.put(number, Bytes::from(vec![b'x'; 4000])).err()).unwrap();

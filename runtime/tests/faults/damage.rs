@@ -1,7 +1,7 @@
-//! Damaged files: a typed error, or all that was stored; never a panic, never silently less (fB5).
+//! Damaged files: a typed error, or all stored data; never a panic, never silent loss (fB5).
 //!
-//! SQLite keeps no checksums, so a flipped bit inside a payload is that payload with a flipped bit. What is
-//! asked here is that no entity is lost and none is made up.
+//! SQLite keeps no checksums, so a flipped bit inside a payload cannot be detected. These cases check that no
+//! entity is lost and none is invented.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -14,7 +14,7 @@ use super::engine::{Engine, key, list, place, read};
 
 const COUNT: u32 = 60;
 
-/// A closed store with some entities: its bytes.
+/// Makes a closed store with some entities, and returns its bytes.
 fn sound(path: &Path) -> Vec<u8> {
     Engine::open(path, SqliteOptions::default()).unwrap().put_many(COUNT, b"{\"head\":\"of some length\"}");
     fs::read(path).unwrap()
@@ -24,7 +24,8 @@ fn is_typed(kind: StoreErrorKind) -> bool {
     matches!(kind, StoreErrorKind::Corrupt | StoreErrorKind::Unsupported | StoreErrorKind::ReadOnly)
 }
 
-/// What is found by listing and, key by key, by reading; the error if one was met.
+/// Returns the keys found by listing, and the number of entities found by reading each key; or the first
+/// error.
 fn look(path: &Path, check: bool) -> Result<(BTreeSet<Key>, usize), StoreErrorKind> {
     let options = SqliteOptions { check, ..SqliteOptions::default() };
     let store = Sqlite::open(path, options).map_err(|error| error.kind())?;
@@ -50,7 +51,7 @@ fn a_file_with_a_flipped_byte_is_refused_or_has_lost_no_entity() {
         fs::write(&flipped, bytes).unwrap();
         match look(&flipped, true) {
             Ok((listed, found)) => {
-                // A flip inside a key makes it another key; nothing else may be missing.
+                // A flip inside a key turns it into another key; nothing else may be missing.
                 let missing = (0..COUNT).filter(|number| !listed.contains(&key(*number))).count();
                 assert!(listed.len() == COUNT as usize && missing <= 1, "offset {offset}: {missing} missing");
                 assert!(found + missing >= COUNT as usize, "offset {offset}: {found} found");

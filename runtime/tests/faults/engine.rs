@@ -1,4 +1,4 @@
-//! A small engine over one file: binds numbered keys, and knows what was acknowledged.
+//! A small engine over one file: it binds numbered keys, and remembers which writes were acknowledged.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ pub(super) struct Engine {
     pub(super) store: Sqlite,
     epoch: Epoch,
     counter: u32,
-    /// What was acknowledged, by number.
+    /// The acknowledged entities, by number.
     pub(super) acknowledged: BTreeMap<u32, Entity>,
 }
 
@@ -29,7 +29,7 @@ impl Engine {
         Ok(Self { epoch: claimed.leases[0].epoch, store, counter: 0, acknowledged: BTreeMap::new() })
     }
 
-    /// Writes an entity with this number: its birth, or its next version, with `head` in it.
+    /// Writes the entity with this number and this `head`: its birth, or its next version.
     pub(super) fn put(&mut self, number: u32, head: Bytes) -> Result<(), StoreError> {
         self.counter += 1;
         let version = Version::of(self.epoch, self.counter);
@@ -56,7 +56,7 @@ impl Engine {
         Batch { now: Millis(1), number, epochs, writes: vec![write], configs: Vec::new() }
     }
 
-    /// Everything acknowledged is there, as it was.
+    /// Asserts that every acknowledged entity can be read back unchanged.
     pub(super) fn assert_all_there(&self) {
         for (number, expected) in &self.acknowledged {
             assert_eq!(read(&self.store, *number).unwrap().as_ref(), Some(expected), "number {number}");
@@ -71,7 +71,7 @@ pub(super) fn read(store: &Sqlite, number: u32) -> Result<Option<Entity>, StoreE
     }
 }
 
-/// All entities, by listing.
+/// Returns all entities, by listing.
 pub(super) fn list(store: &Sqlite) -> Result<Vec<Entity>, StoreError> {
     Ok(block_on(store.list(&Query { limit: 100_000, ..Query::default() }))?.entities)
 }
@@ -101,7 +101,7 @@ fn entity(number: u32, version: Version) -> Entity {
     }
 }
 
-/// A folder of its own, and the path of a file in it.
+/// Makes a new folder, and the path of a file in it.
 pub(super) fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");

@@ -1,4 +1,4 @@
-//! What is opened: paths, modes, files of others, files of another version.
+//! Opening files: paths, modes, files of other programs, files of other versions.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ fn refused(path: &Path) -> StoreErrorKind {
     Sqlite::open(path, SqliteOptions::default()).unwrap_err().kind()
 }
 
-/// Opens a store and closes it, then changes it by SQL, as another program would.
+/// Opens a store and closes it, then changes the file by SQL, as another program would.
 fn made_and_changed(path: &Path, sql: &str) {
     Engine::open(path, SqliteOptions::default()).unwrap().put_many(3, b"head");
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();

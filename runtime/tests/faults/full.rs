@@ -1,4 +1,5 @@
-//! A full disk: typed, nothing acknowledged is lost, and it goes on when there is room (fB1).
+//! A full disk: the error is typed, nothing acknowledged is lost, and writes work again when there is room
+//! (fB1).
 
 use bytes::Bytes;
 use drystone_runtime::store::{Applied, SqliteOptions, StoreErrorKind};
@@ -12,7 +13,7 @@ fn limited(max_pages: u32) -> SqliteOptions {
     SqliteOptions { max_pages: Some(max_pages), ..SqliteOptions::default() }
 }
 
-/// Writes until the file is full; the first number that was refused.
+/// Writes until the file is full. Returns the first number that was refused.
 fn fill(engine: &mut Engine) -> u32 {
     for number in 0..10_000 {
         if let Err(error) = engine.put(number, Bytes::from(vec![b'x'; 1000])) {

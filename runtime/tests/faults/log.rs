@@ -1,4 +1,4 @@
-//! The write-ahead log stays short, whoever reads (fB10).
+//! The write-ahead log stays short, even with readers (fB10).
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 use super::engine::{Engine, beside, place};
 
 const MAX: u64 = 1 << 20;
-/// What one commit of these tests adds to the log at most.
+/// The maximum that one commit of these tests adds to the log.
 const COMMIT: u64 = 64 << 10;
 
 fn options() -> SqliteOptions {
@@ -27,7 +27,7 @@ fn log_bytes(path: &Path) -> u64 {
     fs::metadata(beside(path, "-wal")).map_or(0, |found| found.len())
 }
 
-/// Writes about 12 MiB of log; the longest it was.
+/// Writes about 12 MiB of log. Returns the greatest length of the log.
 fn write_steadily(engine: &mut Engine, path: &Path) -> u64 {
     let mut longest = 0;
     for number in 0..600 {

@@ -1,4 +1,4 @@
-//! One engine per file; others may read (K4).
+//! Neighbours: one engine per file, while other processes may read (K4).
 
 use std::{io::Read as _, path::Path, sync::mpsc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Batches: many writes in one transaction, each with a verdict of its own.
+//! Batches: many writes in one transaction, each with its own verdict.
 
 use bytes::Bytes;
 

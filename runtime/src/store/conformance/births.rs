@@ -1,4 +1,4 @@
-//! Births: a key is bound, once.
+//! Births: a key is bound once.
 
 use bytes::Bytes;
 

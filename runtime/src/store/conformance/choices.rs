@@ -1,4 +1,4 @@
-//! Choices: each is made once, and holds for as long as the store.
+//! Choices: each is made once, and holds for the lifetime of the store.
 
 use super::fixture::World;
 

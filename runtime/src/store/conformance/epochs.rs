@@ -1,4 +1,4 @@
-//! Epochs: a worker that was replaced can write nothing.
+//! Epochs: a worker that was replaced cannot write.
 
 use std::collections::BTreeSet;
 

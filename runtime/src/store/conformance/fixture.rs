@@ -1,4 +1,5 @@
-//! What the cases stand on: a store, its clock, a worker that owns its partitions, and writes made short.
+//! The fixture of the cases: a store, its clock, a worker that owns its partitions, and short forms of
+//! writes.
 
 use std::{
     collections::BTreeMap,
@@ -22,21 +23,21 @@ use crate::{
     },
 };
 
-/// How many partitions every case has.
+/// The number of partitions in every case.
 pub(super) const PARTITIONS: u32 = 4;
 
-/// How long the cases lease for.
+/// The duration of leases in the cases.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 
 /// The time at which every case begins.
 pub(super) const START: Millis = Millis(1_000_000);
 
-/// The clock of a store under test; a case moves it.
+/// The clock of a store under test, moved by the case.
 #[derive(Clone, Debug)]
 pub struct Clock(Arc<AtomicI64>);
 
 impl Clock {
-    /// What the store must take for the time.
+    /// Returns the time that the store must use.
     pub fn now(&self) -> Millis {
         Millis(self.0.load(Ordering::SeqCst))
     }
@@ -48,11 +49,11 @@ impl Clock {
 
 type Opened = Pin<Box<dyn Future<Output = Arc<dyn Store>>>>;
 
-/// Opens the store of one case: once at its beginning, and again when the case asks for it.
+/// Opens the store of one case: once at the beginning, and again when the case asks for it.
 pub struct Opener(Box<dyn FnMut() -> Opened>);
 
 impl Opener {
-    /// A store that is opened by `open`. One without a disk gives the same one again.
+    /// Makes an opener that calls `open`. A store without a disk must return the same store again.
     pub fn new<F>(mut open: impl FnMut() -> F + 'static) -> Self
     where
         F: Future<Output = Arc<dyn Store>> + 'static,
@@ -61,7 +62,7 @@ impl Opener {
     }
 }
 
-/// Runs one case on a new store that nobody owns yet.
+/// Runs one case on a new store without owners.
 pub fn run(make: impl FnOnce(Clock, u32) -> Opener, case: impl AsyncFnOnce(&mut World)) {
     block_on(async {
         let clock = Clock(Arc::new(AtomicI64::new(START.0)));
@@ -72,7 +73,7 @@ pub fn run(make: impl FnOnce(Clock, u32) -> Opener, case: impl AsyncFnOnce(&mut 
     });
 }
 
-/// Runs one case on a new store whose partitions a worker named `one` owns.
+/// Runs one case on a new store; a worker named `one` owns all partitions.
 pub fn run_owned(make: impl FnOnce(Clock, u32) -> Opener, case: impl AsyncFnOnce(&mut World)) {
     run(make, async |world: &mut World| {
         world.own(&worker("one")).await;
@@ -85,17 +86,17 @@ pub struct World {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
     opener: Opener,
-    /// What the worker believes to own.
+    /// The epochs of the partitions that the worker believes it owns.
     pub(super) epochs: BTreeMap<Partition, Epoch>,
     counter: u32,
-    /// The worker's time: what its batches say.
+    /// The time of the worker, which its batches report.
     pub(super) now: Millis,
 }
 
 impl World {
     /// Closes the store and opens it again.
     pub(super) async fn reopen(&mut self) {
-        // The old one must be closed first: a file has one engine.
+        // Drop the old store first: a file can be open in one engine only.
         self.store = Arc::new(super::super::Memory::new(|| START, 1));
         self.store = self.opener.0().await;
     }
@@ -116,21 +117,21 @@ impl World {
         self.claim(worker, Want::Release { held, clean, now: self.now }).await
     }
 
-    /// Takes every partition that can be taken, and writes with their epochs from now on.
+    /// Takes every free partition; later writes use the new epochs.
     pub(super) async fn own(&mut self, worker: &Worker) -> Claimed {
         let claimed = self.take(worker, PARTITIONS).await;
         self.epochs.extend(claimed.leases.iter().map(|lease| (lease.partition, lease.epoch)));
         claimed
     }
 
-    /// The next version of the owner of this key.
+    /// Returns the next version of the owner of this key.
     pub(super) fn version(&mut self, key: &Key) -> Version {
         self.counter += 1;
         let epoch = self.epochs.get(&partition(key)).copied().unwrap_or_default();
         Version::of(epoch, self.counter)
     }
 
-    /// An entity for this key that is not written yet.
+    /// Returns an entity for this key without writing it.
     pub(super) fn born(&mut self, key: &Key) -> Entity {
         let version = self.version(key);
         Entity {
@@ -153,12 +154,12 @@ impl World {
         }
     }
 
-    /// The same entity at its next version.
+    /// Returns the same entity at its next version.
     pub(super) fn next(&mut self, entity: &Entity) -> Entity {
         Entity { version: self.version(&entity.key), ..entity.clone() }
     }
 
-    /// Binds a key, with what `shape` makes of the entity.
+    /// Binds a key to an entity that `shape` has changed.
     pub(super) async fn bind_with(&mut self, key: &Key, shape: impl FnOnce(&mut Entity)) -> Entity {
         let mut entity = self.born(key);
         shape(&mut entity);
@@ -170,7 +171,7 @@ impl World {
         self.bind_with(key, |_| {}).await
     }
 
-    /// A write that only adds to the entity: its next version, and nothing else yet.
+    /// Returns the next version of an entity, and a write of only that version.
     pub(super) fn touch(&mut self, entity: &Entity) -> (Entity, Write) {
         let after = self.next(entity);
         let write = change(entity, &after);
@@ -218,7 +219,7 @@ impl World {
         }
     }
 
-    /// The keys of all rows in a lane.
+    /// Returns the keys of all rows in a lane.
     pub(super) async fn lane(&self, entity: Version, lane: &'static str) -> Vec<Bytes> {
         self.range(entity, Range::first(lane, 10_000)).await.into_iter().map(|row| row.key).collect()
     }
@@ -245,12 +246,12 @@ impl World {
         self.store.ready(which, after, limit).await.expect("a scan is answered")
     }
 
-    /// The keys of one scan.
+    /// Returns the keys that one scan finds.
     pub(super) async fn woken(&self, which: &Ready) -> Vec<Key> {
         self.ready(which, None, 10_000).await.into_iter().map(|woken| woken.key).collect()
     }
 
-    /// The keys of one scan, a page at a time.
+    /// Returns the keys that one scan finds, read in pages.
     pub(super) async fn woken_by_pages(&self, which: &Ready, limit: usize) -> Vec<Key> {
         let (mut keys, mut cursor) = (Vec::new(), None);
         loop {
@@ -262,7 +263,7 @@ impl World {
         }
     }
 
-    /// Sweeps until nothing is left, in slices of `limit`; how much there was.
+    /// Sweeps until nothing is left, `limit` rows per call. Returns the number of deleted rows.
     pub(super) async fn sweep_all(&self, now: Millis, limit: usize) -> usize {
         let mut all = 0;
         for _ in 0..10_000 {
@@ -293,13 +294,13 @@ pub(super) fn all_partitions() -> Vec<Partition> {
     (0..PARTITIONS).map(Partition).collect()
 }
 
-/// The `number`th key of a partition.
+/// Returns the key with this number in a partition.
 pub(super) fn key_in(wanted: u32, number: usize) -> Key {
     let keys = (0..).map(|index: u32| key(format!("key-{index:04}")));
     keys.filter(|key| partition(key) == Partition(wanted)).nth(number).expect("every partition has keys")
 }
 
-/// A write of nothing, for a key.
+/// Returns a write for a key that changes nothing.
 fn empty(key: &Key, guard: Guard, after: After) -> Write {
     Write::new(partition(key), key.clone(), guard, after)
 }
@@ -308,7 +309,7 @@ pub(super) fn birth(entity: &Entity) -> Write {
     empty(&entity.key, Guard::Absent, After::Entity(Box::new(entity.clone())))
 }
 
-/// The write that makes `before` into `after`; it says of itself what differs.
+/// Returns the write that turns `before` into `after`, with the columns that differ.
 pub(super) fn change(before: &Entity, after: &Entity) -> Write {
     let touched = Touched::between(before, after);
     Write { touched, ..empty(&before.key, at(before), After::Entity(Box::new(after.clone()))) }
@@ -326,16 +327,16 @@ pub(super) fn at(entity: &Entity) -> Guard {
     Guard::At { id: entity.id, version: entity.version }
 }
 
-/// Rows to put, each with its key as its body.
-/// Rows of a write.
+/// The rows of a write.
 type Changes = Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>;
 
-/// The rows of two lanes.
+/// Combines the rows of two writes.
 pub(super) fn both(one: &Changes, other: &Changes) -> Changes {
     let rows = one.iter().chain(other.iter()).map(|(place, body)| (place.clone(), body.clone()));
     Arc::new(rows.collect())
 }
 
+/// Returns rows to put; each has its key as its body.
 pub(super) fn put<K: Into<Bytes>>(lane: &'static str, keys: impl IntoIterator<Item = K>) -> Changes {
     let rows = keys.into_iter().map(Into::into).map(|key: Bytes| ((Name::new(lane), key.clone()), Some(key)));
     Arc::new(rows.collect())
@@ -345,7 +346,7 @@ pub(super) fn drop_lane(lane: &'static str, held: bool) -> DropLane {
     DropLane { lane: lane.into(), held }
 }
 
-/// The message that the commit at `version` sends to `to` in this place.
+/// Returns the message with this index that the commit at `version` sends to `to`.
 pub(super) fn message(version: Version, index: u32, to: &Key) -> Outgoing {
     Outgoing {
         id: MessageId { version, index },
@@ -367,7 +368,7 @@ pub(super) fn reply(once: &'static [u8], expires_at: Millis) -> Remembered {
     }
 }
 
-/// Batches are numbered as they are made.
+/// Returns the next batch number.
 fn next_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1

@@ -1,4 +1,4 @@
-//! Guards: nothing of a write is applied whose guard does not hold.
+//! Guards: if the guard of a write does not hold, nothing of the write is applied.
 
 use bytes::Bytes;
 

@@ -1,4 +1,5 @@
-//! Hints: whoever commits a message hints at its partition; scans stay the truth.
+//! Hints: a commit with a message causes a hint at the receiver's partition; scans find everything without
+//! hints.
 
 use super::fixture::{World, birth, key_in, message};
 use crate::{Partition, store::Write};
@@ -13,7 +14,7 @@ pub async fn a_message_hints_at_its_receivers_partition(world: &mut World) {
     assert_eq!(world.inbox(&key_in(2, 0)).await.len(), 1, "the message is there when the hint is");
 }
 
-/// M2: its owner, who writes it, hands it over itself.
+/// M2: the owner of the partition commits the message and delivers it itself.
 pub async fn a_message_within_a_partition_hints_at_nothing(world: &mut World) {
     let mut hints = world.store.hints();
     let sender = world.born(&key_in(1, 0));

@@ -1,4 +1,4 @@
-//! Hostile input: any bytes come back as they were, and no key reaches another.
+//! Hostile input: any bytes are read back unchanged, and no data of a key reaches another key.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     store::{Config, Found, Query, Read, Ready, Write},
 };
 
-/// Bytes that break what takes them for text, for SQL, for a path, a number or a tag.
+/// Bytes that break code which mistakes them for text, SQL, a path, a number or a tag.
 const BYTES: [&[u8]; 24] = [
     b"\0",
     b"\0\0",
@@ -38,7 +38,7 @@ const BYTES: [&[u8]; 24] = [
     "\u{e9}".as_bytes(),
 ];
 
-/// The same where only text is allowed.
+/// Returns those of the bytes that are valid text.
 fn texts() -> impl Iterator<Item = String> {
     BYTES.into_iter().filter_map(|bytes| String::from_utf8(bytes.to_vec()).ok())
 }

@@ -1,4 +1,4 @@
-//! Inboxes: a message is in its sender's write and taken in its receiver's, exactly once.
+//! Inboxes: a message is part of its sender's write and is taken in its receiver's write, exactly once.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use crate::{
     store::{Letter, Outgoing, Retry, Verdict, Write},
 };
 
-/// Sends `count` messages from a new entity to `to`, in one write; their ids.
+/// Sends `count` messages from a new entity to `to` in one write. Returns their ids.
 async fn send(world: &mut World, from: &Key, to: &Key, count: u32) -> Vec<MessageId> {
     let sender = world.born(from);
     let sent: Vec<Outgoing> = (0..count).map(|index| message(sender.version, index, to)).collect();

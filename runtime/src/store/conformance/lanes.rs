@@ -1,4 +1,4 @@
-//! Lanes: let go in one step, held for others, swept later.
+//! Lanes: dropped in one operation, held for others, swept later.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use crate::{
     store::{Verdict, Write},
 };
 
-/// An entity with the rows 1 and 2 in the lanes `left` and `right`.
+/// Binds an entity with the rows 1 and 2 in the lanes `left` and `right`.
 async fn with_lanes(world: &mut World) -> Entity {
     let entity = world.born(&key("a"));
     let rows = both(&put("left", ["1", "2"]), &put("right", ["1", "2"]));

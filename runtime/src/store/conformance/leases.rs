@@ -1,4 +1,4 @@
-//! Leases: who owns which partition, by the store's clock.
+//! Leases: which worker owns which partition, by the store's clock.
 
 use super::fixture::{LEASE, PARTITIONS, START, World, worker};
 use crate::{

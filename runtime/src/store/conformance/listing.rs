@@ -1,4 +1,4 @@
-//! Listing: every entity, filtered, a page at a time, stable while others change.
+//! Listing: all entities, filtered, in pages, stable while others change.
 
 use super::fixture::{World, birth, destroy, key, message};
 use crate::{
@@ -27,7 +27,7 @@ async fn pages(world: &World, mut query: Query) -> Vec<Version> {
     }
 }
 
-/// Binds so many entities; by id.
+/// Binds this many entities; returns them ordered by id.
 async fn some(world: &mut World, count: u32) -> Vec<Entity> {
     let mut all = Vec::new();
     for number in 0..count {

@@ -1,11 +1,11 @@
-//! The list of cases, and the line that runs them.
+//! The list of cases, and the macros that run them.
 
-/// Runs the whole suite on one store: `conformance!(name, make)` makes a module `name` with one `#[test]` per
+/// Runs the whole suite on one store. `conformance!(name, make)` makes a module `name` with one `#[test]` per
 /// case.
 ///
-/// `make` is called for every case with a [`Clock`](crate::store::conformance::Clock) for the store's leases and
-/// a number of partitions; it gives a function that opens the store, which a case may call again after it has
-/// dropped the store. A store without a disk gives the same one again.
+/// `make` is called for every case with a [`Clock`](crate::store::conformance::Clock) for the store's leases
+/// and a number of partitions. It returns a function that opens the store, which a case may call again after
+/// it has dropped the store. A store without a disk returns the same store again.
 ///
 /// ```
 /// use std::{future::ready, sync::Arc};
@@ -237,8 +237,8 @@ macro_rules! conformance {
     };
 }
 
-/// Runs the cases of a store with SQL, [`Sql`](crate::store::sql::Sql), beside [`conformance!`](crate::conformance): scripts,
-/// messages of transactions, migrations.
+/// Runs the cases of a store with SQL, [`Sql`](crate::store::sql::Sql), in addition to
+/// [`conformance!`](crate::conformance): scripts, messages of transactions, migrations.
 #[macro_export]
 macro_rules! sql_conformance {
     ($name:ident, $make:expr) => {
@@ -261,7 +261,7 @@ macro_rules! sql_conformance {
     };
 }
 
-/// A module of cases on one store.
+/// Makes a module of cases for one store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_suite {

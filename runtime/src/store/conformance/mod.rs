@@ -1,9 +1,9 @@
-//! One suite for every store: what [`Store`](super::Store) promises, case by case (K1).
+//! One suite for all stores: it checks what [`Store`](super::Store) promises, case by case (K1).
 //!
-//! A store proves itself with one line, [`conformance!`](crate::conformance), which makes one `#[test]` per
-//! case. There are no capability flags and no skips. A case is a function here; its name is the promise, and
-//! its doc names the laws it proves. Nothing sleeps: the clock that the store is given moves by hand. A store with SQL runs
-//! [`sql_conformance!`](crate::sql_conformance) as well.
+//! A store runs the suite with one line, [`conformance!`](crate::conformance), which makes one `#[test]` per
+//! case. There are no capability flags and no skips. A case is a function in this module; its name is the
+//! promise, and its doc names the laws that it proves. No case sleeps: the clock of the store is moved by
+//! hand. A store with SQL runs [`sql_conformance!`](crate::sql_conformance) as well.
 
 pub mod batches;
 pub mod births;

@@ -1,4 +1,4 @@
-//! Remembered replies: a call with an idempotency key happens once.
+//! Remembered replies: a call with an idempotency key takes effect once.
 
 use bytes::Bytes;
 

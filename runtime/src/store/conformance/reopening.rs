@@ -1,4 +1,5 @@
-//! Reopening: what was acknowledged is there. A store without a disk is not closed, and keeps it as well.
+//! Reopening: acknowledged writes are still there. A store without a disk is not closed, and keeps them as
+//! well.
 
 use bytes::Bytes;
 

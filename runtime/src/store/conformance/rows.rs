@@ -1,4 +1,4 @@
-//! Rows: what an entity holds beside its record, in order.
+//! Rows: the data that an entity has beside its record, in order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Scans: what must be woken, in order, a page at a time.
+//! Scans: keys that must be woken, in order, in pages.
 
 use super::fixture::{World, all_partitions, birth, change, destroy, key, key_in, message};
 use crate::{

@@ -1,6 +1,6 @@
-//! Scripts, messages of transactions, and migrations: what a store with SQL promises beside the contract.
+//! Scripts, messages of transactions, and migrations: the promises of a store with SQL beyond the contract.
 //!
-//! The SQL of the cases has no parameters and no types but `INTEGER`, so that every dialect reads it.
+//! The SQL of the cases has no parameters and only the type `INTEGER`, so that every dialect accepts it.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ use crate::{
 
 const LANE: &str = "scripts";
 
-/// What a row holds as long as its script was not run.
+/// The content of a row while its script has not been run.
 const BEFORE: &[u8] = b"script";
 
 fn sql(world: &World) -> &dyn Sql {
@@ -39,7 +39,7 @@ async fn transact_one(world: &World, script: Script) -> Scripted {
     transact(world, &[script]).await.remove(0)
 }
 
-/// An entity with the row of one script.
+/// Binds an entity with the row of one script.
 async fn bound(world: &mut World, key: &Key) -> (Entity, Claim) {
     let entity = world.bind(key).await;
     let (after, write) = world.touch(&entity);
@@ -62,7 +62,7 @@ fn script(claim: Option<Claim>, code: ScriptCode) -> Script {
     Script { claim, fence: None, limit: Duration::from_secs(10), code }
 }
 
-/// Code that writes this number into the author's table, and answers it.
+/// Returns code that writes this number into the author's table and returns it.
 fn write(number: i64) -> ScriptCode {
     Arc::new(move |statements| {
         insert(statements, number);
@@ -75,7 +75,7 @@ fn insert(statements: &mut dyn Statements, number: i64) {
     assert_eq!(inserted, Ok(1));
 }
 
-/// Code that writes this number, and fails.
+/// Returns code that writes this number and fails.
 fn write_and_fail(number: i64) -> ScriptCode {
     Arc::new(move |statements| {
         insert(statements, number);
@@ -91,7 +91,7 @@ async fn make_table(world: &World) {
     assert!(matches!(transact_one(world, script(None, code)).await, Scripted::Done(_)));
 }
 
-/// The numbers in the author's table.
+/// Returns the numbers in the author's table.
 async fn numbers(world: &World) -> Vec<i64> {
     let code: ScriptCode = Arc::new(|statements| {
         let mut numbers = Vec::new();
@@ -185,12 +185,12 @@ pub async fn a_script_that_fails_leaves_nothing_and_the_others_are_kept(world: &
     assert!(matches!(&scripted[1], Scripted::Ended(Outcome::Failed(_))), "{scripted:?}");
     assert_eq!((done(&scripted[0]), done(&scripted[2])), (Some(&b"1"[..]), Some(&b"3"[..])));
     assert_eq!((numbers(world).await, row(world, &claims[1]).await), (vec![1, 3], Some(Bytes::from_static(BEFORE))));
-    // It may be run again, for nobody has its result.
+    // The script failed, so no result is recorded, and it may be run again.
     let again = transact_one(world, script(Some(claims[1].clone()), write(2))).await;
     assert_eq!((done(&again), numbers(world).await), (Some(&b"2"[..]), vec![1, 2, 3]));
 }
 
-/// Code that writes a number and puts these messages, as often as is asked.
+/// Returns code that writes a number and puts these messages, `times` times.
 fn write_and_put(number: i64, world: &World, from: &Key, sent: Vec<Outgoing>, times: usize) -> ScriptCode {
     let (from, now) = (from.clone(), world.now);
     Arc::new(move |statements| {

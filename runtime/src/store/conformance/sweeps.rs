@@ -1,4 +1,4 @@
-//! Sweeping: what nobody can see goes in slices, and nothing else does.
+//! Sweeps: rows that are not visible are deleted in slices, and nothing else is.
 
 use super::fixture::{World, birth, both, destroy, drop_lane, key, key_in, put, reply, unbound};
 use crate::{

@@ -1,4 +1,4 @@
-//! The highest time: our time never goes back, whoever's clock does.
+//! The highest time: our time never goes back, even if the clock of a worker or store does.
 
 use super::fixture::{LEASE, START, World, birth, key_in, worker};
 use crate::{Millis, Partition};

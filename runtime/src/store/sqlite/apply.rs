@@ -1,4 +1,4 @@
-//! Applying a batch: the epochs, then each write alone, its guard first.
+//! Applies a batch: checks the epochs, then applies each write alone, beginning with its guard.
 
 use std::cell::RefCell;
 
@@ -15,8 +15,9 @@ use crate::{
     store::{After, Batch, Guard, Outgoing, Remembered, Touched, Verdict, Write},
 };
 
-// An update rewrites the index entries of every indexed column that it names, changed or not, and takes time for every
-// column: hence a statement that names no index, for the most frequent write, and those that name few columns more.
+// An update rewrites the index entries of every indexed column that it names, changed or not, and each column
+// takes time. So the most frequent write has a statement without indexed columns, and two more statements
+// name only a few columns.
 const LIGHT: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4 \
      WHERE id = ?5 AND version = ?6";
 const WAKE: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, active = ?8 \
@@ -24,19 +25,20 @@ const WAKE: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = 
 const STATUS: &str = "UPDATE drystone_entity SET version = ?1, head = ?2, state = ?3, updated_at = ?4, alarm_at = ?7, \
      active = ?8, status = ?9, phase = ?10 WHERE id = ?5 AND version = ?6";
 
-/// One batch on its way into an open transaction.
+/// A batch that is being applied in an open transaction.
 pub(super) struct Applier<'a> {
     connection: &'a Connection,
     batch: &'a Batch,
     partitions: u32,
-    /// Partitions that have another owner now.
+    /// The fenced partitions of the batch, and their current epochs.
     fenced: Vec<(Partition, Epoch)>,
-    /// Statements of this batch, ready to be executed again: even to look one up takes time.
+    /// The statements of this batch, ready to be executed again: even a lookup in the connection's cache
+    /// takes time.
     ready: RefCell<Vec<(&'static str, CachedStatement<'a>)>>,
 }
 
 impl<'a> Applier<'a> {
-    /// Checks the epochs, and tells each partition that is still ours the time.
+    /// Checks the epochs, and reports the batch's time to each partition that is not fenced.
     pub(super) fn begin(
         connection: &'a Connection,
         batch: &'a Batch,
@@ -47,7 +49,7 @@ impl<'a> Applier<'a> {
         Ok(Self { connection, batch, partitions, fenced, ready: RefCell::default() })
     }
 
-    /// What became of each write, in order.
+    /// Applies the batch and returns the verdict on each write, in order.
     pub(super) fn apply(mut self) -> Result<Vec<Verdict>, Error> {
         for config in &self.batch.configs {
             let sql = "INSERT INTO drystone_config VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
@@ -61,7 +63,8 @@ impl<'a> Applier<'a> {
         if let Some(verdict) = self.barred(write) {
             return Ok(verdict);
         }
-        // A savepoint costs more than most writes: it copies every page that they change.
+        // Use a savepoint only if necessary: it copies every page that is changed, which costs more than most
+        // writes.
         let outcome = if may_stop_halfway(write) { self.in_savepoint(write) } else { self.at_once(write) };
         match outcome {
             Ok(()) => Ok(Verdict::Applied),
@@ -80,10 +83,11 @@ impl<'a> Applier<'a> {
         write.check(self.partitions).err().map(Verdict::Refused)
     }
 
-    /// A write whose guard is its only condition, but for lanes that were dropped, which are looked at first.
+    /// Applies a write that cannot be refused after its guard has held, once puts into dropped lanes are
+    /// ruled out.
     fn at_once(&mut self, write: &Write) -> Result<(), Fault> {
         match self.lanes_are_there(write) {
-            // It would not get so far.
+            // The write is stale as well, and that verdict takes precedence.
             Err(Fault::Verdict(_)) if self.version_of(&write.key)? != expected(write) => self.guard(write),
             Err(fault) => Err(fault),
             Ok(()) => {
@@ -109,8 +113,8 @@ impl<'a> Applier<'a> {
         outcome
     }
 
-    /// The guard statement comes first: if it changes no row, another has committed, and nothing else of this
-    /// write may be written.
+    /// Applies the guard and the record. The guard statement comes first: if it changes no row, another owner
+    /// has committed, and nothing else of this write may be written.
     fn guard(&mut self, write: &Write) -> Result<(), Fault> {
         let changed = match (&write.after, write.guard) {
             (After::Entity(after), Guard::At { version, .. }) => self.update(write, after, version)?,
@@ -189,7 +193,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Refuses puts into lanes that were dropped. They are in order, so that a lane is looked at once.
+    /// Refuses puts into dropped lanes. The rows are ordered by lane, so each lane is checked once.
     fn lanes_are_there(&self, write: &Write) -> Result<(), Fault> {
         let After::Entity(entity) = &write.after else { return Ok(()) };
         let mut open: Option<&Lane> = None;
@@ -278,12 +282,13 @@ impl<'a> Applier<'a> {
     }
 }
 
-/// The guard held, but something else did not: the version found is the one that was guarded.
+/// Returns the verdict on a write whose guard held while another condition did not. The version found is that
+/// of the guard.
 fn stale(write: &Write) -> Fault {
     Fault::Verdict(Verdict::Stale(expected(write)))
 }
 
-/// The version that the guard names.
+/// Returns the version that the guard names.
 fn expected(write: &Write) -> Option<Version> {
     match write.guard {
         Guard::At { version, .. } => Some(version),
@@ -291,12 +296,12 @@ fn expected(write: &Write) -> Option<Version> {
     }
 }
 
-/// Whether something of it can be refused when its guard has held.
+/// Whether a part of the write can still be refused after the guard has held.
 fn may_stop_halfway(write: &Write) -> bool {
     !(write.drop.is_empty() && write.release.is_empty() && write.taken.is_empty() && write.remember.is_empty())
 }
 
-/// Puts a message into the inbox of its receiver, unless it is there.
+/// Puts a message into the inbox of its receiver, unless it exists there.
 pub(super) fn put_message(connection: &Connection, from: &Key, now: Millis, sent: &Outgoing) -> Result<(), Error> {
     let sql = "INSERT INTO drystone_inbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11, ?12) ON CONFLICT DO NOTHING";
     let values = params![

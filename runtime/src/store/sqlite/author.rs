@@ -1,4 +1,4 @@
-//! The statements of an author's code, on a connection that is on a [leash](super::leash).
+//! Runs the statements of an author's code on the writing connection, inside the [sandbox](super::leash).
 
 use rusqlite::{
     Batch, CachedStatement, Connection, Error, ErrorCode, Statement, ToSql,
@@ -11,15 +11,16 @@ use super::{apply::put_message, leash::Leash};
 use crate::store::sql::{EachRow, SqlFault, SqlFaultKind, SqlValue, Statements};
 use crate::{Key, Millis, store::Outgoing};
 
-/// Statements are kept prepared by their text: one of ours, prepared as ours, must not be found by an author who writes the
-/// same. None of ours begins so.
+/// The prefix of an author's statements. Prepared statements are cached by their text, and our own are
+/// prepared without restrictions. The prefix keeps an author who writes the same text from getting one of
+/// ours; none of ours begins with it.
 const MARK: &str = "/* script */ ";
 
-/// A transaction, as the author's code has it.
+/// A transaction as the author's code sees it.
 pub(super) struct Author<'a> {
     connection: &'a Connection,
     leash: &'a Leash,
-    /// The store failed: that is no failure of the code's.
+    /// An error of the store itself, which is no failure of the code.
     pub(super) trouble: Option<Error>,
 }
 
@@ -28,7 +29,8 @@ impl<'a> Author<'a> {
         Self { connection, leash, trouble: None }
     }
 
-    /// A statement begins only in time and within the transaction: outside of it, what it writes would stay.
+    /// Checks before each statement that the time is not over and the transaction is still open. Outside of a
+    /// transaction, a write would be committed at once.
     fn may_go_on(&self) -> Result<(), SqlFault> {
         if self.leash.is_over() {
             return Err(SqlFault::new(SqlFaultKind::TimedOut, "the time for this transaction is over"));
@@ -70,7 +72,7 @@ impl<'a> Author<'a> {
         Ok(statement)
     }
 
-    /// Executes a statement of a batch, of which nobody wants rows.
+    /// Executes one statement of a batch and ignores its rows.
     fn step_through(&self, mut statement: Statement<'_>) -> Result<Option<String>, Error> {
         let refusal = statement.expanded_sql().and_then(|sql| self.leash.refusal_of(&sql));
         if refusal.is_none() {
@@ -86,7 +88,7 @@ impl Statements for Author<'_> {
         let mut statement = self.prepare(sql)?;
         let before = self.connection.total_changes();
         let changed = statement.execute(params_from_iter(values)).map_err(|error| self.fault(error))?;
-        // After a definition, SQLite still answers what the statement before it changed.
+        // After a data definition, SQLite still returns the count of the previous statement.
         Ok(if self.connection.total_changes() == before { 0 } else { changed })
     }
 
@@ -133,7 +135,7 @@ fn queried(
     Ok(Ok(()))
 }
 
-/// What is not the statement's fault.
+/// Whether the store, and not the statement, caused the error.
 fn is_trouble(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -149,7 +151,7 @@ fn is_trouble(code: ErrorCode) -> bool {
     )
 }
 
-/// What the library says, without the statement: that is the author's, and has our mark.
+/// Returns the message of the library without the statement's text, which would contain our prefix.
 fn message(error: &Error) -> String {
     match error {
         Error::SqlInputError { msg, .. } => msg.clone(),

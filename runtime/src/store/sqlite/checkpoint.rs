@@ -1,8 +1,9 @@
-//! The thread that moves the write-ahead log into the file, beside the writer.
+//! The checkpoint thread, which moves the write-ahead log into the file while the writer works.
 //!
-//! SQLite would do it in the next commit, which then takes long. This thread does nearly all of it while others write,
-//! from a quarter of the bound on, and cuts the log to nothing when nobody writes. If the thread falls behind, the
-//! writer keeps the log within its bound: see `writer.rs` (fB10).
+//! Without it, SQLite would make the checkpoint in a commit, which would then take long. The thread copies
+//! nearly all of the log while others write, from a quarter of the bound on, and truncates the log when there
+//! are no writes. If the thread falls behind, the writer keeps the log within its bound: see `writer.rs`
+//! (fB10).
 
 use std::{
     sync::Arc,
@@ -19,10 +20,10 @@ use super::{
 };
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How long nothing is written before the log is cut to nothing.
+/// The log is truncated after this time without a write.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// The thread that checkpoints; it ends when this is dropped.
+/// The checkpoint thread, which ends when this value is dropped.
 pub(super) struct Checkpointer {
     log: Arc<Log>,
     thread: Option<JoinHandle<()>>,
@@ -43,7 +44,8 @@ impl Checkpointer {
 impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.log.close();
-        // Its connection must be closed before the writer's, which empties the log at the end.
+        // The connection of the thread must be closed before that of the writer, which empties the log at the
+        // end.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -56,7 +58,8 @@ fn run(writer: &Writer, connection: &Connection) {
         match writer.log().next_task(emptied_at, IDLE) {
             Task::Copy => copy(writer, connection),
             Task::Empty => {
-                // Nobody writes. A writer that begins now waits for the lock, and does not find the file busy.
+                // There are no writes. The pause makes a writer that begins in this moment wait for the lock;
+                // otherwise it would find the file busy.
                 let _pause = writer.pause();
                 if writer.opening().empty_log(connection) {
                     writer.log().emptied();
@@ -68,10 +71,11 @@ fn run(writer: &Writer, connection: &Connection) {
     }
 }
 
-/// Copies the log into the file: nearly all of it while others write, then the rest while they wait a moment.
+/// Copies the log into the file: nearly all of it while others write, then the rest while writers wait a
+/// moment.
 ///
-/// After a whole copy the next commit writes the log over from its beginning, in place; else the log grows, and to sync
-/// a file that grows costs more.
+/// After a complete copy, the next commit overwrites the log from its beginning, in place. Otherwise the log
+/// grows, and syncing a file that grows costs more.
 fn copy(writer: &Writer, connection: &Connection) {
     passive(writer.log(), connection);
     let _pause = writer.pause();
@@ -80,7 +84,8 @@ fn copy(writer: &Writer, connection: &Connection) {
 }
 
 fn passive(log: &Log, connection: &Connection) {
-    // The writer waits for it if the log is beyond its bound, and this thread never waits for the writer while it holds it.
+    // The writer waits for this lock if the log is beyond its bound. The thread never waits for the writer
+    // while it holds the lock, so there is no deadlock.
     let _checkpoint = log.begin_checkpoint();
     let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     if let Err(error) = copied.map_err(failure) {
@@ -105,11 +110,11 @@ mod tests {
     use crate::store::SqliteOptions;
 
     const MAX: u64 = 1 << 20;
-    /// What one transaction of these tests adds to the log at most.
+    /// The maximum that one transaction of these tests adds to the log.
     const TRANSACTION: u64 = 64 << 10;
     const TRANSACTIONS: usize = 300;
 
-    /// A file without a checkpoint thread: one that never gets the processor.
+    /// A store file without a checkpoint thread, as if the thread never got the processor.
     struct Place {
         opening: Opening,
         writer: Writer,
@@ -136,7 +141,7 @@ mod tests {
             self.written.fetch_add(1, Ordering::SeqCst);
         }
 
-        /// Writes about 6 MiB of log; the longest it was.
+        /// Writes about 6 MiB of log; returns the greatest length of the log.
         fn write_steadily(&self) -> u64 {
             let write = |_| {
                 self.write();
@@ -145,7 +150,8 @@ mod tests {
             (0..TRANSACTIONS).map(write).max().unwrap()
         }
 
-        /// Waits until the log is beyond its bound, then takes as long as many transactions. The writer ends none meanwhile.
+        /// Waits until the log is beyond its bound, then for the time of as many transactions. Asserts that
+        /// the writer ends no transaction meanwhile.
         fn stall_beyond_the_bound(&self) {
             while self.opening.log_bytes() <= MAX {
                 thread::yield_now();

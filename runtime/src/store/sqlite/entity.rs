@@ -1,4 +1,4 @@
-//! The record of an entity as columns.
+//! The record of an entity, as columns of a table.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use rusqlite::{Connection, Error, Row, Statement, named_params, params, types::T
 use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
 use crate::{Conviction, Crashes, Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
 
-/// What [`entity`] reads, in its order.
+/// The columns that [`entity`] reads, in this order.
 pub(super) const COLUMNS: &str = "id, space, key, kind, definition, config, version, status, phase, alarm_at, active, \
      crashes, suspect, parked, parked_why, created_at, updated_at, head, state";
 
-/// The entity of a row of [`COLUMNS`].
+/// Reads the entity in a row of [`COLUMNS`].
 pub(super) fn entity(row: &Row<'_>) -> Result<Entity, Error> {
     Ok(Entity {
         id: version(row, 0)?,
@@ -42,7 +42,7 @@ fn phase(row: &Row<'_>, column: usize) -> Result<Phase, Error> {
     }
 }
 
-/// The number that a phase is kept as.
+/// Returns the number that stands for a phase in the table.
 pub(super) fn phase_number(phase: Phase) -> i64 {
     match phase {
         Phase::Live => 0,
@@ -78,8 +78,8 @@ fn parked_columns(parked: Option<&Parked>) -> (Option<i64>, Option<Cow<'_, str>>
     }
 }
 
-/// The birth of an entity; changes nothing if its key is bound or its id was given out. By number: to find twenty names takes as long as the
-/// rest.
+/// Inserts a new entity; changes nothing if its key is bound or its id was assigned before. The parameters
+/// have numbers, because finding twenty names would take as long as all the rest.
 pub(super) const INSERT: &str = "INSERT INTO drystone_entity (id, partition, space, key, kind, definition, config, version, \
      status, phase, alarm_at, active, crashes, suspect, parked, parked_why, created_at, updated_at, head, state) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
@@ -112,7 +112,7 @@ pub(super) fn insert(statement: &mut Statement<'_>, partition: Partition, entity
     ])
 }
 
-/// Every column of an entity that can change, guarded by the version it had.
+/// Updates every column of an entity that can change, guarded by the version before.
 pub(super) fn update_all(connection: &Connection, entity: &Entity, before: Version) -> Result<usize, Error> {
     let (parked, parked_why) = parked_columns(entity.parked.as_ref());
     let sql = "UPDATE drystone_entity SET kind = :kind, definition = :definition, config = :config, version = :version, \

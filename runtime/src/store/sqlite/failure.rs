@@ -1,16 +1,16 @@
-//! What an error of SQLite's means to the kernel. The library's own types never leave this folder.
+//! Translates errors of SQLite for the kernel. The types of the library never leave this folder.
 
 use rusqlite::{Error, ErrorCode};
 
 use crate::store::{StoreError, StoreErrorKind, Verdict};
 
-/// The store's error for one of the library's, after which nothing was written.
+/// Converts an error of the library, after which nothing was written.
 pub(super) fn failure(error: Error) -> StoreError {
     let kind = kind(&error);
     StoreError::new(kind, format!("{}: {error}", meaning(kind))).because(error)
 }
 
-/// Why one write ends: a verdict on it alone, or an error that ends the whole batch.
+/// Why a write ends early: a verdict on that write alone, or an error that ends the whole batch.
 pub(super) enum Fault {
     Verdict(Verdict),
     Sql(Error),
@@ -18,7 +18,7 @@ pub(super) enum Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        // Only what this one write brought can break a constraint or be too big: the others may go on.
+        // Only the data of this write can break a constraint or be too big, so the other writes proceed.
         match error.sqlite_error_code() {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch) => {
                 Self::Verdict(Verdict::Refused(error.to_string()))
@@ -34,8 +34,8 @@ impl From<Error> for Fault {
 fn kind(error: &Error) -> StoreErrorKind {
     match error {
         Error::ToSqlConversionFailure(_) => StoreErrorKind::Misused,
-        // The statements are ours and fit the tables that we made; what we read is what we wrote. Or the file
-        // is damaged.
+        // Our statements fit the tables that we made, and we read only what we wrote. So any other error
+        // means that the file is damaged.
         _ => error.sqlite_error_code().map_or(StoreErrorKind::Corrupt, kind_of_code),
     }
 }
@@ -48,9 +48,9 @@ fn kind_of_code(code: ErrorCode) -> StoreErrorKind {
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreErrorKind::ReadOnly,
         ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory => StoreErrorKind::Unavailable,
         ErrorCode::FileLockingProtocolFailed | ErrorCode::OperationInterrupted => StoreErrorKind::Unavailable,
-        // Outside of a write only the sequence of epochs has one: all of them are used up.
+        // Outside of a write, only the sequence of epochs has a constraint: all epochs are used up.
         ErrorCode::ConstraintViolation => StoreErrorKind::Unsupported,
-        // A table or column that is missing: the file is not what we made.
+        // A table or column is missing, so the file is not as we made it.
         _ => StoreErrorKind::Corrupt,
     }
 }
@@ -66,7 +66,7 @@ fn meaning(kind: StoreErrorKind) -> &'static str {
     }
 }
 
-/// Whether the connection that met this is not to be trusted any more.
+/// Whether the connection with this error must not be used any more.
 pub(super) fn poisons(error: &StoreError) -> bool {
     matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Corrupt)
 }

@@ -1,4 +1,4 @@
-//! Who owns which partition.
+//! Leases on partitions.
 
 use rusqlite::{Connection, Error, params};
 
@@ -40,7 +40,7 @@ fn take(
     Ok(leases)
 }
 
-/// Partitions that can be taken, as they are before.
+/// Returns the partitions that can be taken, with their values before.
 fn open(connection: &Connection, now: Millis, at_most: u32) -> Result<Vec<Lease>, Error> {
     let sql = "SELECT id, epoch, clean, highest FROM drystone_partition \
          WHERE owner IS NULL OR lease_until <= ?1 ORDER BY id LIMIT ?2";
@@ -48,8 +48,8 @@ fn open(connection: &Connection, now: Millis, at_most: u32) -> Result<Vec<Lease>
     statement.query_map(params![now.0, at_most], lease)?.collect()
 }
 
-/// Ends every lease. Whoever holds the lock beside the file is the only engine: what a dead one held need not be
-/// waited for. How it ended stays as it is.
+/// Ends every lease. The lock beside the file makes this engine the only one, so it need not wait for leases
+/// of a dead engine. The record of how that engine ended stays.
 pub(super) fn end_all(connection: &Connection) -> Result<(), Error> {
     connection.execute("UPDATE drystone_partition SET owner = NULL, address = NULL, lease_until = 0", []).map(drop)
 }
@@ -74,7 +74,8 @@ fn release(connection: &Connection, held: &[(Partition, Epoch)], clean: bool, to
     let sql = "UPDATE drystone_partition SET owner = NULL, address = NULL, lease_until = 0, clean = ?1, epoch = ?2, \
          highest = max(highest, ?3) WHERE id = ?4 AND epoch = ?5";
     for (partition, epoch) in held {
-        // An end that was not clean leaves the epoch: the next owner learns whose it was.
+        // After an end that was not clean the epoch stays: the next owner needs to know the epoch of the one
+        // that died.
         let next = if clean { next_epoch(connection)? } else { *epoch };
         connection.prepare_cached(sql)?.execute(params![clean, next.0, told.0, partition.0, epoch.0])?;
     }
@@ -89,7 +90,7 @@ fn others(connection: &Connection, now: Millis, worker: &Worker) -> Result<Vec<(
     statement.query_map(params![worker.id.as_str(), now.0], other)?.collect()
 }
 
-/// The check that epochs stay within 31 bits is the table's: see `schema.rs`.
+/// Returns the next epoch. The table itself checks that epochs stay within 31 bits.
 fn next_epoch(connection: &Connection) -> Result<Epoch, Error> {
     let sql = "UPDATE drystone_store SET value = value + 1 WHERE name = 'epoch' RETURNING value";
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(Epoch)

@@ -1,8 +1,9 @@
-//! What code of an author's may do on the connection that writes, and for how long (W6).
+//! The sandbox of an author's code on the writing connection: which statements it may run, and for how long
+//! (W6).
 //!
-//! SQLite reports every action of a statement while it prepares it. While the author's code runs, `refusal.rs` decides
-//! which actions are refused. The hook stays on the connection for good and only a switch is turned, because SQLite
-//! prepares all statements anew when a hook is set.
+//! SQLite reports every action of a statement while it prepares it. While the author's code runs,
+//! `refusal.rs` decides which actions are refused. The hook stays on the connection, and only a flag is
+//! switched, because SQLite prepares all statements again when a hook is set.
 
 use std::{
     sync::{
@@ -19,10 +20,11 @@ use rusqlite::{
 
 use super::refusal::Asked;
 
-/// After so many steps of SQLite's machine the time is looked at: some microseconds.
+/// The number of steps of SQLite's virtual machine between two looks at the time, which take some
+/// microseconds.
 const LOOK_EVERY: i32 = 1_000;
 
-/// What the hooks of a connection know.
+/// The state that the hooks of a connection share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leash(Arc<Inner>);
 
@@ -30,15 +32,16 @@ pub(super) struct Leash(Arc<Inner>);
 struct Inner {
     is_on: AtomicBool,
     until: Mutex<Option<Instant>>,
-    /// What the statement that is being prepared asks for.
+    /// The actions of the statement that is being prepared.
     asked: Mutex<Asked>,
 }
 
-/// As long as this is there, the author's code is what runs.
+/// The sandbox is active while this guard exists.
 pub(super) struct Held<'a>(&'a Leash);
 
 impl Leash {
-    /// Puts a connection on it; what we ask ourselves is not touched by it.
+    /// Installs the hooks on a connection. Our own statements are not affected, because the sandbox is off
+    /// while they run.
     pub(super) fn put_on(&self, connection: &mut Connection) -> Result<(), Error> {
         let leash = self.clone();
         connection.authorizer(Some(move |asked: AuthContext<'_>| leash.judge(&asked)))?;
@@ -46,14 +49,15 @@ impl Leash {
         connection.progress_handler(LOOK_EVERY, Some(move || leash.is_on() && leash.is_over()))
     }
 
-    /// The author's code begins, and may take so long.
+    /// Activates the sandbox for the author's code, with a time limit.
     pub(super) fn hold(&self, limit: Duration) -> Held<'_> {
         *self.until() = now().checked_add(limit);
+        // Relaxed is enough: the hooks run on the thread that holds the connection, which is this one.
         self.0.is_on.store(true, Ordering::Relaxed);
         Held(self)
     }
 
-    /// Runs a statement of ours while the author's code runs.
+    /// Runs a statement of ours in the middle of the author's code.
     pub(super) fn lifted<T>(&self, ours: impl FnOnce() -> T) -> T {
         let was_on = self.0.is_on.swap(false, Ordering::Relaxed);
         let answer = ours();
@@ -61,7 +65,7 @@ impl Leash {
         answer
     }
 
-    /// Whether the time is over.
+    /// Whether the time limit has passed.
     pub(super) fn is_over(&self) -> bool {
         self.until().is_some_and(|until| now() >= until)
     }
@@ -74,17 +78,17 @@ impl Leash {
         self.0.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another statement is about to be prepared.
+    /// Forgets the actions of the previous statement; called before the next one is prepared.
     pub(super) fn begin_statement(&self) {
         *self.asked() = Asked::default();
     }
 
-    /// Why the statement with this text, which is prepared, must not be executed.
+    /// Returns why the prepared statement with this text must not be executed, if it is refused.
     pub(super) fn refusal_of(&self, sql: &str) -> Option<String> {
         self.asked().refusal_of(sql)
     }
 
-    /// Why SQLite would not prepare the statement, if that was our word.
+    /// Takes the reason why SQLite did not prepare the statement, if it was a refusal of ours.
     pub(super) fn take_refusal(&self) -> Option<String> {
         self.asked().take_refusal()
     }

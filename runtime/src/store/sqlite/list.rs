@@ -1,4 +1,4 @@
-//! Listing, by id, with whatever filters were asked for.
+//! Lists entities by id, with the filters of a query.
 
 use rusqlite::{Connection, Error, params_from_iter, types::Value};
 
@@ -11,7 +11,8 @@ use crate::{
     store::{Page, Query},
 };
 
-/// Entities without a wake source; the messages are looked for last, for those that are left.
+/// A filter for entities without a wake source. The inbox is searched last, only for entities that pass the
+/// other filters.
 const STUCK: &str = "phase = 0 AND alarm_at IS NULL AND active = 0 AND parked IS NULL AND NOT EXISTS \
      (SELECT 1 FROM drystone_inbox inbox WHERE inbox.partition = drystone_entity.partition \
      AND inbox.space = drystone_entity.space AND inbox.key = drystone_entity.key)";
@@ -19,7 +20,7 @@ const STUCK: &str = "phase = 0 AND alarm_at IS NULL AND active = 0 AND parked IS
 pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Error> {
     let (wanted, values) = filters(query);
     let sql = format!("SELECT {COLUMNS} FROM drystone_entity WHERE {} ORDER BY id LIMIT ?", wanted.join(" AND "));
-    // One more than asked for says whether there is a next page.
+    // Reads one entity more than asked for, to know whether there is a next page.
     let limit = Value::Integer(at_most(Version(query.limit as u64)).saturating_add(1));
     let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_map(params_from_iter(values.into_iter().chain([limit])), entity)?;

@@ -1,7 +1,9 @@
-//! The lock beside the file: one engine has a store open, and the next one learns in which process.
+//! The lock beside the file: one engine at a time has a store open, and a second one learns which process has
+//! it.
 //!
-//! The lock is the operating system's: it ends with its process, however that ends. The process id in the lock file is for people,
-//! and nothing is decided by it. So the id of a process that was killed keeps nobody out.
+//! The operating system holds the lock, and releases it when the process ends, however it ends. The process
+//! id in the lock file is only shown to people; no decision depends on it. So the id of a killed process does
+//! not block the next one.
 
 use std::{
     collections::BTreeSet,
@@ -14,10 +16,11 @@ use std::{
 use super::open::{private, unopened};
 use crate::store::{StoreError, StoreErrorKind};
 
-/// The stores that this process has open. Another container may have the same process id, so an id in a lock file does not tell.
+/// The stores that this process has open. The id in the lock file cannot show this, because a process in
+/// another container may have the same id.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// The lock of one store; held until it is dropped.
+/// The lock of one store, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
@@ -25,7 +28,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of the store at `path`, or says who has it.
+    /// Takes the lock of the store at `path`. The error names the process that holds it.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".lock");
@@ -39,7 +42,7 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(unopened(&beside, error)),
         }
         held().insert(path.to_owned());
-        // A disk that is full keeps nobody from opening: the id would only have been shown.
+        // Ignore an error: the store must open on a full disk as well, and the id is only shown to people.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Self { file, path: path.to_owned() })
     }
@@ -67,12 +70,13 @@ fn in_use(path: &Path, lock: File) -> StoreError {
     StoreError::new(StoreErrorKind::Locked, message)
 }
 
-/// The process that has the lock, if it has said so and can be seen from here.
+/// Returns the id of the process that holds the lock, if the file names one and this process can see it.
 fn holder(mut lock: File) -> Option<u32> {
     let mut text = String::new();
     lock.read_to_string(&mut text).ok()?;
     let id = text.trim().parse().ok()?;
-    // Between a kill and the next holder's first word the file names the dead. One with our own id is in another container.
+    // After a kill, the file names the dead process until the next holder writes its id. A holder with our
+    // own id runs in another container.
     (id != std::process::id() && may_live(id)).then_some(id)
 }
 

@@ -1,31 +1,34 @@
-//! The length of the write-ahead log, and the turns of those who shorten it.
+//! The length of the write-ahead log, and the coordination of the threads that shorten it.
 //!
-//! The writer reports every commit, and the length when that can have changed much. The checkpoint thread waits here for
-//! work. Two parties can keep
-//! the writer from shortening the log: the checkpoint thread, for SQLite refuses a second checkpoint at once instead of
-//! waiting for the first, and our own readers, whose snapshots need the log. The writer waits for both, so the bound
-//! does not depend on how fast any thread is. A reader in another process takes part in none of this.
+//! The writer reports every commit, and the length of the log when it may have changed much. The checkpoint
+//! thread waits here for work.
+//!
+//! Two parties can keep the writer from shortening the log: the checkpoint thread, because SQLite refuses a
+//! second checkpoint instead of waiting for the first, and our own readers, whose snapshots need the log. The
+//! writer waits for both, so the bound does not depend on the speed of any thread. Readers in other processes
+//! are not part of this coordination.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
 
-/// So much may be written before the writer asks how long the log is: to ask takes time, and a lone caller waits for it.
+/// The writer asks for the length of the log after this many bytes. It does not ask at every commit, because
+/// that takes time for which a lone caller would wait.
 const LOOK_BYTES: u64 = 1 << 20;
 
-/// No batch of commits writes so many times what it was estimated at: a row changes a page in each of its few B-trees,
-/// and a split of a page touches its siblings.
+/// A batch of commits writes less than its estimate times this factor: a row changes a page in each of its
+/// few B-trees, and a split of a page also changes neighbouring pages.
 const ESTIMATE_FACTOR: u64 = 16;
 
-/// What the writer, the checkpoint thread and the readers of one file know of its log.
+/// The state of one file's log that the writer, the checkpoint thread and the readers share.
 #[derive(Debug)]
 pub(super) struct Log {
     bytes_max: u64,
     state: Mutex<State>,
     changed: Condvar,
     checkpoint: Mutex<()>,
-    /// Held for reading by every snapshot of ours.
+    /// Held for reading during every snapshot of this process.
     snapshots: RwLock<()>,
 }
 
@@ -33,20 +36,20 @@ pub(super) struct Log {
 struct State {
     /// The length when the writer last asked for it.
     bytes: u64,
-    /// An estimate of what was written since.
+    /// An estimate of the bytes written since then.
     unseen: u64,
-    /// Counts commits: by it the thread sees whether anybody writes.
+    /// The number of commits. The checkpoint thread compares it to see whether there are new writes.
     commits: u64,
-    /// Above this length the thread copies the log.
+    /// The thread copies the log when it is longer than this.
     copy_above: u64,
-    /// Above this length the writer empties the log.
+    /// The writer empties the log when it is longer than this.
     empty_above: u64,
-    /// Whether the thread sleeps until something is written.
+    /// Whether the thread sleeps until the next write.
     is_asleep: bool,
     is_closed: bool,
 }
 
-/// What the checkpoint thread does next.
+/// The next task of the checkpoint thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
     Copy,
@@ -75,8 +78,9 @@ impl Log {
         }
     }
 
-    /// Notes a commit that wrote about so many bytes. Returns whether the log may have grown so much that the writer must
-    /// ask for its length: the nearer the bound, the sooner.
+    /// Records a commit that wrote about `bytes` bytes. Returns whether the log may have grown so much that
+    /// the writer must ask for its length. The nearer the log is to its bound, the sooner the writer must
+    /// ask.
     pub(super) fn wrote(&self, bytes: u64) -> bool {
         let mut state = self.state();
         state.commits += 1;
@@ -88,7 +92,7 @@ impl Log {
         state.unseen >= LOOK_BYTES.min(margin / ESTIMATE_FACTOR)
     }
 
-    /// Notes the length of the log. Returns whether the writer must empty the log now.
+    /// Records the length of the log. Returns whether the writer must empty the log at once.
     pub(super) fn measured(&self, bytes: u64) -> bool {
         let mut state = self.state();
         (state.bytes, state.unseen) = (bytes, 0);
@@ -108,42 +112,44 @@ impl Log {
         self.state().bytes = 0;
     }
 
-    /// Notes that a reader in another process kept the log from being emptied. Each try waits for that reader, so the log
-    /// may grow by another quarter of the bound before the next one.
+    /// Records that a reader in another process kept the log from being emptied. Each attempt waits for that
+    /// reader, so the log may grow by another quarter of the bound before the next attempt.
     pub(super) fn held_back(&self) {
         let mut state = self.state();
         state.empty_above = state.bytes + self.bytes_max / 4;
     }
 
-    /// Notes that the log was copied. A reader can keep the next commit from writing the log over, so that it still grows;
-    /// then the thread does not copy it at every commit.
+    /// Records that the log was copied. A reader can keep the next commit from overwriting the log, which
+    /// then keeps growing. The new limit keeps the thread from copying it again at every commit.
     pub(super) fn copied(&self) {
         let mut state = self.state();
         state.copy_above = state.bytes + self.bytes_max / 4;
     }
 
-    /// Waits until nobody else checkpoints, and keeps others from it meanwhile.
+    /// Waits until no other checkpoint runs, and prevents others until the guard is dropped.
     pub(super) fn begin_checkpoint(&self) -> impl Drop + '_ {
         self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the writer from emptying the log while a snapshot of ours is open.
+    /// Keeps the writer from emptying the log while a snapshot of this process is open.
     pub(super) fn begin_snapshot(&self) -> impl Drop + '_ {
         self.snapshots.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all snapshots of ours have ended, and keeps new ones from beginning meanwhile.
+    /// Waits until all snapshots of this process have ended, and prevents new ones until the guard is
+    /// dropped.
     pub(super) fn end_snapshots(&self) -> impl Drop + '_ {
         self.snapshots.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the checkpoint thread.
+    /// Tells the checkpoint thread to end.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_one();
     }
 
-    /// Waits for the next task of the thread. `emptied_at` is the number of commits at which it emptied the log last.
+    /// Waits for the next task of the thread. `emptied_at` is the number of commits when the thread last
+    /// emptied the log.
     pub(super) fn next_task(&self, emptied_at: u64, idle: Duration) -> Task {
         let mut state = self.state();
         loop {

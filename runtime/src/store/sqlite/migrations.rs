@@ -1,4 +1,4 @@
-//! Migrations of the author's tables: each in a transaction with the row that says that it was applied.
+//! Migrations of the author's tables: each is one transaction with the row that records it.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::store::{
     sql::Statements,
 };
 
-/// How long one may take: nothing else runs yet.
+/// The time limit of one migration. It is generous, because nothing else runs yet.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// Applies those that the file has not had, in order. A fault leaves those before it applied.
+/// Applies the migrations that the file has not had, in order. A fault keeps the earlier ones.
 pub(super) fn migrate(writer: &Writer, list: &[Migration]) -> Result<Result<(), MigrationFault>, StoreError> {
     let applied = writer.transaction(applied)?;
     let pending = match pending(&applied, list) {
@@ -33,14 +33,14 @@ pub(super) fn migrate(writer: &Writer, list: &[Migration]) -> Result<Result<(), 
     Ok(Ok(()))
 }
 
-/// Those that the file has had, in order.
+/// Returns the migrations that were applied to the file, in order.
 fn applied(connection: &Connection) -> Result<Vec<AppliedMigration>, Error> {
     let mut statement = connection.prepare("SELECT name, hash FROM drystone_migration ORDER BY place")?;
     let read = |row: &rusqlite::Row<'_>| Ok(AppliedMigration { name: row.get(0)?, hash: row.get::<_, i64>(1)? as u64 });
     statement.query_map([], read)?.collect()
 }
 
-/// Applies one; the reason if its statements fail.
+/// Applies one migration. Returns the reason if its statements fail.
 fn apply(writer: &Writer, place: usize, migration: &Migration) -> Result<Result<(), String>, StoreError> {
     let attempt = writer.attempt(|connection, leash| run(connection, leash, place, migration))?;
     Ok(match attempt {

@@ -1,13 +1,17 @@
 //! The store in one SQLite file: the default, no server.
 //!
-//! One connection writes, a few read, one checkpoints. Calls block in the poll, as the contract allows; no
-//! task is started. Rules that hold: the lock beside the file is taken before the file is opened in any way
-//! and let go after it is closed; every write transaction is `BEGIN IMMEDIATE`, so none is ever upgraded and
-//! refused half-way (fB7); nothing is answered before `COMMIT` has synced the log.
+//! There is one connection that writes, a few that read, and one for checkpoints. Calls block in the poll, as
+//! the contract allows; no task is started.
 //!
-//! A race that is known and harmless: when `COMMIT` answers with an error, the write may still be found in the
-//! log after a power cut. So the answer is [`Applied::Unknown`](super::Applied), and before the connection is
-//! used again it writes over what was left there.
+//! These rules hold:
+//! - The lock beside the file is taken before the file is opened in any way, and released after it is closed.
+//! - Every write transaction is `BEGIN IMMEDIATE`, so that no transaction has to upgrade its lock and be
+//!   refused half-way (fB7).
+//! - No write is answered before `COMMIT` has synced the log.
+//!
+//! A known and harmless race: if `COMMIT` answers with an error, the write may still be found in the log
+//! after a power cut. So the answer is [`Applied::Unknown`](super::Applied), and a new connection first
+//! overwrites what may have been left there.
 
 mod apply;
 mod author;
@@ -53,15 +57,17 @@ use super::{
 };
 use crate::Millis;
 
-/// A store in one SQLite file, which belongs to it alone while it is open; others may read (K4).
+/// A store in one SQLite file. While it is open, only this engine may write to the file; other programs may
+/// read (K4).
 ///
-/// The fields are in the order in which they must be dropped: the last connection to close is the writer's,
-/// for it alone may empty the log, and the lock goes after it.
+/// The order of the fields is the order of their drop. The writer's connection must be the last one to close,
+/// because only the writer may empty the log; the lock must be released after that.
 pub struct Sqlite {
     pool: Pool,
     _checkpointer: Checkpointer,
     writer: Arc<Writer>,
-    /// Locked before the writer, and until its transaction has ended: nobody sees what may be rolled back.
+    /// Locked before the writer, and until its transaction has ended: other threads must not see values that
+    /// may be rolled back.
     owners: Mutex<Owners>,
     _lock: Lock,
     clock: options::Clock,
@@ -70,11 +76,13 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the store in the file at `path`, and makes it if there is none.
+    /// Opens the store in the file at `path`; makes the file if it does not exist.
     ///
-    /// Fails with [`Locked`](super::StoreErrorKind::Locked) if another engine has it open, in this process or
-    /// another, and names that process; with [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is something else or damaged; with
-    /// [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of us wrote it.
+    /// Returns an error of the kind:
+    /// - [`Locked`](super::StoreErrorKind::Locked) if another engine has the file open, in this process or
+    ///   another; the message names that process.
+    /// - [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is not a store, or is damaged.
+    /// - [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of Drystone wrote the file.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         schema::check_library(rusqlite::version_number())?;
         let (lock, opening) = Opening::lock(path.as_ref(), &options)?;
@@ -99,7 +107,8 @@ impl Sqlite {
         Ok(verdicts)
     }
 
-    /// A short read is the writer's, if it is idle: it has in its memory what was written last, and the others must read the log for it.
+    /// Performs the reads. A short read uses the writer's connection if that is idle: its cache has the
+    /// latest writes, which a reader would have to read from the log.
     fn read_now(&self, reads: &[Read]) -> Result<Vec<Found>, StoreError> {
         let read = |connection: &_| read::read(connection, self.partitions, reads);
         let by_writer = if read::is_short(reads) { self.writer.snapshot_if_idle(read) } else { None };
@@ -125,7 +134,8 @@ impl Sqlite {
         })
     }
 
-    /// Runs code in a transaction on an empty database in memory, and forgets it: for tests of such code.
+    /// Runs code in a transaction on an empty database in memory, and discards the database. For tests of
+    /// such code.
     pub fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, StoreError> {
         scripts::rehearse(code).map_err(failure)
     }
@@ -135,7 +145,8 @@ impl Sqlite {
     }
 }
 
-/// About what a batch takes in the log: its payloads, and for each write the pages that they and their indexes lie in.
+/// Estimates the bytes that a batch adds to the log: its payloads, and for each write the pages of its rows
+/// and their indexes.
 fn log_bytes_about(batch: &Batch) -> u64 {
     const PAGE: usize = 4_096;
     let pages = |write: &super::Write| 4 + write.rows.len() + write.sent.len() + write.taken.len();

@@ -1,4 +1,4 @@
-//! Opening: the lock first, then the file, then connections that are set up and read back.
+//! Opens a store: takes the lock, makes the file, and opens connections whose settings are read back.
 
 use std::{
     fs::OpenOptions,
@@ -13,13 +13,13 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 use super::{failure::failure, lock::Lock, options::SqliteOptions, schema};
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How long the writer waits for readers in other processes when the log must be emptied.
+/// How long the writer waits for readers in other processes before it gives up emptying the log.
 const PATIENCE: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(50) };
 
-/// Statements kept prepared per connection: more than there are.
+/// The number of prepared statements cached per connection: more than there are.
 const STATEMENTS: usize = 64;
 
-/// What every connection to one file is opened with.
+/// The settings with which every connection to one file is opened.
 #[derive(Clone, Debug)]
 pub(super) struct Opening(Arc<Inner>);
 
@@ -29,16 +29,17 @@ struct Inner {
     partitions: u32,
     max_pages: Option<u32>,
     log_bytes: u64,
-    /// Ours never wait for each other: it is for other processes.
+    /// How long a connection waits for a lock of another process. Our own connections never wait for each
+    /// other.
     busy_wait: Duration,
     check: bool,
 }
 
 impl Opening {
-    /// Takes the lock beside the file, and makes the file if there is none.
+    /// Takes the lock beside the file, and makes the file if it does not exist.
     ///
-    /// The lock comes first: who opens and closes a file that another connection of this process has open
-    /// takes away that connection's locks (fB12).
+    /// The lock must come first: opening and closing a file that another connection of this process has open
+    /// releases the locks of that connection (fB12).
     pub(super) fn lock(path: &Path, options: &SqliteOptions) -> Result<(Lock, Self), StoreError> {
         let path = absolute(path).map_err(|error| unopened(path, error))?;
         let lock = Lock::take(&path)?;
@@ -56,7 +57,7 @@ impl Opening {
         Ok((lock, Self(Arc::new(inner))))
     }
 
-    /// The first connection: checks whose file it is, and brings it up to date.
+    /// Opens the first connection: checks that the file is a store, migrates it, and ends all leases.
     pub(super) fn first(&self) -> Result<Connection, StoreError> {
         self.refuse_stump()?;
         let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -70,8 +71,8 @@ impl Opening {
         Ok(connection)
     }
 
-    /// SQLite takes a file shorter than its least page for an empty one, and would begin anew over what is
-    /// left of a store.
+    /// Refuses a file that was cut short. SQLite treats a file shorter than its smallest page as empty, and
+    /// would write a new database over the remains of a store.
     fn refuse_stump(&self) -> Result<(), StoreError> {
         let found = std::fs::metadata(&self.0.path).map_err(|error| unopened(&self.0.path, error))?;
         if found.is_file() && (1..512).contains(&found.len()) {
@@ -81,14 +82,14 @@ impl Opening {
         Ok(())
     }
 
-    /// A connection that may write.
+    /// Opens a connection that may write.
     pub(super) fn writing(&self) -> Result<Connection, StoreError> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         self.set_up(&connection)?;
         Ok(connection)
     }
 
-    /// A connection that cannot write.
+    /// Opens a connection that cannot write.
     pub(super) fn reading(&self) -> Result<Connection, StoreError> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         set(&connection, "query_only", 1)?;
@@ -97,7 +98,8 @@ impl Opening {
         Ok(connection)
     }
 
-    /// Copies the log into the file and cuts it to nothing. Returns whether it is empty: a reader may have been in the way.
+    /// Copies the log into the file and truncates it. Returns whether the log is empty; a reader may have
+    /// prevented that.
     pub(super) fn empty_log(&self, connection: &Connection) -> bool {
         let empty = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         let is_busy = connection.busy_timeout(PATIENCE).and_then(|()| empty());
@@ -111,7 +113,7 @@ impl Opening {
         }
     }
 
-    /// How long the write-ahead log is. It is asked for by name, never opened (fB12).
+    /// Returns the length of the write-ahead log. The log is never opened for this (fB12).
     pub(super) fn log_bytes(&self) -> u64 {
         let mut log = self.0.path.clone().into_os_string();
         log.push("-wal");
@@ -119,29 +121,30 @@ impl Opening {
     }
 
     fn connect(&self, access: OpenFlags) -> Result<Connection, StoreError> {
-        // Every connection is behind a lock of ours; SQLite's own would be a second one.
+        // Every connection is behind a lock of ours, so SQLite's own mutex would only be a second one.
         let connection =
             Connection::open_with_flags(&self.0.path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failure)?;
         connection.busy_timeout(self.0.busy_wait).map_err(failure)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // A plan never depends on what is bound. Without it SQLite plans every `LIMIT ?` anew each time it is bound, which
-        // costs more than the read.
+        // Make query plans independent of bound values. Otherwise SQLite plans every `LIMIT ?` again each
+        // time a value is bound, which costs more than the read.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failure)?;
         Ok(connection)
     }
 
     fn set_up(&self, connection: &Connection) -> Result<(), StoreError> {
         set(connection, "journal_mode", "wal".to_owned())?;
-        // FULL syncs the log at every commit: acknowledged is durable (E4). The other two make a sync on a
-        // Mac reach the disk, and mean nothing elsewhere.
+        // FULL syncs the log at every commit, so that acknowledged means durable (E4). The other two settings
+        // make a sync on macOS reach the disk; elsewhere they have no effect.
         set(connection, "synchronous", 2)?;
         set(connection, "fullfsync", 1)?;
         set(connection, "checkpoint_fullfsync", 1)?;
-        // We checkpoint ourselves, beside the writer: see `checkpoint.rs`. The log is cut back to this length.
+        // Our own thread makes the checkpoints: see `checkpoint.rs`. The log is cut back to the length below
+        // when it is reset.
         set(connection, "wal_autocheckpoint", 0)?;
         set(connection, "journal_size_limit", i64::try_from(self.0.log_bytes).unwrap_or(i64::MAX))?;
         set(connection, "temp_store", 2)?;
-        // An I/O error in mapped memory is a signal that ends the process.
+        // An I/O error in mapped memory would raise a signal that ends the process.
         set(connection, "mmap_size", 0)?;
         set(connection, "cache_size", -32_768)?;
         set(connection, "cell_size_check", 1)?;
@@ -153,7 +156,8 @@ impl Opening {
     }
 }
 
-/// Sets a pragma and reads it back: SQLite passes over what it does not know or cannot do.
+/// Sets a pragma and reads it back, because SQLite silently ignores a pragma that it does not know or cannot
+/// apply.
 fn set(connection: &Connection, name: &str, value: impl Into<Value>) -> Result<(), StoreError> {
     let value = value.into();
     connection.pragma_update_and_check(None, name, &value, |_| Ok(())).or_else(no_answer).map_err(failure)?;
@@ -165,7 +169,7 @@ fn set(connection: &Connection, name: &str, value: impl Into<Value>) -> Result<(
     Err(StoreError::new(StoreErrorKind::Unsupported, message))
 }
 
-/// A file that is larger already keeps its length, and grows no more.
+/// Limits the size of the file. A file that is already larger keeps its length and does not grow.
 fn set_at_most(connection: &Connection, pages: i64) -> Result<(), StoreError> {
     let set = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
     let found = connection.pragma_update_and_check(None, "max_page_count", pages, set).map_err(failure)?;
@@ -191,7 +195,8 @@ fn check_integrity(connection: &Connection) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::Corrupt, message))
 }
 
-/// The same file by the same name, however it was reached: the lock goes by name.
+/// Returns the canonical path of the file. The lock is bound to the name, so every path to one file must give
+/// the same name.
 fn absolute(path: &Path) -> io::Result<PathBuf> {
     if path.exists() {
         return path.canonicalize();
@@ -201,7 +206,7 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
     Ok(folder.canonicalize()?.join(name))
 }
 
-/// For the owner's eyes only (K4); SQLite gives its log the same mode.
+/// Lets only the owner read and write the file (K4). SQLite gives its log the same mode.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

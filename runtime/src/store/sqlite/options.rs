@@ -1,4 +1,4 @@
-//! How a SQLite store is opened.
+//! The options of a SQLite store.
 
 use std::{
     fmt,
@@ -8,31 +8,34 @@ use std::{
 
 use crate::Millis;
 
-/// Where a store's own time comes from.
+/// The clock of a store.
 pub(super) type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
-/// How a [`Sqlite`](super::Sqlite) store is opened. The defaults are right for one process on one machine.
+/// The options of a [`Sqlite`](super::Sqlite) store. The defaults suit one process on one machine.
 #[derive(Clone)]
 pub struct SqliteOptions {
-    /// How many partitions a new file gets, for ever; an existing file keeps its own. Default 1.
+    /// The number of partitions of a new file, which never changes; an existing file keeps its own number.
+    /// Default 1.
     pub partitions: u32,
-    /// The clock that leases are counted by. Default the machine's wall clock.
+    /// The clock by which leases expire. Default: the machine's wall clock.
     pub clock: Arc<dyn Fn() -> Millis + Send + Sync>,
-    /// The largest the file may grow, in pages of 4 KiB; beyond it writes are refused with
-    /// [`Full`](crate::store::StoreErrorKind::Full). Default no limit.
+    /// The maximum size of the file, in pages of 4 KiB. Writes beyond it are refused with
+    /// [`Full`](crate::store::StoreErrorKind::Full). Default: no limit.
     pub max_pages: Option<u32>,
-    /// The bound of the write-ahead log, which one transaction may exceed. A thread copies the log into the file from a
-    /// quarter of the bound on; beyond the bound the writer empties the log before it answers. A reader in another
-    /// process that keeps a transaction open makes the log longer: then writers wait 50 ms for the reader at every
-    /// quarter of the bound, and the length is logged as a warning. Default 64 MiB.
+    /// The bound of the write-ahead log; a single transaction may exceed it. From a quarter of the bound on,
+    /// a thread copies the log into the file. Beyond the bound, the writer empties the log before it answers.
+    ///
+    /// A reader in another process that keeps a transaction open makes the log longer. The writer then waits
+    /// 50 ms for the reader at every further quarter of the bound, and logs the length as a warning. Default
+    /// 64 MiB.
     pub wal_bytes_max: u64,
-    /// How long a call waits for another process that writes to the file, before it is refused with
+    /// How long a call waits for a writer in another process before it is refused with
     /// [`Busy`](crate::store::StoreErrorKind::Busy). Default 5 seconds.
     pub busy_wait: Duration,
-    /// How many reads can be under way at once. Default 3.
+    /// The maximum number of concurrent reads; further reads wait. Default 3.
     pub readers: usize,
-    /// Whether the whole file is checked for damage when it is opened, which takes about a second per
-    /// gigabyte. Default no: damage is then found where it is met.
+    /// Whether opening the store checks the whole file for damage, which takes about a second per gigabyte.
+    /// Default: no, damage is then found when the damaged part is read.
     pub check: bool,
 }
 

@@ -1,10 +1,13 @@
-//! What the batches told the partitions: their order and their time, kept here and not in the file.
+//! The batch numbers and times of partitions, kept in memory rather than in the file.
 //!
-//! A row written with every batch would be a second page to sync for a call alone. It need not be: this is the
-//! only engine of the file, and `COMMIT` blocks, so the rows change through here alone and no batch arrives
-//! late from before the file was opened. The highest time goes into the rows whenever it has moved on by
-//! [`TOLD_EVERY`], with every message (whose time says whether it may have been ringing, W2), and with every claim.
-//! After a power cut it may be older than an entity by that much; our time is then moved on by the entity (A5).
+//! A row written with every batch would be a second page to sync for a lone call. It is not necessary: this
+//! is the only engine of the file, and `COMMIT` blocks. So the rows change only through this module, and no
+//! batch from before the file was opened can arrive late.
+//!
+//! The highest time is written to the rows whenever it has advanced by [`TOLD_EVERY`], with every message
+//! (whose time tells whether the message may have been in progress at a crash, W2), and with every claim.
+//! After a power cut the row may be older than an entity by that much; our time is then advanced by that of
+//! the entity (A5).
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,14 +16,14 @@ use rusqlite::{Connection, Error, params};
 use super::value::millis;
 use crate::{Epoch, Millis, Partition, store::Batch};
 
-/// How far the highest time in the file may lie behind.
+/// How far the highest time in the file may lag behind.
 const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 /// The owners of all partitions.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     owners: HashMap<Partition, Owner>,
-    /// Whether the rows may say something else by now.
+    /// Whether the rows may have changed since they were read.
     is_stale: bool,
 }
 
@@ -30,17 +33,18 @@ struct Owner {
     /// The number of the last batch of this epoch.
     batch: u64,
     highest: Millis,
-    /// The highest time in the row.
+    /// The highest time in the row of the partition.
     written: Millis,
 }
 
 impl Owners {
-    /// Nothing is known of the rows yet.
+    /// Makes owners whose rows have not been read yet.
     pub(super) fn unread() -> Self {
         Self { owners: HashMap::new(), is_stale: true }
     }
 
-    /// The rows are about to change by a claim: says what the batches told, and reads them again afterwards.
+    /// Writes the reported times to the rows before a claim, and has the rows read again after it, because
+    /// the claim changes them.
     pub(super) fn flush(&mut self, connection: &Connection) -> Result<(), Error> {
         self.is_stale = true;
         for (partition, owner) in self.owners.iter().filter(|(_, owner)| owner.highest > owner.written) {
@@ -49,7 +53,8 @@ impl Owners {
         Ok(())
     }
 
-    /// Which partitions of `batch` belong to somebody else, or were told a later batch; the others are told its time.
+    /// Returns the partitions of `batch` that have another owner or have seen a later batch. Writes the
+    /// batch's time to the rows of the other partitions, if that is due.
     pub(super) fn fence(&mut self, connection: &Connection, batch: &Batch) -> Result<Vec<(Partition, Epoch)>, Error> {
         if self.is_stale {
             self.read(connection)?;
@@ -68,7 +73,7 @@ impl Owners {
         Ok(fenced)
     }
 
-    /// The epoch of a partition, if there is such a one.
+    /// Returns the epoch of a partition, or `None` if the partition does not exist.
     pub(super) fn epoch_of(&mut self, connection: &Connection, partition: Partition) -> Result<Option<Epoch>, Error> {
         if self.is_stale {
             self.read(connection)?;
@@ -76,7 +81,7 @@ impl Owners {
         Ok(self.owners.get(&partition).map(|owner| owner.epoch))
     }
 
-    /// The batch is committed.
+    /// Records the number and time of a batch that has been committed.
     pub(super) fn told(&mut self, batch: &Batch) {
         for (partition, epoch) in &batch.epochs {
             let Some(owner) = self.owners.get_mut(partition).filter(|owner| owner.epoch == *epoch) else { continue };

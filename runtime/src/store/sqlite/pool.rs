@@ -1,4 +1,4 @@
-//! The connections that read: a few, each lent to one call at a time.
+//! The connections for reading. There are a few, and each is lent to one call at a time.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::store::StoreError;
 pub(super) struct Pool {
     opening: Opening,
     log: Arc<Log>,
-    /// A place without a connection is opened by whoever takes it: the last one failed.
+    /// The idle connections. `None` stands for one that failed: the next call opens a new one.
     free: Mutex<Vec<Option<Connection>>>,
     returned: Condvar,
 }
@@ -25,7 +25,7 @@ impl Pool {
         Ok(Self { opening, log, free: Mutex::new(free?), returned: Condvar::new() })
     }
 
-    /// Runs `body` on one snapshot.
+    /// Runs `body` on one snapshot, on a connection of the pool.
     pub(super) fn snapshot<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         let mut place = self.borrow();
         let _snapshot = self.log.begin_snapshot();
@@ -56,14 +56,14 @@ impl Pool {
     }
 }
 
-/// Runs `body` on what the store is now.
+/// Runs `body` on a snapshot of the current content.
 pub(super) fn snapshot<T>(
     connection: &Connection,
     body: impl FnOnce(&Connection) -> Result<T, Error>,
 ) -> Result<T, Error> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = body(connection);
-    // A snapshot that stays open would hold back the log.
+    // End the snapshot in any case: while it is open, the log cannot be emptied.
     let ended = connection.prepare_cached("ROLLBACK")?.execute([]);
     let answer = answer?;
     ended?;

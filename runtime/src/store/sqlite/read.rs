@@ -1,4 +1,4 @@
-//! Reading by key.
+//! Reads by key.
 
 use std::sync::LazyLock;
 
@@ -14,14 +14,15 @@ use crate::{
     store::{Found, Letter, Read, Remembered},
 };
 
-/// A read of at most so many rows is short: a record, with a page of its inbox.
+/// Reads of at most this many rows are short: a record, with a page of its inbox.
 const SHORT_ROWS: u32 = 128;
 
 pub(super) fn read(connection: &Connection, partitions: u32, reads: &[Read]) -> Result<Vec<Found>, Error> {
     reads.iter().map(|read| one(connection, partitions, read)).collect()
 }
 
-/// Whether it takes no longer than a write: whoever wants to write meanwhile waits for it.
+/// Whether the reads take no longer than a write. Then they may use the writer's connection, although a write
+/// has to wait for them.
 pub(super) fn is_short(reads: &[Read]) -> bool {
     let rows = |read: &Read| match read {
         Read::Entity(_) | Read::Remembered { .. } | Read::Config { .. } => 1,
@@ -41,11 +42,11 @@ fn one(connection: &Connection, partitions: u32, read: &Read) -> Result<Found, E
     })
 }
 
-/// Written once: every key that is brought into memory is read with it.
+/// Formatted once, because it reads every key that is brought into memory.
 static BY_KEY: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {COLUMNS} FROM drystone_entity WHERE space = ?1 AND key = ?2"));
 
-/// The entity bound to a key.
+/// Returns the entity bound to a key.
 pub(super) fn by_key(connection: &Connection, key: &Key) -> Result<Option<Entity>, Error> {
     connection.prepare_cached(&BY_KEY)?.query_row(params![key.space.as_str(), &key.key[..]], entity).optional()
 }
@@ -61,7 +62,7 @@ fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<R
         (true, Some(_)) => {
             "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key <= ?3 ORDER BY key DESC LIMIT ?4"
         }
-        // The least key, from which all others are up.
+        // The empty key is the smallest, so this returns all keys.
         (true, None) => {
             "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key DESC LIMIT ?4"
         }
@@ -74,7 +75,8 @@ fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<R
     found.collect()
 }
 
-/// A dropped lane is seen as long as it is held, also when its entity is gone.
+/// Whether the rows of a lane are visible. A dropped lane is visible while it is held, even if its entity is
+/// gone.
 fn is_seen(connection: &Connection, entity: Version, lane: &Lane) -> Result<bool, Error> {
     let sql = "SELECT held FROM drystone_gone WHERE entity = ?1 AND (whole = 1 OR lane = ?2) ORDER BY whole LIMIT 1";
     let mut statement = connection.prepare_cached(sql)?;

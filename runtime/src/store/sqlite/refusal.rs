@@ -1,33 +1,33 @@
-//! Which statements of an author's are refused, and in which words (W6).
+//! Decides which statements of an author are refused, and words the messages (W6).
 //!
-//! SQLite names every action of a statement while it prepares it. Most refusals follow from one action alone. Two
-//! follow from the statement as a whole, when it is prepared: a definition (`CREATE`, `ALTER`) that mentions a name of
-//! ours, because SQLite does not report the new name of a table or the target of a foreign key; and a write to
-//! SQLite's statistics by any statement but `ANALYZE` and `DROP`.
+//! SQLite reports every action of a statement while it prepares it. Most refusals follow from a single
+//! action. Two follow from the prepared statement as a whole: a definition (`CREATE`, `ALTER`) that mentions
+//! one of our names, because SQLite does not report the new name of a table or the target of a foreign key;
+//! and a write to SQLite's statistics by any statement but `ANALYZE` and `DROP`.
 
 use rusqlite::hooks::{AuthAction, AuthContext, TransactionOperation};
 
 use super::schema::PREFIX;
 
-/// SQLite makes these indexes for `PRIMARY KEY` and `UNIQUE`, and names them after the table.
+/// The prefix of indexes that SQLite makes for `PRIMARY KEY` and `UNIQUE`; the name of the table follows.
 const AUTOINDEX: &str = "sqlite_autoindex_";
 
-/// SQLite's statistics, which decide how tables are searched: ours as well.
+/// The prefix of SQLite's statistics tables. They decide how tables are searched, including ours.
 const STATISTICS: &str = "sqlite_stat";
 
-/// The actions of one statement, as far as they matter when it is prepared.
+/// The actions of one statement, as far as they matter once it is prepared.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     refusal: Option<String>,
-    /// The definition that it is: `CREATE TABLE ledger`.
+    /// The data definition in the statement: `CREATE TABLE ledger`.
     definition: Option<String>,
-    /// The table of statistics that it writes.
+    /// The statistics table that the statement writes.
     statistics: Option<String>,
     may_write_statistics: bool,
 }
 
 impl Asked {
-    /// Whether SQLite may go on.
+    /// Whether SQLite may perform this action.
     pub(super) fn allows(&mut self, asked: &AuthContext<'_>) -> bool {
         self.note(&asked.action);
         let Some(mut words) = refusal(&asked.action) else { return true };
@@ -64,7 +64,7 @@ impl Asked {
         }
     }
 
-    /// Why the statement with this text is refused, now that all its actions are known.
+    /// Returns why the statement with this text is refused, once all its actions are known.
     pub(super) fn refusal_of(&mut self, sql: &str) -> Option<String> {
         if let (Some(table), false) = (&self.statistics, self.may_write_statistics) {
             return Some(format!(
@@ -76,7 +76,7 @@ impl Asked {
         Some(format!("`{definition}` is refused, because it names `{name}`: {OURS}"))
     }
 
-    /// Why it was refused so far.
+    /// Takes the reason of the first refused action.
     pub(super) fn take_refusal(&mut self) -> Option<String> {
         self.refusal.take()
     }
@@ -118,7 +118,7 @@ fn refusal(action: &AuthAction<'_>) -> Option<String> {
             because("a transaction loads no code")
         }
         AuthAction::Function { .. } => None,
-        // Full text tables ask for it.
+        // Full-text tables need this pragma.
         AuthAction::Pragma { pragma_name, pragma_value: None } if is(pragma_name, "data_version") => None,
         AuthAction::Pragma { .. } => because("the settings of the connection are Drystone's"),
         AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
@@ -133,7 +133,7 @@ fn refusal(action: &AuthAction<'_>) -> Option<String> {
     }
 }
 
-/// The names of an action that may be ours.
+/// Returns the names in an action that could be names of our tables or indexes.
 fn names<'a>(action: &AuthAction<'a>) -> impl Iterator<Item = &'a str> {
     let (name, table) = match *action {
         AuthAction::Read { table_name, .. }
@@ -158,7 +158,7 @@ fn names<'a>(action: &AuthAction<'a>) -> impl Iterator<Item = &'a str> {
     name.into_iter().chain(table)
 }
 
-/// An action as the statement that it is a part of, with the object that it is about.
+/// Describes an action as a statement with the object that it concerns.
 fn statement(action: &AuthAction<'_>) -> String {
     match action {
         AuthAction::Read { table_name, column_name: "" } => format!("SELECT .. FROM {table_name}"),
@@ -222,7 +222,7 @@ fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// The first word of a statement that begins as our names do.
+/// Returns the first word of a statement that has the prefix of our names.
 fn name_of_ours_in(sql: &str) -> Option<&str> {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     sql.split(|letter| !is_word(letter)).find(|word| begins(word, PREFIX))

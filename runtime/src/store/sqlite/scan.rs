@@ -1,4 +1,4 @@
-//! What must be woken: range scans of partial indexes, one per partition, merged.
+//! Scans for keys that must be woken: range scans of partial indexes, one per partition, merged.
 
 use rusqlite::{Connection, Error, Params, params};
 
@@ -99,11 +99,11 @@ fn receivers(
     Ok(found)
 }
 
-/// From one key straight to the next, however many messages lie between.
+/// Returns the next key with messages. One lookup skips all messages of the key before.
 fn next_receiver(connection: &Connection, partition: Partition, after: Option<&Key>) -> Result<Option<Key>, Error> {
     let sql = "SELECT space, key FROM drystone_inbox WHERE partition = ?1 AND (space, key) > (?2, ?3) \
          ORDER BY space, key LIMIT 1";
-    // The least text and the least blob: every key is above them.
+    // The smallest text and the smallest blob: every key is above them.
     let (space, key) = after.map_or(("", &[][..]), |key| (key.space.as_str(), &key.key[..]));
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![partition.0, space, key])?;
@@ -113,7 +113,7 @@ fn next_receiver(connection: &Connection, partition: Partition, after: Option<&K
     }
 }
 
-/// In order, each once: it is the order that messages are found in.
+/// Returns the partitions without duplicates, in the order in which messages are scanned.
 fn distinct(partitions: &[Partition]) -> std::collections::BTreeSet<Partition> {
     partitions.iter().copied().collect()
 }

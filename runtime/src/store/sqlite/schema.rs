@@ -1,4 +1,4 @@
-//! The tables, and how an older file is brought up to date.
+//! The tables, and the migration of older files.
 
 use rusqlite::{
     Batch, Connection, Error, OptionalExtension, Transaction, TransactionBehavior, config::DbConfig,
@@ -8,19 +8,19 @@ use rusqlite::{
 use super::failure::failure;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// «DRYS»: says in the file's header whose it is.
+/// «DRYS», the application id in the header of a store file.
 const APPLICATION: i32 = 0x4452_5953;
 
-/// The first library without the bug that can lose a checkpoint (fB6).
+/// The first version of SQLite without the bug that can lose a checkpoint (fB6).
 const LIBRARY_MIN: i32 = 3_051_003;
 
-/// One script per schema version, in order. A released one never changes.
+/// One script per schema version, in order. A released script never changes.
 const MIGRATIONS: [&str; 2] = [include_str!("schema/version_1.sql"), include_str!("schema/version_2.sql")];
 
-/// The names of our tables and indexes begin with it. An author may use every other name.
+/// The prefix of the names of our tables and indexes. An author may use every other name.
 pub(super) const PREFIX: &str = "drystone_";
 
-/// Refuses a library that is too old to be trusted with a log (K4).
+/// Refuses a version of SQLite that has the checkpoint bug (K4).
 pub(super) fn check_library(found: i32) -> Result<(), StoreError> {
     if found >= LIBRARY_MIN {
         return Ok(());
@@ -29,7 +29,7 @@ pub(super) fn check_library(found: i32) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::Unsupported, message))
 }
 
-/// Refuses a file that is not ours, or newer than we are, before anything of it is changed.
+/// Refuses a file that is not a store, or is newer than this program, before anything in it is changed.
 pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
     let application: i32 = pragma(connection, "application_id").map_err(failure)?;
     let version: i64 = pragma(connection, "user_version").map_err(failure)?;
@@ -52,18 +52,18 @@ pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Brings the file up to date, in one transaction that nobody else can be in (K2).
+/// Migrates the file to the newest version, in one transaction that excludes all others (K2).
 pub(super) fn migrate(connection: &mut Connection, partitions: u32) -> Result<(), Error> {
     migrate_in_steps(connection, partitions, &mut || ())
 }
 
-/// Calls `pause` after every statement, also after the last one, which commits.
+/// Migrates the file and calls `pause` after every statement, including the last one, which commits.
 fn migrate_in_steps(connection: &mut Connection, partitions: u32, pause: &mut dyn FnMut()) -> Result<(), Error> {
-    // With it, renaming a table does not parse the author's views and triggers, and so cannot fail for one that
-    // names a table which is gone.
+    // With this setting, renaming a table does not parse the author's views and triggers. Otherwise a view or
+    // trigger that names a missing table would make it fail.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read again: another process may have migrated the file while this one waited.
+    // Read the version again: another process may have migrated the file while this one waited.
     let version = pragma::<u32>(&transaction, "user_version")? as usize;
     for script in MIGRATIONS.iter().skip(version) {
         let mut statements = Batch::new(&transaction, script);
@@ -95,12 +95,12 @@ fn make_partitions(transaction: &Transaction<'_>, partitions: u32) -> Result<(),
     Ok(())
 }
 
-/// How many partitions the file was made with.
+/// Returns the number of partitions that the file was made with.
 pub(super) fn partitions(connection: &Connection) -> Result<u32, Error> {
     connection.query_row("SELECT value FROM drystone_store WHERE name = 'partitions'", [], |row| row.get(0))
 }
 
-/// The choice recorded under `name`.
+/// Returns the choice recorded under `name`.
 pub(super) fn choice(connection: &Connection, name: &str) -> Result<Option<String>, Error> {
     let sql = "SELECT value FROM drystone_store WHERE name = 'choice/' || ?1";
     connection.query_row(sql, [name], |row| row.get(0)).optional()
@@ -123,10 +123,11 @@ mod tests {
     use super::*;
     use crate::store::{Sqlite, SqliteOptions};
 
-    /// A file of schema version 1, with one of everything in it.
+    /// A file of schema version 1 that contains one of everything.
     const FILE_1: &[u8] = include_bytes!("../../../../tests/tests/files/version-1.db");
 
-    /// The schema of a file and everything that it holds, except for the owners, which change when it is opened.
+    /// Returns the schema of a file and all its rows, except for those of the owners, which change at each
+    /// opening.
     fn contents(path: &Path) -> Vec<String> {
         let connection = Connection::open(path).unwrap();
         let names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'drystone_partition' ORDER BY 1";
@@ -148,12 +149,13 @@ mod tests {
         connection.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    /// Migrates the file and copies it, with its log, after every statement: as a kill at that moment leaves it.
+    /// Migrates the file, and copies it with its log after every statement. Each copy is what a kill at that
+    /// moment would leave.
     fn killed_everywhere(folder: &Path, file: &[u8]) -> Vec<PathBuf> {
         let live = folder.join("live.db");
         std::fs::write(&live, file).unwrap();
         let mut connection = Connection::open(&live).unwrap();
-        // With a small cache, pages go to the log before the commit.
+        // With a small cache, pages are written to the log before the commit.
         let settings = "PRAGMA journal_mode = wal; PRAGMA cache_size = 1; PRAGMA wal_autocheckpoint = 0";
         connection.execute_batch(settings).unwrap();
         let mut copies = Vec::new();

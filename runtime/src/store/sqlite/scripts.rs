@@ -1,8 +1,9 @@
-//! Scripts: code of an author's, in one transaction with the row that says that it was run (W6).
+//! Runs scripts: an author's code, in one transaction with the row that records its result (W6).
 //!
-//! All that wait are run in one transaction, each in a savepoint of its own. One can still spoil it for all: an interrupted
-//! write and `ON CONFLICT ROLLBACK` end the whole transaction, a deferred foreign key is looked at by `COMMIT` alone. Then nothing of
-//! it is kept, and those that wrote something are run again, each in a transaction of its own: there it is known who it was.
+//! All waiting scripts run in one transaction, each in a savepoint of its own. A script can still spoil the
+//! whole transaction: an interrupted write and `ON CONFLICT ROLLBACK` end it, and a deferred foreign key is
+//! checked only by `COMMIT`. Then nothing is kept. The scripts that wrote something run again, each in a
+//! transaction of its own, which shows the one at fault.
 
 use bytes::Bytes;
 use rusqlite::{Connection, Error, OptionalExtension, params};
@@ -23,10 +24,10 @@ use crate::{
     },
 };
 
-/// What a script came to in a transaction that may not be kept.
+/// The result of a script in a transaction that may not be kept.
 struct Ran {
     scripted: Scripted,
-    /// Whether the transaction holds something of it.
+    /// Whether the transaction contains writes of the script.
     has_written: bool,
 }
 
@@ -36,7 +37,7 @@ impl Ran {
     }
 }
 
-/// What becomes of each.
+/// Runs the scripts and returns the result of each.
 pub(super) fn run(writer: &Writer, owners: &mut Owners, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
     match attempt(writer, owners, scripts)? {
         Attempt::Kept(ran) => Ok(ran.into_iter().map(|ran| ran.scripted).collect()),
@@ -61,7 +62,7 @@ fn alone(writer: &Writer, owners: &mut Owners, script: &Script) -> Result<Script
     })
 }
 
-/// Runs them in one transaction, until one of them has ended it.
+/// Runs the scripts in one transaction, until a script ends the transaction.
 fn attempt(writer: &Writer, owners: &mut Owners, scripts: &[Script]) -> Result<Attempt<Vec<Ran>>, StoreError> {
     writer.attempt(|connection, leash| {
         let mut ran = Vec::with_capacity(scripts.len());
@@ -89,7 +90,8 @@ fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Scr
     execute(connection, "SAVEPOINT one_script")?;
     let ended = code(connection, leash, script)?;
     if connection.is_autocommit() {
-        // It is over, and nothing of it is kept; what the code made of that does not matter if it took it for a success.
+        // The code ended the transaction, so nothing is kept. If the code reports success, its result is
+        // refused.
         let ended = ended.err().map(|outcome| *outcome);
         let ended = ended.unwrap_or_else(|| Outcome::Refused("its code ended the transaction".to_owned()));
         return Ok(Ran::without(Scripted::Ended(ended)));
@@ -107,7 +109,7 @@ fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Scr
     })
 }
 
-/// What is known of a script before it is run.
+/// Returns the result of a script that need not be run: fenced, gone, or recorded earlier.
 fn answered(connection: &Connection, owners: &mut Owners, claim: &Claim) -> Result<Option<Scripted>, Error> {
     let (partition, epoch) = claim.owned;
     if owners.epoch_of(connection, partition)? != Some(epoch) {
@@ -120,7 +122,7 @@ fn answered(connection: &Connection, owners: &mut Owners, claim: &Claim) -> Resu
     })
 }
 
-/// The row, unless its entity or its lane is gone: rows are swept later.
+/// Returns the body of the claimed row, unless its entity or lane is gone: such rows are swept later.
 fn found(connection: &Connection, claim: &Claim) -> Result<Option<Bytes>, Error> {
     let sql = "SELECT body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key = ?3 \
          AND EXISTS (SELECT 1 FROM drystone_entity WHERE id = ?1) \
@@ -135,7 +137,7 @@ fn record(connection: &Connection, claim: &Claim, value: &Bytes) -> Result<(), E
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Runs the code; an error is the store's, not the code's.
+/// Runs the code. The outer error comes from the store, not from the code.
 fn code(connection: &Connection, leash: &Leash, script: &Script) -> Result<Result<Bytes, Box<Outcome>>, Error> {
     let mut author = Author::new(connection, leash);
     let held = leash.hold(script.limit);
@@ -152,7 +154,7 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Error> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// Runs code in a transaction of an empty database in memory, which goes with it: what it wrote is seen by the code alone.
+/// Runs code in a transaction of an empty database in memory, which is discarded afterwards.
 pub(super) fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, Error> {
     let (mut connection, leash) = (Connection::open_in_memory()?, Leash::default());
     leash.put_on(&mut connection)?;

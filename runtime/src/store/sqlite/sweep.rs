@@ -1,10 +1,11 @@
-//! Sweeping what nobody can see any more, a slice at a time (K6).
+//! Sweeps: deletes rows that are not visible any more, a limited number per call (K6).
 
 use rusqlite::{Connection, Error, OptionalExtension, Params, params};
 
 use crate::Millis;
 
-/// A note of what is to be swept: a lane, or all of an entity but its dropped lanes, which have their own.
+/// A note of what to sweep: a lane, or a whole entity except for its dropped lanes, which have notes of their
+/// own.
 struct Note {
     entity: i64,
     whole: bool,
@@ -16,7 +17,7 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: usize) -> Resul
     while swept < limit {
         let Some(note) = first_note(connection)? else { break };
         swept += rows(connection, &note, limit - swept)?;
-        // Only what fits into this slice may be missing: the note goes when its last row has gone.
+        // At the limit, rows of the note may be left; then the note stays for the next call.
         if swept < limit {
             let sql = "DELETE FROM drystone_gone WHERE entity = ?1 AND whole = ?2 AND lane = ?3";
             swept += delete(connection, sql, params![note.entity, note.whole, note.lane])?;

@@ -1,4 +1,4 @@
-//! How our values are kept in columns.
+//! The representation of our values in columns.
 
 use bytes::Bytes;
 use rusqlite::{
@@ -8,28 +8,30 @@ use rusqlite::{
 
 use crate::{Millis, Name, Version};
 
-/// Bytes that people may want to look at: text if they are, a blob if not. Both come back as they were.
+/// Bytes that people may want to look at: stored as text if they are text, otherwise as a blob. Both are read
+/// back unchanged.
 pub(super) struct Payload<'a>(pub(super) &'a [u8]);
 
 impl ToSql for Payload<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        // SQLite's text ends at a NUL for half of its functions.
+        // A NUL ends a text for half of SQLite's functions.
         let is_text = !self.0.contains(&0) && std::str::from_utf8(self.0).is_ok();
         Ok(ToSqlOutput::Borrowed(if is_text { ValueRef::Text(self.0) } else { ValueRef::Blob(self.0) }))
     }
 }
 
-/// A number that is only ever compared for equality: its bits, for SQLite's integers are signed.
+/// Returns the bits of a number, because SQLite's integers are signed. Such a number is only compared for
+/// equality.
 pub(super) fn bits(number: u64) -> i64 {
     number as i64
 }
 
-/// The number with these bits.
+/// Returns the number with these bits.
 pub(super) fn number(bits: i64) -> u64 {
     bits as u64
 }
 
-/// A version as a signed integer. One that does not fit is refused: none that we gave out is so high.
+/// A version as a signed integer. A version that does not fit is refused; we never assign such a version.
 pub(super) struct Signed(pub(super) Version);
 
 impl ToSql for Signed {
@@ -39,7 +41,7 @@ impl ToSql for Signed {
     }
 }
 
-/// A version to scan from; beyond SQLite's integers there is none.
+/// Returns the bound of a scan by version. Beyond SQLite's integers there are no versions.
 pub(super) fn at_most(version: Version) -> i64 {
     i64::try_from(version.0).unwrap_or(i64::MAX)
 }
@@ -67,7 +69,7 @@ pub(super) fn bytes(row: &Row<'_>, column: usize) -> Result<Bytes, Error> {
     }
 }
 
-/// The error of a column that holds what we never put there.
+/// Returns the error for a column with a value that we never write.
 pub(super) fn damaged(column: usize, found: Type) -> Error {
     Error::FromSqlConversionFailure(column, found, Box::new(FromSqlError::InvalidType))
 }

@@ -1,4 +1,4 @@
-//! The one connection that writes, and what happens to it when something fails.
+//! The one connection that writes, and its recovery after an error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,15 +20,15 @@ pub(super) struct Writer {
     leash: Leash,
 }
 
-/// A transaction with code in it that is not ours.
+/// The end of a transaction that ran code of an author.
 pub(super) enum Attempt<T> {
-    /// It is committed.
+    /// The transaction is committed.
     Kept(T),
-    /// It could not be, by what the code did, and nothing of it is there; why.
+    /// The code made the commit impossible, so nothing was kept; the text is the reason.
     Spoilt(T, String),
 }
 
-/// The connection, unless it met an error that it cannot be trusted after.
+/// The connection; `None` after an error that makes it unreliable.
 type Held = Option<Connection>;
 
 impl Writer {
@@ -46,12 +46,13 @@ impl Writer {
         &self.log
     }
 
-    /// Runs `body` in one transaction; when this answers, the transaction is synced. Nobody knows how much it writes.
+    /// Runs `body` in one transaction, which is synced when this returns. The number of bytes that it writes
+    /// is unknown.
     pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         self.transaction_of(u64::MAX, body)
     }
 
-    /// The same for a transaction that writes about so many bytes.
+    /// Runs `body` in one transaction that writes about this many bytes.
     pub(super) fn transaction_of<T>(
         &self,
         bytes: u64,
@@ -68,7 +69,8 @@ impl Writer {
         }
     }
 
-    /// The same for code that is not ours, which may have ended the transaction, or left it so that it cannot be committed.
+    /// Runs code of an author in one transaction. The code may have ended the transaction, or made its commit
+    /// impossible.
     pub(super) fn attempt<T>(
         &self,
         body: impl FnOnce(&Connection, &Leash) -> Result<T, Error>,
@@ -87,7 +89,8 @@ impl Writer {
                 self.bound_log(&held, u64::MAX);
                 Ok(Attempt::Kept(answer))
             }
-            // A deferred foreign key; the transaction goes on, and nothing of it was written.
+            // A deferred foreign key was violated. The transaction is still open, and nothing of it was
+            // written.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 let reason = format!("what it wrote cannot be committed: {error}");
                 roll_back(&mut held, failure(error));
@@ -97,7 +100,8 @@ impl Writer {
         }
     }
 
-    /// Runs `body` on one snapshot, if nobody writes now. Whatever goes wrong here, others can try.
+    /// Runs `body` on one snapshot, if no write is in progress. Returns `None` after any error, because a
+    /// reader can try again.
     pub(super) fn snapshot_if_idle<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Option<T> {
         let mut held = self.connection.try_lock().ok()?;
         let connection = held.as_ref().filter(|connection| connection.is_autocommit())?;
@@ -110,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// Keeps everyone from writing meanwhile.
+    /// Prevents all writes until the guard is dropped.
     pub(super) fn pause(&self) -> impl Drop + '_ {
         self.lock()
     }
@@ -127,10 +131,11 @@ impl Writer {
         held.as_ref().ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "the file is closed"))
     }
 
-    /// A new connection. It first writes over what a commit of unknown outcome may have left at the end of the
-    /// log, so that whoever reads back reads what will stay (fB3).
+    /// Opens a new connection. It first overwrites what a commit of unknown outcome may have left at the end
+    /// of the log, so that reading back shows what will stay (fB3).
     fn reopen(&self) -> Result<Connection, StoreError> {
-        // Whoever asked gets the error and logs it, once a minute; this may come with every try.
+        // Debug level is enough: the caller gets the error and logs it once a minute, while this may happen
+        // at every attempt.
         tracing::debug!("a connection to the store failed; it is opened again");
         let mut connection = self.opening.writing()?;
         self.leash.put_on(&mut connection).map_err(failure)?;
@@ -151,13 +156,15 @@ impl Writer {
 
     fn failed_commit(&self, held: &mut Held, error: Error) -> StoreError {
         *held = None;
-        // Tried at once, so that reading back is settled; if it fails, the next call tries again.
+        // Reopen at once, so that reading back has a definite answer. If this fails, the next call tries
+        // again.
         *held = self.reopen().ok();
         failure(error).outcome_unknown()
     }
 
-    /// Keeps the log within its bound: beyond it the writer waits for our readers and for the checkpoint thread, and empties
-    /// the log before it answers. Only a reader in another process can prevent that, and it holds up nobody for long (K4).
+    /// Keeps the log within its bound. Beyond the bound, the writer waits for our readers and the checkpoint
+    /// thread, and empties the log before it answers. Only a reader in another process can prevent that, and
+    /// then the writer does not wait long (K4).
     fn bound_log(&self, held: &Held, written: u64) {
         if !self.log.wrote(written) {
             return;
