@@ -1,12 +1,13 @@
 //! The kernel of Drystone: one durable entity per key, pure turns, one commit each.
 //!
-//! This crate is what `drystone` stands on. It knows keys, bytes, turns, commits, alarms, work, leases and
-//! stores; it knows no kind of primitive, no type of an author's and no text format. Application authors use
-//! `drystone`; authors of new kinds and of new stores use the traits here: [`Handler`] and [`Store`].
+//! The crate `drystone` is built on `drystone-runtime`. The kernel knows keys, bytes, turns, commits, alarms,
+//! work, leases and stores. It knows no kind of primitive, no type of an author, and no text format.
+//! Application authors use `drystone`; authors of new kinds and of new stores use the traits here:
+//! [`Handler`] and [`Store`].
 //!
-//! Three nouns carry it. A **turn** is pure and synchronous and gives one [`Commit`]. **Work** is the author's
-//! code: it follows from what is stored, and its end is an input. A **store** applies batches of commits and
-//! knows nothing else.
+//! There are three main terms. A **turn** is pure and synchronous, and results in one [`Commit`]. **Work** is
+//! the author's code: the kernel derives it from the stored entity, and the end of the work is an input. A
+//! **store** applies batches of commits and knows nothing else.
 
 pub mod driver;
 mod error;

@@ -1,4 +1,5 @@
-//! Deliberate bugs, one switch each. The simulator must find them, which proves that it can find real ones.
+//! Deliberate bugs, one switch each. The simulator must find each of them; that proves its power to find real
+//! bugs.
 //!
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 
@@ -77,8 +78,8 @@ mod switch {
     }
 
     impl Bug {
-        /// The bugs that a few thousand histories find. The others show in one of ten thousand histories;
-        /// tests of the laws that they break find them.
+        /// The bugs that a few thousand histories find. The remaining bugs show in one of ten thousand
+        /// histories; tests of the broken laws find those.
         pub const ALL: [Self; 23] = [
             Self::AlarmInAnotherCommit,
             Self::ReplyBeforeCommit,
@@ -105,7 +106,7 @@ mod switch {
             Self::SentTwice,
         ];
 
-        /// The bugs of a store with SQL. `workflow_transactions.rs` finds them there as well.
+        /// The bugs of a store with SQL. `workflow_transactions.rs` finds these bugs over SQL as well.
         pub const IN_SQL: [Self; 2] = [Self::RunAgain, Self::FailedRowsKept];
 
         pub(crate) fn planted(self) -> bool {
@@ -113,7 +114,7 @@ mod switch {
         }
     }
 
-    /// Plants one bug in every kernel of this thread; `None` removes it.
+    /// Plants a bug in every kernel of the current thread. `None` removes the planted bug.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.with(|planted| planted.set(bug));
     }

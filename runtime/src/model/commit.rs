@@ -52,7 +52,8 @@ impl Commit {
         Self { replies: vec![(To::Ticket(ticket), reply)], ..Self::default() }
     }
 
-    /// Whether the commit changes anything in the store.
+    /// Whether the commit writes something for its entity: the record, rows, lanes or messages. Replies and
+    /// events do not count.
     pub fn writes(&self) -> bool {
         self.head.is_some()
             || self.state.is_some()
@@ -68,14 +69,14 @@ impl Commit {
         self.head.is_some() || self.state.is_some()
     }
 
-    /// Returns the number of bytes that the store has to write.
+    /// Returns the number of payload bytes in the commit.
     pub(crate) fn weight(&self) -> usize {
         let record = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
         self.added() + record(&self.head) + record(&self.state)
     }
 
-    /// Returns the bytes that this commit adds to those of the other turns in its chain: all but the record,
-    /// which replaces theirs.
+    /// Returns the number of bytes by which the commit makes a chain longer. The record is not counted,
+    /// because it replaces the record of earlier turns.
     pub(crate) fn added(&self) -> usize {
         let rows: usize = self.put.iter().map(|row| row.key.len() + row.body.len()).sum();
         let sent: usize = self.send.iter().map(|message| message.body.len()).sum();
@@ -88,7 +89,7 @@ impl Commit {
     }
 }
 
-/// What happens to a value. Every case is explicit; there is no implied default in the type.
+/// A change to an optional value, with an explicit case for no change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
     /// The value stays.
@@ -111,7 +112,7 @@ impl<T> Change<T> {
     }
 }
 
-/// A message to another entity. It is part of its sender's commit (M1).
+/// A message to another entity. A message is part of its sender's commit (M1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The receiver.
@@ -129,7 +130,7 @@ pub struct Message {
 pub enum To {
     /// One caller.
     Ticket(Ticket),
-    /// Every caller of this entity that is held under this name.
+    /// All callers of the entity held under the given name.
     All(Name),
 }
 

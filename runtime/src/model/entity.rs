@@ -9,7 +9,7 @@ use super::{Conviction, Crashes, Key, Millis, Name, Version, WorkId, stable_hash
 /// An entity as stored. A clone is cheap, because names and bytes are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entity {
-    /// The entity's first version. It identifies this incarnation of the key forever.
+    /// The entity's first version. This id identifies the incarnation of the key forever.
     pub id: Version,
     /// The address of the entity.
     pub key: Key,
@@ -23,8 +23,8 @@ pub struct Entity {
     pub status: Status,
     /// `primitive:config`: the configuration that the entity was last run with.
     pub config: Fingerprint,
-    /// Whether the handler listed work for the entity. Stored, so that a takeover finds what may have
-    /// been running.
+    /// Whether the handler listed work for the entity. The flag is stored for takeovers: after a crash it
+    /// marks the entities whose work may have been running.
     pub active: bool,
     /// The kind's record: counters, attempts, open batch, pending waits and deadlines.
     pub head: Bytes,
@@ -83,10 +83,10 @@ impl Status {
     }
 }
 
-/// What a status means to the kernel, which does not know the words of the kinds.
+/// The meaning of a status for the kernel, which does not know the words of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// The entity needs a wake source. Without one it is stuck, which is a bug of Drystone.
+    /// The entity needs a wake source. Without a wake source the entity is stuck, which is a bug of Drystone.
     Live,
     /// The entity is at rest, as its kind intends.
     Resting,

@@ -24,8 +24,8 @@ pub trait Handler: Send + Sync + 'static {
     /// of them, with the entity that results. Running work that is not in the list any more is dropped.
     fn work(&self, hot: &mut Hot, entity: &Entity, rows: &Rows, now: Millis) -> Needed<Vec<Work>>;
 
-    /// Runs one piece of work. This is the only impure method. `entity` is `None` for a call that may still
-    /// bind its key.
+    /// Runs one piece of work. This is the only impure method. `entity` is `None` if a call runs that may
+    /// still bind the key.
     fn run(
         &self,
         hot: &mut Hot,
@@ -58,7 +58,7 @@ pub trait Handler: Send + Sync + 'static {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every turn gives a commit; a box would cost each an allocation")]
 pub enum Next {
-    /// Writes this commit, which may be empty.
+    /// Writes a commit, which may be empty.
     Commit(Commit),
     /// Runs the code of a call or message first. The end of that code comes back as [`Input::Done`].
     Run(Work),

@@ -20,7 +20,7 @@ pub enum Input {
         /// The caller's idempotency key.
         once: Option<Idempotency>,
     },
-    /// A message that another entity sent in a commit of its own.
+    /// A message from another entity, sent with a commit of the sender.
     Message {
         /// The sender.
         from: Key,
@@ -42,7 +42,7 @@ pub enum Input {
         work: WorkId,
         /// The attempt that ended.
         attempt: u32,
-        /// What asked for the work.
+        /// The source of the work.
         cause: Cause,
         /// How the work ended.
         outcome: Outcome,
@@ -69,12 +69,12 @@ impl Input {
     }
 }
 
-/// What asked for a piece of work.
+/// The source of a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The work follows from what is stored: [`Handler::work`](super::Handler::work) lists it.
     Listed,
-    /// A call; this caller waits for its end.
+    /// A call. The caller with this ticket waits for the end of the work.
     Call(Ticket),
     /// A message.
     Message(MessageId),
@@ -128,9 +128,9 @@ pub struct Produced {
     pub value: Bytes,
     /// The author's struct, if it was borrowed exclusively and changed.
     pub state: Option<Bytes>,
-    /// Messages that the code sent. They are sent with the commit that takes this result.
+    /// Messages that the code sent. The commit that takes the result sends these messages.
     pub send: Vec<Message>,
-    /// What the code did to the alarm.
+    /// The change of the alarm by the code.
     pub alarm: Change<Millis>,
     /// Events to emit after that commit.
     pub emit: Vec<Lifecycle>,

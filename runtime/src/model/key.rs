@@ -1,4 +1,5 @@
-//! Names and keys: the address of an entity. Both have a maximum length, so that every store can index them.
+//! Names and keys: the address of an entity. Names and keys have a maximum length, so that every store can
+//! index them.
 
 use std::{
     borrow::{Borrow, Cow},
@@ -167,8 +168,8 @@ impl Key {
         Ok(Self { space, key })
     }
 
-    /// Returns the partition that this key belongs to. It never changes: the number of partitions is fixed
-    /// when the store is made.
+    /// Returns the partition of the key. The partition never changes: the number of partitions is fixed when
+    /// the store is made.
     pub fn partition(&self, partitions: u32) -> Partition {
         Partition((stable_hash(&[self.space.as_bytes(), &self.key]) % u64::from(partitions.max(1))) as u32)
     }

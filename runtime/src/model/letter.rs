@@ -52,7 +52,7 @@ impl DeadLetter {
         out.freeze()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for any other bytes.
+    /// Decodes the output of [`encode`](Self::encode). Returns `None` if the bytes are not an encoded letter.
     pub fn decode(bytes: &Bytes) -> Option<Self> {
         let mut rest = bytes.clone();
         let version = Version(u64::from_be_bytes(take(&mut rest, 8)?[..].try_into().ok()?));

@@ -17,7 +17,7 @@ pub fn key_after(key: &[u8]) -> RowKey {
     [key, &[0]].concat().into()
 }
 
-/// One row. After it is put, it exists until it is removed or its lane is dropped.
+/// One row. A row exists from its put until its removal or the drop of its lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The lane of the row.

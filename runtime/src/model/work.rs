@@ -11,8 +11,8 @@ use crate::{
     store::sql::{Claim, Script, ScriptCode, Scripted},
 };
 
-/// The id of a piece of work: `tick/7`, `batch/3`, `charge#1`. It is the same over retries and restarts, so
-/// that it can serve as an idempotency key for other systems.
+/// The id of a piece of work: `tick/7`, `batch/3`, `charge#1`. The id stays the same over retries and
+/// restarts, and can serve as an idempotency key for other systems.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkId(Name);
 
@@ -116,8 +116,8 @@ pub struct Cx {
     pub mark: Option<Mark>,
     /// When the work started.
     pub now: Millis,
-    /// The fencing token. It grows with every owner and commit, so that other systems can refuse an older
-    /// one.
+    /// The fencing token. The token grows with every owner and commit, so that other systems can refuse a
+    /// request with an older token.
     pub fence: Version,
     /// The partition that the work was started in, and the epoch of that ownership.
     pub(crate) owned: (Partition, Epoch),
@@ -186,8 +186,8 @@ impl Cx {
         self.door.outpost()
     }
 
-    /// Calls another entity and waits for the answer. Returns [`Error::Cycle`] if that entity waits for this
-    /// one (M3).
+    /// Calls another entity and waits for the answer. Returns [`Error::Cycle`] if the called entity waits for
+    /// the caller (M3).
     pub async fn call(&self, call: crate::Call) -> Result<Bytes, Error> {
         self.door.call(call.within(self.chain.clone())).await
     }

@@ -8,7 +8,7 @@ use crate::{
     DropLane, Entity, Epoch, Fingerprint, Key, Lane, Mark, MessageId, Millis, Name, Partition, RowKey, Version,
 };
 
-/// Writes of many entities that share one transaction and one sync.
+/// Writes of many entities, applied in a single transaction with a single sync.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// The time of the worker; the store keeps the highest time ever reported to it (A5).
@@ -26,7 +26,7 @@ pub struct Batch {
     pub configs: Vec<Config>,
 }
 
-/// Everything that changes for one key, atomically.
+/// All changes of one key, applied atomically.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// The key's partition.
@@ -39,7 +39,7 @@ pub struct Write {
     pub after: After,
     /// The columns that differ. A store may leave the other columns alone.
     pub touched: Touched,
-    /// Rows: put if there is a body, removed if there is none. They belong to the entity of `after`; with
+    /// The rows to put (with a body) and to remove (`None`). They belong to the entity of `after`; with
     /// [`After::Destroyed`] they are ignored. A put into a dropped lane is refused until that lane has been
     /// swept. Shared by `Arc`, because the kernel keeps the rows until they are durable.
     pub rows: Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>,
@@ -150,8 +150,8 @@ pub enum After {
     Unbound,
 }
 
-/// The columns of an entity that a write changes, besides version, head, state and time. Each variant
-/// includes the ones before it.
+/// The columns of an entity that a write changes, besides version, head, state and time. A later variant
+/// includes all earlier variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touched {
     /// No other columns.

@@ -20,7 +20,7 @@ pub struct Worker {
     pub address: String,
 }
 
-/// What a worker asks for.
+/// The request of a worker for leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Takes free partitions.
@@ -99,6 +99,7 @@ pub struct HintSender(Mutex<Vec<mpsc::Sender<Partition>>>);
 impl HintSender {
     /// Makes a new receiver.
     pub fn subscribe(&self) -> Hints {
+        // Bounded, so that a receiver that does not read takes no memory. It loses hints, which scans make up for.
         let (sender, receiver) = mpsc::channel(1024);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         Hints(receiver)
@@ -115,7 +116,7 @@ impl HintSender {
         sent.into_iter().filter(|partition| !is_owned(partition)).for_each(|partition| self.send(partition));
     }
 
-    /// Sends a hint to all receivers. A receiver whose queue is full misses it.
+    /// Sends a hint to all receivers. A receiver with a full queue misses the hint.
     pub fn send(&self, partition: Partition) {
         let mut senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|sender| !sender.is_closed());

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Millis;
 
-/// A wrapper that counts the calls and forwards them to another store.
+/// A wrapper around a store: counts all calls, and forwards each to the inner store.
 #[derive(Debug)]
 pub struct Counting<S> {
     inner: S,
@@ -44,7 +44,7 @@ pub struct StoreCounts {
     pub rows: u64,
     /// Messages that applied writes sent.
     pub messages: u64,
-    /// Calls of [`Sql::transact`]: each is one transaction, unless one of its scripts spoils it.
+    /// Calls of [`Sql::transact`]: one transaction per call, unless a script spoils the transaction.
     pub transactions: u64,
     /// Scripts in those calls.
     pub scripts: u64,

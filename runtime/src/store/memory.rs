@@ -23,7 +23,7 @@ use super::{
 };
 use crate::Millis;
 
-/// A store in memory. Its content is lost when it is dropped.
+/// A store in memory. The content is lost when the store is dropped.
 pub struct Memory {
     clock: Box<dyn Fn() -> Millis + Send + Sync>,
     tables: Mutex<Tables>,

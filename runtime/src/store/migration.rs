@@ -1,8 +1,8 @@
 //! Migrations: changes to the author's tables, each applied once in the life of a file.
 //!
-//! The store records each migration that it has applied: its position, its name and a hash of its statements.
-//! A list of migrations fits a file if it begins with the applied ones, unchanged and in their order. The
-//! function `pending` checks that rule.
+//! For each applied migration, the store records position, name, and a hash of the statements. A list of
+//! migrations fits a file if it begins with the applied ones, unchanged and in their order. The function
+//! `pending` checks that rule.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// Returns a hash of the statements. It ignores how a checkout ends its lines.
+    /// Returns a hash of the statements. Line endings (LF or CRLF) do not affect the hash.
     pub fn hash(&self) -> u64 {
         // Drop the lowest bit: stores keep the hash in a signed 64-bit integer.
         stable_hash(&[self.statements.replace("\r\n", "\n").as_bytes()]) >> 1

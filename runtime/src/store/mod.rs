@@ -48,14 +48,15 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Se
 pub trait Store: Send + Sync + 'static {
     /// Takes, renews or releases leases on partitions, and returns the time of the store's clock (R3).
     ///
-    /// A worker can take a partition that has no owner, or whose lease has expired by the store's clock. A
-    /// worker that takes more partitions keeps those that it has. Taking assigns the next epoch of the
-    /// store's one sequence, marks the partition as not ended cleanly, and reports how the previous owner
-    /// ended. If the partition was not released in order, the answer has the epoch of its last owner (W2).
+    /// A worker can take a partition that has no owner, or whose lease has expired by the store's clock.
+    /// Taking more partitions does not affect leases that the worker already has. Taking assigns the next
+    /// epoch of the store's one sequence, marks the partition as not ended cleanly, and reports how the
+    /// previous owner ended. If the partition was not released in order, the answer has the epoch of its last
+    /// owner (W2).
     ///
     /// Renewing omits a lease from the answer if another worker has taken it. Releasing in order assigns an
-    /// epoch that nobody holds, so that a late batch of the former owner is fenced; otherwise releasing only
-    /// ends the lease. A store that only one engine can have open ends all leases when it is opened.
+    /// epoch that no worker holds, so that a late batch of the former owner is fenced; otherwise releasing
+    /// only ends the lease. A store that only one engine can have open ends all leases when it is opened.
     ///
     /// The store keeps and returns the highest time ever reported to it. Taking a partition reports the time
     /// of the store's own clock, but the lease still gets the highest time that the previous owner reported.

@@ -32,8 +32,8 @@ pub trait Sql: Send + Sync {
     /// claim can be sent again unchanged.
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>>;
 
-    /// Applies the migrations that this file has not had, in order. Each migration is one transaction with
-    /// the record that it was applied. The kernel calls this before any script is run.
+    /// Applies the migrations that this file has not had, in order. A migration and its record are written in
+    /// the same transaction. The kernel calls this before any script is run.
     fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>>;
 }
 
@@ -47,8 +47,8 @@ pub struct Script {
     pub fence: Option<(Partition, Epoch)>,
     /// The time limit for the code. It is needed because nothing else can be written meanwhile.
     pub limit: Duration,
-    /// The code. It returns its result, or the outcome of its failure; in the latter case nothing that it
-    /// wrote is kept.
+    /// The code. The code returns a result, or the outcome of a failure; after a failure, none of its writes
+    /// are kept.
     pub code: ScriptCode,
 }
 

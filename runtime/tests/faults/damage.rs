@@ -1,7 +1,7 @@
 //! Damaged files: a typed error, or all stored data; never a panic, never silent loss (fB5).
 //!
-//! SQLite keeps no checksums, so a flipped bit inside a payload cannot be detected. These cases check that no
-//! entity is lost and none is invented.
+//! SQLite keeps no checksums, so a flipped bit inside a payload cannot be detected. The cases check that no
+//! entity is lost or invented.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -29,7 +29,7 @@ impl Engine {
         Ok(Self { epoch: claimed.leases[0].epoch, store, counter: 0, acknowledged: BTreeMap::new() })
     }
 
-    /// Writes the entity with this number and this `head`: its birth, or its next version.
+    /// Writes an entity with the given number and `head`: a birth, or the next version.
     pub(super) fn put(&mut self, number: u32, head: Bytes) -> Result<(), StoreError> {
         self.counter += 1;
         let version = Version::of(self.epoch, self.counter);

@@ -16,7 +16,7 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 use super::engine::{Engine, beside, place};
 
 const MAX: u64 = 1 << 20;
-/// The maximum that one commit of these tests adds to the log.
+/// The maximum number of log bytes per commit in the tests below.
 const COMMIT: u64 = 64 << 10;
 
 fn options() -> SqliteOptions {

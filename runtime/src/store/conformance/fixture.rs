@@ -246,12 +246,12 @@ impl World {
         self.store.ready(which, after, limit).await.expect("a scan is answered")
     }
 
-    /// Returns the keys that one scan finds.
+    /// Returns the keys found by a single scan.
     pub(super) async fn woken(&self, which: &Ready) -> Vec<Key> {
         self.ready(which, None, 10_000).await.into_iter().map(|woken| woken.key).collect()
     }
 
-    /// Returns the keys that one scan finds, read in pages.
+    /// Returns the keys found by a scan in pages of `limit`.
     pub(super) async fn woken_by_pages(&self, which: &Ready, limit: usize) -> Vec<Key> {
         let (mut keys, mut cursor) = (Vec::new(), None);
         loop {

@@ -75,7 +75,7 @@ fn insert(statements: &mut dyn Statements, number: i64) {
     assert_eq!(inserted, Ok(1));
 }
 
-/// Returns code that writes this number and fails.
+/// Returns code that writes a number and fails.
 fn write_and_fail(number: i64) -> ScriptCode {
     Arc::new(move |statements| {
         insert(statements, number);

@@ -110,7 +110,7 @@ mod tests {
     use crate::store::SqliteOptions;
 
     const MAX: u64 = 1 << 20;
-    /// The maximum that one transaction of these tests adds to the log.
+    /// The maximum number of log bytes per transaction in the tests below.
     const TRANSACTION: u64 = 64 << 10;
     const TRANSACTIONS: usize = 300;
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Error, Row, Statement, named_params, params, types::T
 use super::value::{Payload, Signed, bits, bytes, damaged, millis, name, number, optional_name, version};
 use crate::{Conviction, Crashes, Entity, Fingerprint, Key, Parked, Partition, Phase, Status, Version, WorkId};
 
-/// The columns that [`entity`] reads, in this order.
+/// The columns for [`entity`], in order.
 pub(super) const COLUMNS: &str = "id, space, key, kind, definition, config, version, status, phase, alarm_at, active, \
      crashes, suspect, parked, parked_why, created_at, updated_at, head, state";
 
@@ -42,7 +42,7 @@ fn phase(row: &Row<'_>, column: usize) -> Result<Phase, Error> {
     }
 }
 
-/// Returns the number that stands for a phase in the table.
+/// Returns the number for a phase in the table.
 pub(super) fn phase_number(phase: Phase) -> i64 {
     match phase {
         Phase::Live => 0,

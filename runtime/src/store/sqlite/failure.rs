@@ -34,8 +34,8 @@ impl From<Error> for Fault {
 fn kind(error: &Error) -> StoreErrorKind {
     match error {
         Error::ToSqlConversionFailure(_) => StoreErrorKind::Misused,
-        // Our statements fit the tables that we made, and we read only what we wrote. So any other error
-        // means that the file is damaged.
+        // Our statements fit the tables that we made, and we read only what we wrote. Any other error
+        // therefore means a damaged file.
         _ => error.sqlite_error_code().map_or(StoreErrorKind::Corrupt, kind_of_code),
     }
 }

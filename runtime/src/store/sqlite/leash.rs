@@ -57,7 +57,7 @@ impl Leash {
         Held(self)
     }
 
-    /// Runs a statement of ours in the middle of the author's code.
+    /// Runs a statement of ours in the middle of the author's code, with the sandbox switched off.
     pub(super) fn lifted<T>(&self, ours: impl FnOnce() -> T) -> T {
         let was_on = self.0.is_on.swap(false, Ordering::Relaxed);
         let answer = ours();

@@ -16,8 +16,8 @@ use std::{
 use super::open::{private, unopened};
 use crate::store::{StoreError, StoreErrorKind};
 
-/// The stores that this process has open. The id in the lock file cannot show this, because a process in
-/// another container may have the same id.
+/// The open stores of this process. The id in the lock file cannot show this, because a process in another
+/// container may have the same id.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The lock of one store, held until it is dropped.
@@ -28,7 +28,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of the store at `path`. The error names the process that holds it.
+    /// Takes the lock of the store at `path`. The error names the process with the lock.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".lock");

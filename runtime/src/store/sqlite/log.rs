@@ -28,7 +28,7 @@ pub(super) struct Log {
     state: Mutex<State>,
     changed: Condvar,
     checkpoint: Mutex<()>,
-    /// Held for reading during every snapshot of this process.
+    /// Held for reading during every snapshot of our readers.
     snapshots: RwLock<()>,
 }
 
@@ -131,13 +131,12 @@ impl Log {
         self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the writer from emptying the log while a snapshot of this process is open.
+    /// Keeps the writer from emptying the log while one of our readers has a snapshot open.
     pub(super) fn begin_snapshot(&self) -> impl Drop + '_ {
         self.snapshots.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all snapshots of this process have ended, and prevents new ones until the guard is
-    /// dropped.
+    /// Waits until all snapshots of our readers have ended, and prevents new ones until the guard is dropped.
     pub(super) fn end_snapshots(&self) -> impl Drop + '_ {
         self.snapshots.write().unwrap_or_else(PoisonError::into_inner)
     }

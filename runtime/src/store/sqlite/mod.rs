@@ -1,7 +1,7 @@
 //! The store in one SQLite file: the default, no server.
 //!
-//! There is one connection that writes, a few that read, and one for checkpoints. Calls block in the poll, as
-//! the contract allows; no task is started.
+//! The store has one connection for writes, a few for reads, and one for checkpoints. Calls block in the
+//! poll, as the contract allows; no task is started.
 //!
 //! These rules hold:
 //! - The lock beside the file is taken before the file is opened in any way, and released after it is closed.
@@ -79,8 +79,8 @@ impl Sqlite {
     /// Opens the store in the file at `path`; makes the file if it does not exist.
     ///
     /// Returns an error of the kind:
-    /// - [`Locked`](super::StoreErrorKind::Locked) if another engine has the file open, in this process or
-    ///   another; the message names that process.
+    /// - [`Locked`](super::StoreErrorKind::Locked) if another engine has the file open, in the same or
+    ///   another process; the message names the process.
     /// - [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is not a store, or is damaged.
     /// - [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of Drystone wrote the file.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {

@@ -11,7 +11,7 @@ use crate::Millis;
 /// The clock of a store.
 pub(super) type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
-/// The options of a [`Sqlite`](super::Sqlite) store. The defaults suit one process on one machine.
+/// The options of a [`Sqlite`](super::Sqlite) store. The defaults suit a single process on a single machine.
 #[derive(Clone)]
 pub struct SqliteOptions {
     /// The number of partitions of a new file, which never changes; an existing file keeps its own number.

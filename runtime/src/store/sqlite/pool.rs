@@ -14,7 +14,7 @@ use crate::store::StoreError;
 pub(super) struct Pool {
     opening: Opening,
     log: Arc<Log>,
-    /// The idle connections. `None` stands for one that failed: the next call opens a new one.
+    /// The idle connections. `None` marks a failed connection: the next call opens a new one.
     free: Mutex<Vec<Option<Connection>>>,
     returned: Condvar,
 }

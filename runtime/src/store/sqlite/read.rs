@@ -62,7 +62,7 @@ fn rows(connection: &Connection, entity: Version, range: &Range) -> Result<Vec<R
         (true, Some(_)) => {
             "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key <= ?3 ORDER BY key DESC LIMIT ?4"
         }
-        // The empty key is the smallest, so this returns all keys.
+        // The empty key is the smallest, so the condition holds for all keys.
         (true, None) => {
             "SELECT key, body FROM drystone_row WHERE entity = ?1 AND lane = ?2 AND key >= ?3 ORDER BY key DESC LIMIT ?4"
         }

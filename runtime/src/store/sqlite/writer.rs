@@ -1,4 +1,4 @@
-//! The one connection that writes, and its recovery after an error.
+//! The only connection for writes, and the recovery after an error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ pub(super) enum Attempt<T> {
     Spoilt(T, String),
 }
 
-/// The connection; `None` after an error that makes it unreliable.
+/// The connection; `None` if an error made the connection unreliable.
 type Held = Option<Connection>;
 
 impl Writer {
@@ -46,13 +46,12 @@ impl Writer {
         &self.log
     }
 
-    /// Runs `body` in one transaction, which is synced when this returns. The number of bytes that it writes
-    /// is unknown.
+    /// Runs `body` in one transaction, and returns after the sync. The number of bytes written is unknown.
     pub(super) fn transaction<T>(&self, body: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, StoreError> {
         self.transaction_of(u64::MAX, body)
     }
 
-    /// Runs `body` in one transaction that writes about this many bytes.
+    /// Runs `body` in one transaction. `bytes` is an estimate of the bytes written.
     pub(super) fn transaction_of<T>(
         &self,
         bytes: u64,
