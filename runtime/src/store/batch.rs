@@ -15,8 +15,7 @@ pub struct Batch {
     pub now: Millis,
     /// The number of the batch; it grows with every batch of one worker. If a batch reaches a partition after
     /// a later one of the same epoch, the worker has given it up as lost, so it is fenced. Without that
-    /// check, the lost write of a birth, which was retried, could be applied again after its entity has
-    /// ended.
+    /// check, the lost batch of a birth that was retried could bind the key again after the entity has ended.
     pub number: u64,
     /// The ownership that the writes rely on: one entry for each partition with a write.
     pub epochs: Vec<(Partition, Epoch)>,
@@ -54,8 +53,8 @@ pub struct Write {
     /// Messages to other keys. A message whose id already exists at the receiver is left as it is: it was
     /// sent before.
     pub sent: Vec<Outgoing>,
-    /// Replies to remember for this key. If one is remembered already, the write is stale (E12). One that has
-    /// expired by the batch's `now` does not count, and is replaced.
+    /// Replies to remember for this key. If one is remembered already, the write is stale (E12). A reply that
+    /// has expired by the batch's `now` does not count, and is replaced.
     pub remember: Vec<Remembered>,
 }
 

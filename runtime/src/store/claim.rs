@@ -99,7 +99,7 @@ pub struct HintSender(Mutex<Vec<mpsc::Sender<Partition>>>);
 impl HintSender {
     /// Makes a new receiver.
     pub fn subscribe(&self) -> Hints {
-        // Bounded, so that a receiver that does not read takes no memory. It loses hints, which scans make up for.
+        // The bound keeps an idle receiver from using memory. Scans make up for lost hints.
         let (sender, receiver) = mpsc::channel(1024);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         Hints(receiver)
