@@ -119,7 +119,7 @@ pub enum Error {
         /// The largest allowed size.
         limit: usize,
     },
-    /// Another worker owns the key.
+    /// This worker does not own the key's partition.
     #[error("partition {} is owned by {}", .partition.0, .owner.as_deref().unwrap_or("nobody yet"))]
     NotOwner {
         /// The key's partition.

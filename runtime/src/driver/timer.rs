@@ -20,6 +20,7 @@ pub struct Timer {
 #[derive(Debug, Default)]
 struct Shared {
     sleepers: Mutex<Sleepers>,
+    /// Notified when a new sleeper is the first to wake, and when the timer is closed.
     earlier: Condvar,
 }
 

@@ -110,6 +110,7 @@ impl Driver for TokioDriver {
     fn random(&self) -> u64 {
         // Hashes a counter with the standard library's random keys, which differ per process.
         let mut hasher = self.seed.build_hasher();
+        // Relaxed is enough: every call needs a different number, in any order.
         hasher.write_u64(self.drawn.fetch_add(1, Ordering::Relaxed));
         hasher.finish()
     }

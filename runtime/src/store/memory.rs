@@ -26,6 +26,7 @@ use crate::Millis;
 /// A store in memory. The content is lost when the store is dropped.
 pub struct Memory {
     clock: Box<dyn Fn() -> Millis + Send + Sync>,
+    /// One lock for all tables, so that each call sees and leaves a consistent state.
     tables: Mutex<Tables>,
     hints: HintSender,
 }

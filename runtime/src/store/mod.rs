@@ -79,10 +79,10 @@ pub trait Store: Send + Sync + 'static {
     /// has another epoch, or has already seen a batch of this epoch with this [number](Batch::number) or a
     /// higher one. A write whose partition the batch does not name is refused.
     ///
-    /// Then each write is checked and applied alone, beginning with its [guard](Guard). If the guard does not
-    /// hold, or a message that the write takes does not exist, the write is [`Stale`](Verdict::Stale) and
-    /// changes nothing; the other writes proceed. A write that breaks a rule of the contract is
-    /// [`Refused`](Verdict::Refused), also alone.
+    /// Then each write is checked and applied alone, beginning with its [guard](Guard). The write is
+    /// [`Stale`](Verdict::Stale) and changes nothing if the guard does not hold, if a message that it takes
+    /// does not exist, or if a reply that it records is recorded already; the other writes proceed. A write
+    /// that breaks a rule of the contract is [`Refused`](Verdict::Refused), also alone.
     ///
     /// An error means that the whole batch was not applied, or that the outcome is unknown: [`Applied`] tells
     /// which.

@@ -27,6 +27,7 @@ pub(super) struct Log {
     bytes_max: u64,
     state: Mutex<State>,
     changed: Condvar,
+    /// Held during a checkpoint: SQLite refuses a second one instead of waiting for the first.
     checkpoint: Mutex<()>,
     /// Held for reading during every snapshot of our readers.
     snapshots: RwLock<()>,

@@ -15,6 +15,7 @@ use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Writer {
     opening: Opening,
+    /// Locked for the whole of a transaction: SQLite allows one writer at a time.
     connection: Mutex<Held>,
     log: Arc<Log>,
     leash: Leash,
