@@ -243,10 +243,11 @@ pub struct Config {
 pub enum Verdict {
     /// The write is durable.
     Applied,
-    /// The guard of the write did not hold, so nothing was written. Contains the version of the entity that
-    /// was found, if any.
+    /// The guard did not hold, a message was missing, or a reply was remembered already. Nothing was written.
+    /// Contains the version of the entity that was found, if any.
     Stale(Option<Version>),
-    /// The partition of the write has another owner, with this epoch. Nothing was written.
+    /// The partition has another owner, or has seen a later batch. Nothing was written. Contains the current
+    /// epoch of the partition.
     Fenced(Epoch),
     /// The write breaks a rule of the contract, for example by a put into a dropped lane. That is a bug of
     /// the caller; nothing was written.
