@@ -1,4 +1,4 @@
-//! One entity in memory: its record, the turns on their way to the store, its inputs and its running work.
+//! An entity in memory: the record, the turns on their way to the store, the inputs and the running work.
 //!
 //! A body belongs to one kernel thread at a time, so nothing here locks. The files beside this one each add
 //! a group of methods: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`.
@@ -42,7 +42,7 @@ pub(crate) struct Body {
     /// Turns in the batch in flight, and the entity after them.
     pub(crate) flying: Option<(Chain, Option<Entity>)>,
 
-    /// Ends of work that wait for their turn.
+    /// Ends of work that wait for a turn.
     pub(crate) ends: VecDeque<End>,
     pub(crate) alarm_is_due: bool,
     /// Callers that left: each is an input of its own.

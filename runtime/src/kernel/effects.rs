@@ -33,7 +33,7 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<Key>,
     /// The key waits for a free place to run work.
     pub(crate) wants_work_place: bool,
-    /// The thread that makes this visit, as the watchdog sees it.
+    /// The thread of the visit, as the watchdog sees it.
     pub(crate) station: Option<Arc<Station>>,
     /// Alarms that rang.
     pub(crate) rung: u64,

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::Key;
 
-/// How long one visit may take before other keys have their turn.
+/// How long a visit may take before other keys have a turn.
 const VISIT_MAX: Duration = Duration::from_millis(1);
 
 impl Shared {

@@ -119,8 +119,8 @@ impl Shared {
         orphans
     }
 
-    /// Releases leases that nothing here relies on any more. The code that ran under them was dropped,
-    /// which is no crash.
+    /// Releases leases that nothing here relies on any more. The code under them was dropped, which is no
+    /// crash.
     async fn give_back(&self, held: Vec<(Partition, Epoch)>) -> Result<(), StoreError> {
         if held.is_empty() {
             return Ok(());

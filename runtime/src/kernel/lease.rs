@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Epoch, Millis, Partition, Version, store::Lease};
 
-/// A lease that this kernel holds, or held. A lost lease stays lost; taking the partition again makes a new
+/// A lease that the kernel holds or held. A lost lease stays lost; taking the partition again makes a new
 /// one.
 #[derive(Debug)]
 pub(crate) struct Held {

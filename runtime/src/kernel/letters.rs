@@ -68,7 +68,7 @@ impl Body {
             self.queue_in_order(letter);
         }
         self.inbox_has_more = is_full || self.inbox_missed;
-        // If no message of a full page was queued, the next page follows.
+        // If nothing of a full page was queued, the next read begins behind the page.
         self.inbox_after = last.filter(|_| is_full && self.letters_queued() == before);
     }
 
@@ -192,7 +192,7 @@ impl Body {
         let now = at.time.now();
         let has_place = at.has_place();
         out.wants_work_place |= !has_place && self.impure_letters.contains(&letter.id);
-        // A message that waits for its time, or behind its own sender, blocks no other sender.
+        // A message that waits for its time or for an earlier message does not block other senders.
         let in_line = letter.at <= now && !blocked.senders.contains(&letter.from);
         let may = self.inbox_read == Some(at.unseen())
             && in_line

@@ -125,7 +125,7 @@ impl std::fmt::Debug for Kernel {
 /// How many messages of one key are searched for held messages.
 const HELD_LETTERS_MAX: u32 = 1_000;
 
-/// Counters of one kernel since it was opened. Each counter only grows.
+/// Counters of a kernel since its opening. Each counter only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Turns taken.
@@ -146,7 +146,7 @@ pub struct Counts {
     pub dead_letters: u64,
     /// Kernel threads that were blocked by code.
     pub blocked: u64,
-    /// Keys that left memory because nothing used them.
+    /// Keys that left memory after a time without use.
     pub left: u64,
 }
 

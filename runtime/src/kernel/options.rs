@@ -2,15 +2,15 @@
 
 use std::{thread, time::Duration};
 
-/// How a kernel is run. The defaults suit one process on one machine.
+/// How a kernel is run. The defaults suit a single process on a single machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The name of this worker. Default: empty, and a random name is used.
+    /// The name of the worker. Default: empty, and a random name is used.
     pub worker: String,
-    /// The address under which other workers reach this worker. Default: empty.
+    /// The address of the worker, given to other workers. Default: empty.
     pub address: String,
-    /// The most partitions that this worker owns. Default: all.
+    /// The most partitions that the worker owns. Default: all.
     pub partitions_max: u32,
     /// How long a lease lasts. Default: 15 s.
     pub lease: Duration,
@@ -36,17 +36,17 @@ pub struct Options {
     pub pace: usize,
     /// How long a caller waits if the call has no deadline. Default: 30 s.
     pub deadline: Duration,
-    /// The most turns of one key before another key has its turn. Default: 32.
+    /// The most turns of a key before another key has a turn. Default: 32.
     pub turns_per_visit: usize,
-    /// The most turns of one entity that wait for the writer together. Default: 256.
+    /// The most turns of an entity that wait for the writer together. Default: 256.
     pub chain_turns_max: usize,
-    /// The most calls that wait for one key. Default: 1,024.
+    /// The most calls that wait for a single key. Default: 1,024.
     pub calls_per_key_max: usize,
     /// The most bytes of waiting calls. Default: 64 MiB.
     pub waiting_bytes_max: usize,
-    /// The most entities that one batch writes. Default: 4,096.
+    /// The most entities in a batch. Default: 4,096.
     pub batch_writes_max: usize,
-    /// The most bytes that one batch writes. Default: 8 MiB.
+    /// The most bytes in a batch. Default: 8 MiB.
     pub batch_bytes_max: usize,
     /// The most pieces of work that run at once. Default: 1,024.
     pub work_max: usize,
@@ -93,7 +93,8 @@ pub struct Options {
     /// caller is answered at once. Of a larger batch each entity gets its verdict at its next visit.
     /// Default: 8.
     pub settled_here_max: usize,
-    /// For tests: handlers lose their memory before one visit in this many. Default: `None`.
+    /// For tests: before a visit, handlers lose their memory with a chance of one in this number. Default:
+    /// `None`.
     pub forget_one_in: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{Borrow, Error, Idempotency, Input, Key, Name, Reply, Ticket, store::Once};
 
-/// A call that has arrived at its key.
+/// A call that has arrived at a key.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) definition: Name,
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     pub(crate) borrow: Borrow,
     /// The code of the call is not pure: it starts only on a durable state.
     pub(crate) impure: bool,
-    /// The entities that wait for this call (M3).
+    /// The entities that wait for the call (M3).
     pub(crate) chain: Arc<[Key]>,
     pub(crate) caller: Caller,
 }

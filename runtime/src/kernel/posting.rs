@@ -89,7 +89,7 @@ impl Shared {
     }
 
     /// Handles a transaction whose outcome will never be known. The receivers read their inboxes, and later
-    /// messages do not overtake what they find there (M1).
+    /// messages do not overtake the messages found there (M1).
     pub(crate) fn look_for(&self, post: &Post) {
         let receivers: Vec<Key> = post.sent().iter().map(|message| message.to.clone()).collect();
         if receivers.is_empty() {

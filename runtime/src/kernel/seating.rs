@@ -114,7 +114,7 @@ impl Body {
         }
     }
 
-    /// Whether this owner has stored this count. The version of that write shows it to the next owner.
+    /// Whether this owner has stored the count. The version of that write shows it to the next owner.
     fn is_written_with(&self, crashes: Crashes) -> bool {
         match &self.tip {
             Some(entity) => entity.crashes == crashes && entity.version.epoch() >= self.lease.epoch,
@@ -153,8 +153,8 @@ impl Body {
         }
     }
 
-    /// Parks the entity: the process has died with it too often, and lived without it. A person or another
-    /// build resumes it.
+    /// Parks the entity: the process has died with it too often, and lived without it. It resumes by a
+    /// person or with another build.
     fn convict(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
         let Some(entity) = &self.tip else { return self.hold_letters(at, out) };
         let conviction = Conviction {

@@ -270,7 +270,7 @@ impl Body {
     }
 }
 
-/// Returns a message in the form in which its receiver gets it.
+/// Converts an outgoing message to the form of the receiver's inbox.
 pub(crate) fn letter(sent: Outgoing, from: &Key, at: Millis) -> Letter {
     Letter {
         id: sent.id,

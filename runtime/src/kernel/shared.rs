@@ -105,6 +105,7 @@ impl Shared {
             closed: Latch::default(),
             loops: Arc::default(),
             shutdown: tokio::sync::Mutex::default(),
+            // A listener that falls behind by more events than this loses the oldest (E15).
             events: broadcast::channel(1024).0,
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
@@ -127,7 +128,8 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        // A panic under the lock would be a bug of ours. The memory stays usable, so other keys continue.
+        // A panic under the lock would be a bug of ours. The memory stays usable, and the other keys
+        // continue.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,7 +144,7 @@ impl Shared {
         value
     }
 
-    /// Carries out effects outside the lock: a receiver, a waker or a drop may run foreign code.
+    /// Carries out effects outside the lock, because wakers and drops may run foreign code.
     pub(crate) fn let_go(&self, released: Released) {
         for (pending, reply) in released.answers {
             if let Some((key, ticket)) = pending.answer(reply) {
@@ -292,8 +294,8 @@ impl Shared {
         }
     }
 
-    /// Records whether batches cannot be written at present, and why. Only the writer sets this: it keeps
-    /// trying, so it learns when the trouble is over.
+    /// Records whether batches cannot be written at present, and why. Only the writer sets this. It keeps
+    /// trying, and so learns when the trouble is over.
     pub(crate) fn set_trouble(&self, trouble: Option<StoreError>) {
         self.lock().trouble = trouble;
     }

@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// Returns the call that waits for this turn's answer.
+    /// Returns the call that waits for the turn's answer.
     pub(crate) fn pending(&self) -> Option<&Pending> {
         match self {
             Self::Call(pending) => Some(pending),
@@ -103,7 +103,7 @@ impl Source {
             _ => None,
         }
     }
-    /// Returns the message that this turn takes.
+    /// Returns the message that the turn takes.
     pub(crate) fn message(&self) -> Option<MessageId> {
         match self {
             Self::Letter(letter) => Some(letter.id),

@@ -1,5 +1,5 @@
-//! Queues that mostly hold one item or none. The items are large, so room is made for one at first, and not
-//! for four.
+//! Queues that are mostly empty or hold a single item. The items are large, so room is made for one at
+//! first, and not for four.
 
 use std::collections::VecDeque;
 

@@ -34,8 +34,8 @@ impl Time {
         self.base.lock().unwrap_or_else(PoisonError::into_inner).on(monotonic)
     }
 
-    /// Takes in the store's clock, or the highest time that the store has seen. A later time moves ours
-    /// forward; an earlier time changes nothing.
+    /// Takes in a time from the store: its clock, the highest time that it has seen, or the time of a
+    /// record. A later time moves ours forward; an earlier time changes nothing.
     pub(crate) fn told(&self, at: Millis) {
         let monotonic = self.driver.monotonic();
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);

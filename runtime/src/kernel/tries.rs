@@ -134,7 +134,7 @@ impl Body {
         }
         self.open_own(at, Link { emit, ..Link::kernel() });
         out.wake.extend(at.window.leave(&self.key));
-        // The messages that are left are checked anew.
+        // The messages that are left are checked again.
         (self.seat, self.is_controlled) = (Seat::Unasked, false);
     }
 

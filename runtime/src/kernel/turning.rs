@@ -65,7 +65,8 @@ impl Body {
         }
     }
 
-    /// Returns the definition that takes the turn; `None` if there is no entity and this input binds none.
+    /// Returns the definition that takes the turn; `None` if the key has no entity and the input binds
+    /// none.
     fn definition_for(&self, source: &Source, at: &Shared) -> Result<Option<Arc<Definition>>, Error> {
         let asked = match source {
             Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => Some(&pending.definition),

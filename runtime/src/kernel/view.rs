@@ -40,7 +40,7 @@ pub enum Wait {
     Alarm(Millis),
     /// Messages in the entity's inbox.
     Inbox(usize),
-    /// Calls that wait for their turn.
+    /// Calls that wait for a turn.
     Calls(usize),
     /// Callers that wait for a held answer.
     Callers(usize),

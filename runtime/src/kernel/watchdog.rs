@@ -70,6 +70,7 @@ impl Watch {
 
     /// Whether enough time has passed to log again that the store is in trouble.
     pub(crate) fn may_log(&self, monotonic: Duration) -> bool {
+        // Ahead by one interval, so that the first trouble is logged, even right after the start of the clock.
         let now = monotonic.as_millis() as u64 + LOG_EVERY.as_millis() as u64;
         let last = self.last_log_millis.load(Ordering::Relaxed);
         now - last >= LOG_EVERY.as_millis() as u64

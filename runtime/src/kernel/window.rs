@@ -49,7 +49,7 @@ impl Class {
         }
     }
 
-    /// The index of the set of places that the class uses. Both classes that run alone share one place.
+    /// The index of the set of places that the class uses. The classes that run alone share a place.
     const fn seats(self) -> usize {
         match self {
             Self::Acquitted | Self::Fresh => 0,

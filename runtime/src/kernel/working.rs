@@ -145,8 +145,8 @@ impl Body {
         all.filter(|(origin, _)| matches!(origin, Origin::Listed)).map(|(_, work)| work)
     }
 
-    /// Whether the piece may borrow the struct now. Listed work and calls alternate, so that neither
-    /// starves the other (E3).
+    /// Whether the piece may borrow the struct now. Listed work and calls alternate: neither may starve the
+    /// other (E3).
     fn may_borrow(&self, work: &Work) -> bool {
         if work.borrow != Borrow::Exclusive {
             return true;
@@ -213,7 +213,7 @@ impl Body {
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
                 let pace = pace_of(&work, &origin, definition, at);
-                // One visit starts a limited number of pieces here, so that other keys have their turn.
+                // A visit starts a limited number of pieces here, to leave other keys their turn.
                 let has_time = out.started < at.options.turns_per_visit as u64;
                 let is_quick = has_time && pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace };

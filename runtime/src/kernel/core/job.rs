@@ -8,8 +8,8 @@ use super::{
 };
 use crate::Key;
 
-/// While all threads are busy, a batch waits for at most `turns_per_visit` visits times this number.
-/// Without the bound the first turns of a batch would wait too long.
+/// While all threads are busy, a batch waits for at most this many times `turns_per_visit` visits. Without
+/// the bound the first turns of a batch would wait too long.
 const FEW_TIMES: usize = 8;
 
 /// The next job of a kernel thread.
