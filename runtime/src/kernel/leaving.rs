@@ -37,8 +37,8 @@ impl Core {
         }
     }
 
-    /// Evicts keys that nothing has used for long (W8), and checks `most` keys. Returns whether more may be
-    /// due.
+    /// Evicts keys that nothing has used for long (W8), and checks at most `most` keys. Returns whether
+    /// more may be due.
     pub(crate) fn evict_idle(&mut self, most: usize, at: &Shared, released: &mut Released) -> bool {
         for _ in 0..most {
             let Some(key) = self.residents.take_due() else { return false };
@@ -223,7 +223,8 @@ const SLICE: usize = 256;
 /// How long the lock stays free between two slices.
 const BREATH: Duration = Duration::from_millis(1);
 
-/// The shortest and the longest tick. Without the longest, the clock could not represent the end of a tick.
+/// The shortest and the longest tick. Without an upper bound the clock could not represent the end of a
+/// tick.
 const TICK_MIN: Duration = Duration::from_millis(10);
 const TICK_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 

@@ -184,8 +184,8 @@ impl Drop for Closing {
     }
 }
 
-/// Receives lifecycle events after their commits. A slow listener loses events, which are counted, and
-/// slows down nothing.
+/// Receives lifecycle events after their commits. A slow listener loses events, which are counted, and does
+/// not slow the kernel down.
 #[derive(Debug)]
 pub struct Listener {
     receiver: broadcast::Receiver<Option<Event>>,

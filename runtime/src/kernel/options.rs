@@ -72,8 +72,8 @@ pub struct Options {
     /// How long a suspect runs until it is cleared. Default: 60 s. A control lasts between one and ten
     /// times as long.
     pub probation: Duration,
-    /// Identifies the build of this program. A held entity resumes with another build. Default: 0, which
-    /// means not known.
+    /// Identifies the build of this program. A held entity resumes with another build or other options.
+    /// Default: 0, which means not known.
     pub build: u64,
     /// How often a message, an alarm or an end of work is tried if its turn fails. Default: 5.
     pub attempts_max: u32,

@@ -15,7 +15,7 @@ pub(crate) enum Source {
     Alarm(Millis),
     /// The end of a piece of work, with the call or message that ran it, if any.
     End(End),
-    /// A caller left while it was held, or before its answer reached it.
+    /// A caller left while it was held, or before it got its answer.
     Gone(Ticket),
     /// The definition differs from the one the entity last ran with.
     Changed,
