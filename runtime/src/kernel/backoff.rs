@@ -1,9 +1,9 @@
-//! How long to wait before trying again.
+//! How long to wait before a retry.
 
 use std::time::Duration;
 
-/// `first`, doubled for every failure after the first, at most `last`; the upper half of it by chance, so
-/// that those who failed together do not come back together.
+/// Returns `first`, doubled for every failure after the first, and at most `last`. The upper half is
+/// random, so that callers that failed together do not come back together.
 pub(crate) fn backoff(first: Duration, last: Duration, failures: u32, chance: u64) -> Duration {
     let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(20));
     let whole = doubled.min(last).as_millis() as u64;

@@ -1,8 +1,8 @@
-//! One entity in memory: its record, its turns on the way to the store, its inputs, its running work.
+//! An entity in memory: the record, the turns on their way to the store, the inputs and the running work.
 //!
-//! A body belongs to one hand at a time, so nothing here locks. The files beside this one each add one verb to
-//! it: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`. [`Body::step`] is the
-//! order in which they happen.
+//! A body belongs to one kernel thread at a time, so nothing here locks. The files beside this one each add
+//! a group of methods: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`.
+//! [`Body::step`] is the order in which they are called.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -30,82 +30,93 @@ use crate::{
 pub(crate) struct Body {
     pub(crate) key: Key,
     pub(crate) lease: Arc<Held>,
-    /// Whether `committed` was read, or made, since this body is here.
+    /// Whether `committed` and `tip` are loaded. If both are `None` in a warm body, the key is unbound.
     pub(crate) is_warm: bool,
-    /// The entity as the store has it.
+    /// The entity as it is stored.
     pub(crate) committed: Option<Entity>,
-    /// The entity after the last turn.
+    /// The entity after the last turn, stored or not.
     pub(crate) tip: Option<Entity>,
     pub(crate) hot: Hot,
     /// Turns that wait for the writer.
     pub(crate) chain: Chain,
-    /// Turns that are with the writer, and the entity after them.
+    /// Turns in the batch in flight, and the entity after them.
     pub(crate) flying: Option<(Chain, Option<Entity>)>,
 
+    /// Ends of work that wait for a turn.
     pub(crate) ends: VecDeque<End>,
     pub(crate) alarm_is_due: bool,
+    /// Callers that left: each is an input of its own.
     pub(crate) gone: VecDeque<Ticket>,
     /// Calls and messages, in order of arrival.
     pub(crate) queue: VecDeque<Source>,
+    /// Calls that only read; they do not wait for turns.
     pub(crate) reads: VecDeque<Pending>,
-    /// The work list must be asked for: a turn was taken, the entity was loaded, or somebody doubts it.
+    /// The handler must be asked which work should run: a turn was taken, the entity was loaded, or another
+    /// loop requested it.
     pub(crate) relist: bool,
 
-    /// Callers who wait for an answer that a later commit gives.
+    /// Callers that wait for an answer which a later commit gives.
     pub(crate) held: Vec<(Name, Pending)>,
     pub(crate) running: Vec<Running>,
-    /// What should run, as of what is durable.
+    /// Work that should run, as of the last durable commit.
     pub(crate) listed: Vec<Work>,
-    /// All of it was started, and nothing was listed since.
+    /// All of `listed` was started, and no new list has come since.
     pub(crate) is_tended: bool,
-    /// Work that was listed when the entity was taken up after a crash, and has not ended since: one of it may be what
-    /// killed the process. `None` until it was listed.
+    /// Work that was listed when the entity was first listed after a crash and that has not ended since:
+    /// one of these pieces may have killed the process. `None` until the first list.
     pub(crate) doubted: Option<BTreeSet<WorkId>>,
-    /// Pieces that have ended since work was last listed.
+    /// Pieces of work that ended since the last list.
     pub(crate) ended: Vec<WorkId>,
-    /// Whether the last piece that borrowed exclusively was a call's: then listed work goes first.
+    /// Whether a call was the last to borrow the struct exclusively. If so, listed work goes next (E3).
     pub(crate) calls_went_last: bool,
-    /// Whether the entity was read while it had work, and its list may have a piece that goes first. The transaction of such a
-    /// piece may have left a state that is not taken yet (W6): a call that changed the struct now would be undone by it.
+    /// Whether the entity had work when it was read, and the list may hold a piece that goes first. The
+    /// transaction of such a piece may have left a state that the entity has not taken yet (W6). If a call
+    /// changed the struct before that, the state would overwrite the change.
     pub(crate) may_have_left: bool,
 
-    /// What must be read; sent off when the visit ends.
+    /// Whether a read was requested and has not been answered. The requests are sent when the visit ends.
     pub(crate) is_reading: bool,
-    /// The number of the read that is under way.
+    /// The number of the read in flight. An answer with another number is ignored.
     pub(crate) reading: u64,
-    /// The version of `committed` when the record was last asked for.
+    /// The version of `committed` when the record was last requested.
     pub(crate) asked_at: Option<Version>,
+    /// Rows that a turn or a listing needs before it can be taken.
     pub(crate) wanted_rows: Vec<Range>,
-    /// Rows that were read for the turn that waits for them.
+    /// Rows that were read for the waiting turn or listing.
     pub(crate) pages: Vec<Page>,
-    /// The takeover after which the inbox was last read; letters wait until that is the last one.
+    /// The value of `Shared::unseen` for which the inbox was last read. Messages wait until that is the
+    /// current value.
     pub(crate) inbox_read: Option<u64>,
-    /// The inbox may hold more than is queued here.
+    /// The inbox may hold messages that are not queued here.
     pub(crate) inbox_has_more: bool,
-    /// Something came that is not queued, since the inbox was last asked for.
+    /// A message arrived that was not queued, and the inbox was not requested since.
     pub(crate) inbox_missed: bool,
-    /// It is being read for what was missed: calls wait for that, so that they find it done (M2).
+    /// The inbox is being read for a missed message. Calls wait for that read, because a message that
+    /// arrived before a call is taken before the call (M2).
     pub(crate) inbox_awaited: bool,
-    /// The takeover after which it was asked for, and from where on.
+    /// The value of `Shared::unseen` when the inbox was last requested.
     pub(crate) inbox_asked: u64,
+    /// The message after which the next page of the inbox begins; `None` for the first page.
     pub(crate) inbox_after: Option<MessageId>,
-    /// How many of those that were last read from the inbox are held.
+    /// The number of held messages in the last page of the inbox.
     pub(crate) letters_held: usize,
-    /// Letters whose code is not pure.
+    /// Messages whose code is not pure: it starts only on a durable state.
     pub(crate) impure_letters: BTreeSet<MessageId>,
 
+    /// How far the entity is admitted after a crash (W2).
     pub(crate) seat: Seat,
-    /// The process has lived through its control.
+    /// The process survived the control of this entity (W2).
     pub(crate) is_controlled: bool,
-    /// Messages that were held and are to be tried again.
+    /// Held messages that are to be tried again.
     pub(crate) to_release: Vec<Letter>,
-    /// How often turns that nobody waits for failed in a row.
+    /// How many turns without a caller failed in a row.
     pub(crate) failures: u32,
-    /// Inputs whose turn failed, and when they are tried again.
+    /// Inputs whose turn failed, each with the time of its next try.
     pub(crate) later: Vec<(Duration, Source)>,
-    /// The store refused the last chain for a reason that is ours: to be parked when it is read again.
+    /// Set when the store refused the last chain because of a bug of ours. The entity is parked with this
+    /// reason once it is read again.
     pub(crate) refused_by_store: Option<Parked>,
-    /// Who wants to know what it waits for.
+    /// Callers of `explain` that wait for an answer.
     pub(crate) askers: Vec<Asker>,
 }
 
@@ -157,7 +168,8 @@ impl Body {
         }
     }
 
-    /// Takes in what has arrived, in order. What rang comes last: code whose end is here has ended in time, however long ago that was.
+    /// Takes in the mail, in order. Timers come last: work whose end is in the same mail has ended in time,
+    /// even if its timeout has passed meanwhile.
     pub(crate) fn receive(&mut self, mail: Vec<Mail>, at: &Shared, out: &mut Effects) {
         let mut rings = Vec::new();
         for item in mail {
@@ -173,7 +185,7 @@ impl Body {
                 Mail::Rang(ring) => rings.push(ring),
                 Mail::Gone(ticket) => self.caller_left(ticket),
                 Mail::Unheard(ticket) => self.gone.push_back(ticket),
-                // One that was asked for before all was forgotten says nothing any more.
+                // The read was requested before the body forgot everything; its results are outdated.
                 Mail::Found(read, reads, found) if read == self.reading => self.found(reads, found, at, out),
                 Mail::Found(..) => {}
                 Mail::Settled(version, verdict) => self.settle(version, verdict, at, out),
@@ -184,8 +196,8 @@ impl Body {
         rings.into_iter().for_each(|ring| self.rang(ring, at, out));
     }
 
-    /// Does the next thing, if there is one to do now. The order is the law: what ends and what is due first,
-    /// then calls and messages as they came.
+    /// Takes the next step, if one is possible now; returns whether there may be another. The order is a
+    /// promise: ends of work and due inputs first, then calls and messages in order of arrival.
     pub(crate) fn step(&mut self, at: &Shared, out: &mut Effects) -> bool {
         if !self.is_warm {
             self.read_inbox(at, out);
@@ -215,15 +227,16 @@ impl Body {
         true
     }
 
-    /// Whether a turn can be taken at all before something else has come.
+    /// Whether a turn can be taken now, without waiting for a read, a verdict or an admission.
     pub(crate) fn may_turn(&self) -> bool {
-        // While its end is on the way nothing is asked of it: the next turn is of whatever comes after (E8).
+        // While the commit that destroys the entity is in flight, no turn is taken: later inputs are for
+        // the next entity of this key (E8).
         let is_ending = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
         let waits = self.chain.closed || is_ending || !self.wanted_rows.is_empty();
         self.is_warm && self.seat.is_taken() && !self.is_parked() && !waits
     }
 
-    /// Whether the end of a piece of work can be taken in now.
+    /// Whether the end of a piece of work waits here and can be taken now.
     pub(crate) fn has_ends(&self) -> bool {
         !self.ends.is_empty() && self.may_turn()
     }
@@ -256,7 +269,7 @@ impl Body {
         self.pick(at, out)
     }
 
-    /// The alarm, if it is due; a stale wake-up does nothing (A7).
+    /// Returns the alarm if it is due. A stale wake-up does nothing (A7).
     fn alarm_now(&mut self, at: &Shared, out: &mut Effects) -> Option<crate::Millis> {
         if !std::mem::take(&mut self.alarm_is_due)
             || self.later.iter().any(|(_, source)| matches!(source, Source::Alarm(_)))
@@ -278,7 +291,7 @@ impl Body {
         if self.later.is_empty() {
             return None;
         }
-        // An alarm that was cleared or moved meanwhile is not tried again (A7).
+        // An alarm that was cleared or moved since its turn failed is not retried (A7).
         let alarm = self.tip.as_ref().and_then(|tip| tip.alarm);
         self.later.retain(|(_, source)| !matches!(source, Source::Alarm(at) if Some(*at) != alarm));
         let now = at.driver.monotonic();
@@ -286,7 +299,7 @@ impl Body {
         Some(self.later.swap_remove(index).1)
     }
 
-    /// The inbox may hold something that is not here.
+    /// Notes that the inbox may hold messages that are not queued here.
     fn look(&mut self) {
         self.inbox_read = None;
         self.inbox_has_more = true;
@@ -294,7 +307,8 @@ impl Body {
         self.inbox_after = None;
     }
 
-    /// One who is not held will be answered yet, and if nobody hears that, it is [`Mail::Unheard`].
+    /// Notes that a caller left. Only a held caller matters here. Any other caller is about to be answered,
+    /// and an answer that reaches no caller comes back as [`Mail::Unheard`].
     fn caller_left(&mut self, ticket: Ticket) {
         if self.held.iter().any(|(_, pending)| pending.ticket == ticket) {
             self.gone.push_back(ticket);
@@ -321,7 +335,7 @@ impl Body {
         out.answers.extend(calls.map(|pending| (pending, Err(Error::Closing))));
     }
 
-    /// Tells those who asked, once there is something to tell.
+    /// Answers the callers of `explain`, once the entity is loaded.
     pub(crate) fn answer_askers(&mut self, at: &Shared) {
         if self.is_warm {
             for asker in std::mem::take(&mut self.askers) {
@@ -330,12 +344,12 @@ impl Body {
         }
     }
 
-    /// Whether nothing here would be lost if it left memory.
+    /// Whether the body can leave memory without losing anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.only_holds()
     }
 
-    /// Whether nothing is here but callers who wait for an answer.
+    /// Whether the body has nothing but callers that wait for a held answer.
     pub(crate) fn only_holds(&self) -> bool {
         self.chain.is_empty()
             && self.flying.is_none()
@@ -354,8 +368,8 @@ impl Body {
             && self.to_release.is_empty()
     }
 
-    /// Gives back the room of what has been dealt with: in most keys nothing waits most of the time, and a place in these
-    /// lines is as large as a quarter of all else that a body is.
+    /// Frees the buffers of empty queues. In most keys nothing waits most of the time, and one slot in
+    /// these queues takes a quarter as much memory as the rest of the body.
     pub(crate) fn slim(&mut self) {
         if self.queue.is_empty() {
             self.queue = VecDeque::new();
@@ -373,25 +387,26 @@ impl Body {
         size_of::<Self>() + self.committed.as_ref().map_or(0, Entity::weight) + queue + self.hot.weight()
     }
 
-    /// Drops what the handler remembers; nothing changes but time (E13).
+    /// Drops the handler's memory; only the time of the next turn changes (E13).
     pub(crate) fn forget(&mut self) {
-        // While a piece of work holds the struct, or a row is awaited, the memory may be part of a turn.
+        // While rows are read for a turn, the memory may be a part of that turn.
         if self.pages.is_empty() {
             self.hot.clear();
         }
     }
 
-    /// What the handler remembers: whoever takes it drops it where it may take its time.
+    /// Takes the handler's memory out of the body, so that the caller can drop it outside the core lock.
     pub(crate) fn take_memory(&mut self) -> Hot {
         if self.pages.is_empty() { std::mem::take(&mut self.hot) } else { Hot::default() }
     }
 
-    /// It leaves memory at once: whoever has not begun gets `error`, of the others nothing is known.
+    /// Empties the body before it leaves memory. Callers whose input has not begun get `error`; for all
+    /// others the outcome is unknown.
     pub(crate) fn abandon(&mut self, error: &Error, out: &mut Effects) {
         let queued = self.queue.drain(..).filter_map(Source::into_pending).chain(self.reads.drain(..));
         out.answers.extend(queued.map(|pending| (pending, Err(error.clone()))));
         self.keep_half_of_the_chain(out);
-        // Callers who are dropped unanswered learn that the outcome is unknown.
+        // Dropping a caller without an answer reports an unknown outcome.
         out.dropped.append(&mut self.running);
         self.held.clear();
         self.ends.clear();
@@ -399,7 +414,7 @@ impl Body {
         self.flying = None;
     }
 
-    /// A planted bug: callers of a chain's first half are told that all is well.
+    /// A planted bug: callers in the first half of the chain are answered as if the chain were durable.
     fn keep_half_of_the_chain(&mut self, out: &mut Effects) {
         if !crate::planted::Bug::HalfAChainKept.planted() {
             return;
@@ -419,7 +434,7 @@ impl std::fmt::Debug for Body {
     }
 }
 
-/// The origin of a run that a caller or a message waits for.
+/// Returns the origin of code that runs for `source`: the call or message that waits for its end.
 pub(crate) fn origin_of(source: Source) -> Origin {
     match source {
         Source::Call(pending) => Origin::Call(pending),

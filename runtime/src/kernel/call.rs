@@ -1,4 +1,4 @@
-//! A call from outside: what is asked of which entity, and how long its caller waits.
+//! A call to an entity: what is asked, and how long the caller waits.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Asks `verb` of the entity that `definition` has under `key`.
+    /// Creates a call of `verb` on the entity that `definition` has under `key`.
     pub fn new(
         definition: impl Into<Name>,
         key: impl Into<Bytes>,
@@ -45,28 +45,29 @@ impl Call {
         }
     }
 
-    /// With an idempotency key: asked again, it is answered as it was the first time (E12).
+    /// Adds an idempotency key: a repeated call gets the answer of the first (E12).
     #[must_use]
     pub fn once(mut self, once: impl Into<Once>) -> Self {
         self.once = Some(once.into());
         self
     }
 
-    /// How long its answer is remembered under its idempotency key; the kernel's default otherwise.
+    /// Sets how long the answer is remembered under the idempotency key. Default: `Options::remember_for`
+    /// of the kernel.
     #[must_use]
     pub fn remembered_for(mut self, span: Duration) -> Self {
         self.remember_for = Some(span);
         self
     }
 
-    /// Waits at most so long; the kernel's default otherwise.
+    /// Sets how long the caller waits at most. Default: `Options::deadline` of the kernel.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Whether it has an idempotency key.
+    /// Whether the call has an idempotency key.
     pub fn is_once(&self) -> bool {
         self.once.is_some()
     }
@@ -78,13 +79,13 @@ impl Call {
 }
 
 impl fmt::Display for Call {
-    /// `cart(ada) put`: of whom what is asked.
+    /// Writes the definition, the key and the verb: `cart(ada) put`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}({}) {}", self.definition, self.key.escape_ascii(), self.verb)
     }
 }
 
-/// Where code that runs as work makes its calls: the kernel, seen from inside.
+/// The kernel as seen by code that runs as work: it makes calls and reads rows here.
 pub(crate) trait Door: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
     fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
@@ -92,12 +93,12 @@ pub(crate) trait Door: Send + Sync {
     fn transact(&self, from: Key, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
 }
 
-/// Code that reads rows: of which entity it is the work, and under which epoch it was started.
+/// Work that reads rows: its entity, and the epoch under which the work was started.
 pub(crate) struct Reader {
     pub(crate) key: Key,
     pub(crate) id: Version,
     pub(crate) owned: (Partition, Epoch),
 }
 
-/// The kernel's own verb, asked by [`Kernel::unpark`](super::Kernel::unpark).
+/// The kernel's own verb, called by [`Kernel::unpark`](super::Kernel::unpark).
 pub(crate) const UNPARK: &str = "drystone:unpark";

@@ -1,4 +1,4 @@
-//! A call on its way in: checked, admitted, waited for.
+//! The caller's side of a call: it is checked, admitted and waited for.
 
 use std::{
     pin::Pin,
@@ -105,14 +105,14 @@ fn pending(call: Call, caller: Caller, ticket: Ticket, borrow: Borrow) -> Pendin
     }
 }
 
-/// A caller who waits. If it stops, by its deadline or because it was dropped, it says so; also if the answer was there
-/// and it did not fetch it.
+/// A caller that waits. A caller that stops waiting, at its deadline or because it was dropped, reports
+/// that to the entity, even if an answer had arrived and was not fetched.
 struct Waiting<'a> {
     shared: &'a Shared,
     key: &'a Key,
     ticket: Ticket,
     borrow: Borrow,
-    /// `None` once it was fetched.
+    /// `None` once the answer was fetched.
     answer: Option<oneshot::Receiver<Reply>>,
 }
 
@@ -132,7 +132,7 @@ impl Future for Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(mut answer) = self.answer.take() else { return };
-        // From here on whoever answers sees that nobody is there; what was sent before lies in the channel.
+        // After this, an answer finds no receiver. An answer that was sent before lies in the channel.
         answer.close();
         match answer.try_recv() {
             Ok(Ok(_)) if self.borrow != Borrow::Shared => self.shared.post(self.key, Mail::Unheard(self.ticket)),

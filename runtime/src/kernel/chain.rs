@@ -1,7 +1,8 @@
 //! Turns of one entity that are not durable yet, merged into one write.
 //!
-//! A chain grows while the writer is busy and goes to the store as a whole: first expected version, last
-//! record, all rows. What its turns answer, tell and call for waits with it (E4).
+//! A chain grows while the writer is busy and goes to the store as a whole: the first expected version, the
+//! last record, all rows. The answers, messages, events and work of its turns wait until it is durable
+//! (E4).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,24 +24,24 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The kernel's own doing: nobody is answered.
+    /// A change by the kernel itself: it has no caller.
     pub(crate) fn kernel() -> Self {
         Self { source: Source::Kernel, replies: Vec::new(), hold: None, emit: Vec::new() }
     }
 
-    /// Whether nobody waits for it.
+    /// Whether the link has no caller, no replies and no events.
     pub(crate) fn is_bare(&self) -> bool {
         matches!(self.source, Source::Kernel) && self.replies.is_empty() && self.emit.is_empty()
     }
 }
 
-/// Turns that wait for the writer, or are with it.
+/// Turns that wait for the writer, or are in its batch.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     pub(crate) links: Vec<Link>,
-    /// The version that it makes; `None` while it writes nothing.
+    /// The version that the chain makes; `None` while the chain writes nothing.
     pub(crate) version: Option<Version>,
-    /// What its first turn found.
+    /// What the first turn of the chain found: the store checks it before it writes.
     pub(crate) guard: Option<Guard>,
     pub(crate) touched: Touched,
     pub(crate) rows: Arc<BTreeMap<(Lane, RowKey), Option<Bytes>>>,
@@ -50,15 +51,15 @@ pub(crate) struct Chain {
     pub(crate) retry: Vec<Retry>,
     pub(crate) sent: Vec<Outgoing>,
     pub(crate) remember: Vec<Remembered>,
-    /// Bytes of its rows and messages. The record is written once, as the last turn leaves it.
+    /// Bytes of rows and messages. The record is not counted: it is written once, as the last turn left it.
     pub(crate) added: usize,
-    /// Whether the author's struct differs: then no code that acts outside may start on it.
+    /// Whether the author's struct changes. If it does, code that acts outside may not start on it yet.
     pub(crate) changes_state: bool,
     pub(crate) destroys: bool,
     pub(crate) evicts: bool,
-    /// Nothing more may join it.
+    /// No more turns may join.
     pub(crate) closed: bool,
-    /// What should run once it is durable, if a turn said so.
+    /// The work that should run once the chain is durable, if its turns led to a new list.
     pub(crate) listed: Option<Vec<Work>>,
 }
 
@@ -67,7 +68,7 @@ impl Chain {
         self.links.is_empty()
     }
 
-    /// One more turn.
+    /// Appends a turn.
     pub(crate) fn link(&mut self, link: Link) {
         self.links.add(link);
     }
@@ -80,7 +81,7 @@ impl Chain {
         self.rows.len() + self.drop.len() + self.release.len() + self.sent.len() + self.taken.len()
     }
 
-    /// The whole chain as the store is given it. `tip` is the entity after its last turn.
+    /// Returns the whole chain as one write. `tip` is the entity after the last turn.
     pub(crate) fn write(&self, key: &Key, partition: Partition, tip: Option<&Entity>) -> Option<Write> {
         let after = match tip {
             _ if self.destroys => After::Destroyed,
@@ -114,18 +115,19 @@ impl Chain {
 
     pub(crate) fn drop_lane(&mut self, gone: DropLane) {
         if !gone.held {
-            // The rows of this chain that lie in it need not reach the store at all.
+            // The rows of this lane that are in the chain need not reach the store at all.
             Arc::make_mut(&mut self.rows).retain(|(lane, _), _| *lane != gone.lane);
         }
         self.drop.push(gone);
     }
 
-    /// How many rows of this lane the chain takes away: so many more must be read to fill a page.
+    /// Returns how many rows of this lane the chain removes. A read must fetch that many more rows to fill
+    /// a page.
     pub(crate) fn removals(&self, lane: &str) -> u32 {
         self.rows.iter().filter(|((of, _), body)| *of == *lane && body.is_none()).count() as u32
     }
 
-    /// Lays what the chain changes over rows that were read from the store.
+    /// Applies the changes of the chain to rows that were read from the store.
     pub(crate) fn overlay(&self, range: &Range, rows: &mut BTreeMap<RowKey, Bytes>) {
         if self.drop.iter().any(|gone| gone.lane == range.lane) {
             rows.clear();
@@ -150,10 +152,11 @@ fn within(range: &Range, key: &RowKey) -> bool {
     }
 }
 
-/// The rows of `range` as they will be when the chains are durable, given a page read from the store.
+/// Returns the rows of `range` as they will be when the chains are durable, given a page read from the
+/// store.
 ///
-/// `page_is_full` says that the store may have more rows beyond the page: then nothing beyond it is told,
-/// since rows in between would be missing.
+/// `page_is_full` says that the store may have more rows beyond the page. Then rows beyond the page are
+/// left out, since rows in between would be missing.
 pub(crate) fn overlaid<'a>(
     chains: impl Iterator<Item = &'a Chain>,
     range: &Range,
@@ -198,7 +201,7 @@ mod tests {
         waiting.put(row(9));
         let range = Range::first("items", 3);
         assert_eq!(keys(&overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], false)), [3, 5, 9]);
-        // The page was full, so 4 may be in the store: 5 and 9 are not told before it.
+        // The page was full, so row 4 may be in the store: rows 5 and 9 must not be returned before it.
         assert_eq!(keys(&overlaid([&flying, &waiting].into_iter(), &range, vec![row(1), row(3)], true)), [3]);
     }
 

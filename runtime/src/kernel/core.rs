@@ -1,5 +1,5 @@
-//! The kernel's memory: every key that is awake, and who goes next. Behind one lock, held only briefly: no code
-//! of a handler's runs under it.
+//! The kernel's memory: every key that is awake, and what is done next. One lock guards it and is held only
+//! briefly: no handler code runs under the lock.
 
 mod job;
 
@@ -31,58 +31,64 @@ use crate::{Epoch, Error, Key, Limit, Millis, Partition, Reply, Version, store::
 
 pub(crate) struct Core {
     pub(crate) slots: HashMap<Key, Slot, Seeded>,
+    /// The run queue: keys that wait for a visit.
     runnable: VecDeque<Key>,
+    /// Keys whose chain waits for the writer.
     writable: VecDeque<Key>,
+    /// Reads that wait for a thread.
     pub(crate) wanted: VecDeque<Wanted>,
+    /// Whether a batch is in flight; there is one at a time.
     is_writing: bool,
+    /// Whether a thread is reading; there is one at a time.
     is_loading: bool,
-    /// Visits since the writer last took off.
+    /// Visits since the last batch was taken.
     visits: usize,
-    /// Hands that wait for a job.
+    /// Threads that wait for a job.
     pub(crate) idle_hands: usize,
     pub(crate) leases: BTreeMap<Partition, Arc<Held>>,
     pub(crate) others: BTreeMap<Partition, String>,
     pub(crate) partitions: u32,
     pub(crate) near: Near,
+    /// By monotonic time, with a number that keeps timers of the same moment apart.
     timers: BTreeMap<(Duration, u64), (Key, Ring)>,
-    /// Numbers timers and reads.
+    /// The last number that a timer or a read got.
     next_timer: u64,
-    /// The ringer found too much to do and waits until some of it is done.
+    /// The ringer found the run queue full and waits until it is shorter.
     ringer_waits: bool,
-    /// Keys that wait for a place to run work.
+    /// Keys that wait for a free place to run work.
     work_line: VecDeque<Key>,
-    /// Keys written since the scan that is under way began: its records of them are old.
+    /// Keys written since the scan in progress began: the scan's records of them are outdated.
     pub(crate) written: Option<BTreeSet<Key>>,
     pub(crate) waiting_bytes: usize,
     pub(crate) resident_bytes: usize,
-    /// Keys in memory, by when they may leave it.
+    /// Keys in memory, by the time when they may leave it.
     pub(crate) residents: Residents,
-    /// Partitions that were taken and are not recovered yet.
+    /// Partitions that were taken over and are not recovered yet.
     pub(crate) to_recover: BTreeMap<Partition, Epoch>,
-    /// Partitions that a hint told of.
+    /// Partitions that a hint of the store has named.
     pub(crate) hinted: BTreeSet<Partition>,
-    /// The kernel has ended: nobody opens mail any more.
+    /// The kernel has ended: mail is no longer read.
     pub(crate) is_closed: bool,
     pub(crate) trouble: Option<StoreError>,
     pub(crate) counts: Counts,
 }
 
-/// What may be done once the lock is free: answers and events.
+/// Effects to carry out after the lock is released.
 #[derive(Default)]
 pub(crate) struct Released {
     pub(crate) answers: Vec<(Pending, Reply)>,
     pub(crate) events: Vec<Event>,
-    /// Work whose code goes now.
+    /// Work whose code is dropped.
     pub(crate) dropped: Vec<Running>,
     pub(crate) trash: Vec<Trash>,
-    /// How many hands there is something to do for.
+    /// How many idle threads to wake.
     pub(crate) hands: usize,
-    /// A timer is earlier than the ringer knows.
+    /// A timer is earlier than the one that the ringer waits for.
     pub(crate) ring: bool,
 }
 
 impl Released {
-    /// Whether values of the author's are dropped with it, which may take long.
+    /// Whether dropping this drops values of the author's, which may take long.
     pub(crate) fn drops(&self) -> bool {
         !self.trash.is_empty() || !self.dropped.is_empty()
     }
@@ -119,7 +125,7 @@ impl Core {
         }
     }
 
-    /// The lease that a key falls under, or who else to ask.
+    /// Returns the lease that covers a key, or an error that names the other owner.
     pub(crate) fn lease_of(&self, key: &Key) -> Result<&Arc<Held>, Error> {
         if self.is_closed {
             return Err(Error::Closing);
@@ -129,7 +135,7 @@ impl Core {
         self.leases.get(&partition).ok_or_else(|| Error::NotOwner { partition, owner: owner() })
     }
 
-    /// Takes a call in, if there is room for it (R8).
+    /// Accepts a call, if there is room for it (R8).
     pub(crate) fn admit(&mut self, key: &Key, pending: Pending, options: &Options) -> Result<(), Error> {
         let over = |what| Error::Overloaded { what };
         let refusal = match self.lease_of(key) {
@@ -156,7 +162,8 @@ impl Core {
         Ok(())
     }
 
-    /// Puts mail at a key and the key in the run queue; a key of another owner's is none of ours.
+    /// Delivers mail to a key and puts the key in the run queue. Mail for a partition that this worker does
+    /// not own is dropped.
     pub(crate) fn post(&mut self, key: &Key, mail: Mail) {
         if !self.slots.contains_key(key) {
             let Ok(lease) = self.lease_of(key) else { return };
@@ -171,7 +178,7 @@ impl Core {
         self.queue(key);
     }
 
-    /// The same, but only for a key that is in memory.
+    /// Delivers mail to a key only if the key is in memory.
     pub(crate) fn post_resident(&mut self, key: &Key, mail: Mail) {
         if self.slots.contains_key(key) {
             self.post(key, mail);
@@ -182,7 +189,8 @@ impl Core {
         self.slots.contains_key(key)
     }
 
-    /// Puts a key in the run queue, or has it put there when the hand that has it is done.
+    /// Puts a key in the run queue. If a thread is visiting the key, the key is queued when that visit
+    /// ends.
     pub(crate) fn queue(&mut self, key: &Key) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if slot.body.is_none() {
@@ -193,14 +201,15 @@ impl Core {
         }
     }
 
-    /// Whether the ringer, who waits, may go on.
+    /// Whether the ringer, which waits, can continue.
     pub(crate) fn may_ring(&mut self, options: &Options) -> bool {
         let may = self.ringer_waits && self.runnable.len() < options.pace / 2 + 1;
         self.ringer_waits &= !may;
         may
     }
 
-    /// Tells an entity what became of its chain.
+    /// Gives an entity the verdict on its chain. If a thread is visiting the key, the verdict is delivered
+    /// as mail.
     pub(crate) fn settle(&mut self, chain: &(Key, Version), verdict: Settled, at: &Shared, released: &mut Released) {
         let (key, version) = chain;
         let Some(mut body) = self.slots.get_mut(key).and_then(|slot| slot.body.take()) else {
@@ -209,12 +218,13 @@ impl Core {
         self.was_written(key);
         let mut out = Effects::default();
         body.settle(*version, verdict, at, &mut out);
-        // What was cooled down must be read again, even if nobody asks for anything. Callers who are held only wait.
+        // A body that forgot everything must be read again, even without new input. A body that only holds
+        // callers needs no visit.
         let more = !body.only_holds() || !body.is_warm;
         self.put_back(key, body, out, more, at, released);
     }
 
-    /// The same when it is visited next.
+    /// Delivers the verdict as mail, for the next visit.
     pub(crate) fn post_verdict(&mut self, (key, version): &(Key, Version), verdict: Settled) {
         self.was_written(key);
         self.post_resident(key, Mail::Settled(*version, verdict));
@@ -226,7 +236,7 @@ impl Core {
         }
     }
 
-    /// Returns a body after a visit or a settlement, and does what it left to do.
+    /// Returns a body to its slot after a visit or a settlement, and carries out its effects.
     pub(crate) fn put_back(
         &mut self,
         key: &Key,
@@ -264,7 +274,7 @@ impl Core {
         for to in out.looks {
             self.post(&to, Mail::Look);
         }
-        // Messages are with their receivers before the answers of the same commit go out (M2).
+        // Messages reach their receivers before the answers of the same commit go out (M2).
         for (to, letter) in out.letters {
             self.post(&to, Mail::Letter(letter));
         }
@@ -310,7 +320,7 @@ impl Core {
         self.timers.first_key_value().is_some_and(|((first, _), _)| *first == when)
     }
 
-    /// Rings what is due: alarms, timers. Says when it must be done again.
+    /// Rings the alarms and timers that are due. Returns the time when this must be done again.
     pub(crate) fn ring(&mut self, now: Millis, monotonic: Duration, at: &Shared) -> Option<Duration> {
         let room = at.options.pace.saturating_sub(self.runnable.len());
         for (key, record) in self.near.take_due(now, room) {
@@ -332,7 +342,7 @@ impl Core {
         [alarm, timer, lease].into_iter().flatten().min()
     }
 
-    /// Whether nothing runs and nothing is on its way: a kernel that is closing may end.
+    /// Whether nothing runs and nothing is in flight, so that a closing kernel can end.
     pub(crate) fn is_at_rest(&self) -> bool {
         let busy = |slot: &Slot| match &slot.body {
             None => true,
@@ -353,7 +363,7 @@ impl Core {
     }
 }
 
-/// The calls that wait at a key, and their bytes.
+/// Returns the number of calls that wait at a key, and their bytes.
 fn waiting(body: &Body, mail: &[Mail]) -> (usize, usize) {
     let queued = body.queue.iter().filter_map(|source| match source {
         Source::Call(pending) => Some(pending.weight()),

@@ -1,4 +1,4 @@
-//! What a visit or a settlement leaves to be done outside of the entity it was about.
+//! The effects of a visit or a settlement outside the entity.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use crate::{
     store::{Letter, Read},
 };
 
-/// Done by the core when the entity is put back: letters first, then answers (M2).
+/// Carried out by the core when the entity is put back: messages first, then answers (M2).
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Messages that became durable.
@@ -17,23 +17,23 @@ pub(crate) struct Effects {
     pub(crate) looks: Vec<Key>,
     /// Answers that may go out.
     pub(crate) answers: Vec<(Pending, Reply)>,
-    /// Work that is dropped: its code may have something to say when it goes, so not under a lock.
+    /// Work that is dropped, but not under a lock: dropping its code may run code of the author's.
     pub(crate) dropped: Vec<Running>,
-    /// What is thrown away: a drop of the author's may panic or call us, so not under a lock either.
+    /// Values to drop, but not under a lock: a drop of the author's may panic or call the kernel.
     pub(crate) trash: Vec<Trash>,
-    /// What listeners are told.
+    /// Events for listeners.
     pub(crate) events: Vec<Event>,
-    /// What must be read before the entity can go on.
+    /// Reads that the entity needs before it can continue.
     pub(crate) reads: Vec<Read>,
     /// The alarm as it is stored now, if it may have changed.
     pub(crate) alarm: Option<Option<Millis>>,
-    /// When the key must be visited again, by the monotonic clock, and what for.
+    /// When the key must be visited again, by the monotonic clock, and why.
     pub(crate) timers: Vec<(Duration, Ring)>,
-    /// Other keys that may go on.
+    /// Other keys that can continue.
     pub(crate) wake: Vec<Key>,
     /// The key waits for a free place to run work.
     pub(crate) wants_work_place: bool,
-    /// The hand that is at it.
+    /// The thread of the visit, as the watchdog sees it.
     pub(crate) station: Option<Arc<Station>>,
     /// Alarms that rang.
     pub(crate) rung: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Effects {
     pub(crate) turns: u64,
     /// Pieces of work started.
     pub(crate) started: u64,
-    /// Ends of work that matched nothing.
+    /// Ends of work that matched no running work.
     pub(crate) late_ends: u64,
     /// Messages that became dead letters.
     pub(crate) dead_letters: u64,
@@ -50,31 +50,31 @@ pub(crate) struct Effects {
 /// Why a key is visited at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ring {
-    /// Something that failed may be tried again.
+    /// An input that waited can be tried now.
     Again,
-    /// This run has had its time.
+    /// The timeout of this run may have passed.
     TimedOut(u64),
     /// This run may have been silent for too long.
     Silent(u64),
-    /// Its work has run long enough not to be held against it.
+    /// The probation is over: the work has run long enough to be cleared.
     Probation,
-    /// The process has lived without it for long enough.
+    /// The control is over: the process has lived without the entity long enough.
     Control,
 }
 
-/// Something that happened to an entity, told after its commit (E15).
+/// A lifecycle event of an entity, emitted after the commit (E15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The entity.
+    /// The key of the entity.
     pub key: Key,
-    /// Its definition.
+    /// The definition of the entity.
     pub definition: Name,
     /// What happened.
     pub lifecycle: Lifecycle,
 }
 
 impl Effects {
-    /// Says, for the watchdog, whose code is about to run.
+    /// Names the code that is about to run, for the watchdog.
     pub(crate) fn doing(&self, key: &Key, input: &crate::Input) {
         if let Some(station) = &self.station {
             station.doing(key, input.name());
@@ -82,5 +82,6 @@ impl Effects {
     }
 }
 
-/// Something that holds values of the author's and is no longer needed: memory, ends of work, a whole body.
+/// A value that may hold values of the author's and is no longer needed: memory, ends of work, a whole
+/// body.
 pub(crate) type Trash = Box<dyn Any + Send>;

@@ -1,4 +1,4 @@
-//! What a key waits for, told to a person (E14, R7).
+//! Explains to a person what a key waits for (E14, R7).
 
 use super::{
     body::Body,

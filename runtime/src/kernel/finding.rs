@@ -1,4 +1,4 @@
-//! What a scan found, and what is done about it. A record is used as it was read only if nothing of that key
+//! How the results of a scan are handled. A record is used as the scan read it only if nothing of its key
 //! was written since the scan began; otherwise the key reads it again.
 
 use std::collections::BTreeSet;
@@ -7,12 +7,12 @@ use super::{core::Core, mail::Mail};
 use crate::{Key, Millis, store::Woken};
 
 impl Core {
-    /// A scan begins: what is written from here on is newer than what it finds.
+    /// Begins a scan: writes from here on are newer than the records that the scan finds.
     pub(crate) fn scan_begins(&mut self) {
         self.written = Some(BTreeSet::new());
     }
 
-    /// Whether a record that the scan found is still what the store has.
+    /// Whether a record that the scan found is still the stored one.
     pub(crate) fn is_fresh(&self, key: &Key) -> bool {
         !self.is_resident(key) && self.written.as_ref().is_some_and(|written| !written.contains(key))
     }
@@ -21,7 +21,7 @@ impl Core {
         self.written = None;
     }
 
-    /// It was running, or is parked: it is looked at anew.
+    /// Wakes an entity that was running or is parked.
     pub(crate) fn wake(&mut self, woken: Woken) {
         match woken.entity {
             Some(entity) if self.is_fresh(&woken.key) => self.post(&woken.key, Mail::Woken(entity)),
@@ -30,14 +30,14 @@ impl Core {
         }
     }
 
-    /// Its inbox holds something.
+    /// Has a key read its inbox, which holds messages.
     #[expect(clippy::needless_pass_by_value, reason = "one shape for all that is done with what a scan finds")]
     pub(crate) fn look_at(&mut self, woken: Woken) {
         self.post(&woken.key, Mail::Look);
     }
 
-    /// Its alarm is due, and perhaps nobody knows. One beyond the horizon was not forgotten: the horizon reaches it next, in its
-    /// order and at the ringer's pace (A4).
+    /// Rings an alarm that is due and that memory may have lost. An alarm beyond the horizon was not lost:
+    /// the horizon reaches it next, in order and at the ringer's pace (A4).
     pub(crate) fn ring_again(&mut self, woken: Woken) {
         let alarm = woken.entity.as_ref().and_then(|entity| entity.alarm);
         if self.near.contains(&woken.key) || alarm.is_some_and(|alarm| alarm > self.near.horizon()) {
@@ -49,8 +49,9 @@ impl Core {
         self.post(&woken.key, Mail::Alarm);
     }
 
-    /// Keeps a page of alarms that ring soon. Says whether there is room for another page. `forgotten` is how often the horizon had been
-    /// forgotten when the scan began: if a partition was taken since, its older alarms lie behind the scan, which begins anew.
+    /// Keeps a page of alarms that ring soon. Returns whether the scan may continue with another page.
+    /// `forgotten` is how often the horizon had been forgotten when the scan began. If a partition was
+    /// taken over since, its older alarms lie behind the scan, and the scan must begin again.
     pub(crate) fn extend_near(&mut self, page: Vec<Woken>, reached: Millis, next_page: usize, forgotten: u64) -> bool {
         if self.near.forgotten() != forgotten {
             self.scan_ends();
@@ -69,7 +70,7 @@ impl Core {
         goes_on
     }
 
-    /// Alarms that were set while the scan was under way were beyond the horizon then.
+    /// Keeps alarms that were set during the scan: they were beyond the horizon then.
     fn keep_written(&mut self) {
         for key in self.written.iter().flatten() {
             let Some(body) = self.slots.get(key).and_then(|slot| slot.body.as_ref()) else { continue };
@@ -88,7 +89,7 @@ impl Core {
                     body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
                 self.near.set(&woken.key, alarm, None);
             }
-            // What was set since is newer than the scan.
+            // An alarm that was set during the scan is newer than the scan.
             _ if self.near.contains(&woken.key) => {}
             Some(None) => self.near.set(&woken.key, entity.alarm, None),
             None => {

@@ -1,7 +1,7 @@
-//! A hand: a thread of the kernel that does whatever is next, a visit, a batch or a read.
+//! A hand: a thread of the kernel that does the next job: a visit, a batch or a read.
 //!
-//! All hands are alike, so a lone call needs one of them only, and one that the author's code blocks can be
-//! replaced by another.
+//! All hands are alike. So a lone call needs only one of them, and a hand that the author's code blocks can
+//! be replaced by another.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::Key;
 
-/// How long one visit may go on before other keys have their turn.
+/// How long a visit may take before other keys have a turn.
 const VISIT_MAX: Duration = Duration::from_millis(1);
 
 impl Shared {
-    /// Works until the kernel is closed, or this hand was replaced.
+    /// Works until the kernel is closed, or until this hand was replaced.
     pub(crate) async fn hand(self: Arc<Self>, station: Arc<Station>) {
         let mut next = None;
         while let Some(job) = self.job(next).await {
@@ -31,13 +31,13 @@ impl Shared {
                 Job::Load(wanted) => self.load(wanted).await,
             }
             if next.is_none() && station.is_replaced() {
-                // Whoever replaced it may be asleep.
+                // Wakes hands for the jobs that are left: the replacement may be asleep.
                 return self.with(|_, _| ());
             }
         }
     }
 
-    /// The one it has, or else the next that there is.
+    /// Returns the given job, or waits for the next one.
     async fn job(&self, mut job: Option<Job>) -> Option<Job> {
         while job.is_none() && !self.is_closed() {
             job = self.job_now();
@@ -58,11 +58,13 @@ impl Shared {
         job
     }
 
-    /// A panic here would be a bug of ours: the key leaves memory and is read again, the others do not notice. Says what is next.
+    /// Visits a key and returns the next job. A panic here would be a bug of ours: the key leaves memory
+    /// and is read again, and other keys are not affected.
     fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) -> Option<Job> {
         match guarded(|| self.visit(key, body, mail, station)) {
             Ok((next, released)) => {
-                // Whoever wakes a caller runs code that is not ours; what is next must not be lost with it.
+                // An answer runs the waker of its caller, which is foreign code. The next job must not be
+                // lost if the waker panics.
                 if let Err(message) = guarded(|| self.let_go(released)) {
                     tracing::error!(message, "a caller's waker panicked");
                 }
@@ -77,7 +79,8 @@ impl Shared {
         }
     }
 
-    /// Opens a key's mail and takes its turns, up to a bound, so that one hot key does not starve the others.
+    /// Reads the mail of a key and takes its turns, up to a bound, so that one hot key does not starve the
+    /// others.
     fn visit(
         &self,
         key: &Key,
@@ -92,7 +95,8 @@ impl Shared {
             body.forget();
         }
         body.receive(mail, self, &mut out);
-        // A worker that was asleep does nothing on the strength of a lease that is over; the ringer drops it (fD9).
+        // A worker that was asleep must not act under a lease that is over; the ringer drops the lease
+        // (fD9).
         let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
         body.answer_askers(self);
         body.slim();
@@ -100,8 +104,9 @@ impl Shared {
         let mut released = Released::default();
         let mut core = self.lock();
         core.put_back(key, body, out, more, self, &mut released);
-        // What is next is taken under the same lock, but not before values of the author's are dropped: that may take long, and others are
-        // called to go on. Else, if there is nothing, nobody is, for this hand is free: a lone call would cost a second thread.
+        // The next job is taken under the same lock, because this thread is free for it: waking a second
+        // thread would slow a lone call down. But a drop of the author's values may take long, so before
+        // such a drop other threads are woken instead.
         let next = if released.drops() || station.is_replaced() || self.is_closed() {
             released.hands += core.hands_wanted(&self.options);
             None
@@ -112,13 +117,13 @@ impl Shared {
         (next, released)
     }
 
-    /// Takes turns, then sees to the work that follows. Says whether there is more to do at once.
+    /// Takes turns, then lists and starts the work that follows. Returns whether there is more to do now.
     fn tend(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
         let mut more = self.take_turns(body, began, out);
         body.list_if_due(self);
         body.tend_work(self, out);
         if body.has_ends() {
-            // What was over at once is recorded in this very visit.
+            // Work that ended at its first poll is recorded in this very visit.
             more = self.take_turns(body, began, out);
             body.list_if_due(self);
         }

@@ -1,6 +1,6 @@
-//! The janitor: sweeps what nobody can see, adapts entities whose definition changed, and looks for those that
-//! nothing will wake, which would be a bug of ours (K6, E11, R7). Beside that it lets those leave memory whom nothing
-//! uses, also while the store does not answer (W8).
+//! The janitor: sweeps deleted data, adapts entities whose definition changed, and looks for entities that
+//! nothing will wake, which would be a bug of ours (K6, E11, R7). It also evicts idle entities from memory,
+//! even while the store does not answer (W8).
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ impl Shared {
             if self.is_closing() || self.is_closed() {
                 return;
             }
-            // Whatever fails here is tried again in a while; the store's trouble is told elsewhere.
+            // An error is ignored here: the next pass tries again, and other loops report trouble with the
+            // store.
             let _ = self.sweep_all().await;
             let _ = self.reconcile().await;
             adapted = adapted || self.adapt().await.is_ok();
@@ -38,7 +39,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Entities that say something must wake them and have nothing that will: counted, and looked at anew.
+    /// Wakes and counts entities that need a wake source and have none.
     async fn reconcile(&self) -> Result<(), StoreError> {
         let stuck = Query { stuck: true, limit: SLICE, ..Query::default() };
         self.each(stuck, |shared, entity| {
@@ -55,7 +56,7 @@ impl Shared {
         .await
     }
 
-    /// Wakes every entity whose definition is another than it last ran with; it adapts when it is read.
+    /// Wakes every entity whose definition changed since it last ran. The entity adapts when it is read.
     async fn adapt(&self) -> Result<(), StoreError> {
         for definition in self.registry.iter() {
             let changed = Query {

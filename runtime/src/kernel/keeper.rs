@@ -1,4 +1,4 @@
-//! The keeper: takes leases, renews them on a thread of its own, and tells the time (R3, fC10).
+//! The keeper: takes leases, renews them on a thread of its own, and keeps the time (R3, fC10).
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,8 @@ use crate::{
 
 impl Shared {
     pub(crate) async fn keep_for_ever(self: Arc<Self>) {
-        // The last to have the store: it is closed here, on a thread that may block, and not where a runtime is dropped.
+        // The keeper holds the store last: the store closes on this thread, which may block, and not where
+        // a runtime is dropped.
         let _store = self.store();
         let mut failures = 0;
         loop {
@@ -45,7 +46,7 @@ impl Shared {
         self.take().await.map(drop)
     }
 
-    /// Takes what is free, up to this worker's share; what was taken is recovered by the scout.
+    /// Takes free partitions, up to this worker's share. The scout recovers the partitions that were taken.
     pub(crate) async fn take(&self) -> Result<Vec<Arc<Held>>, StoreError> {
         let held = self.held().len() as u32;
         let at_most = self.options.partitions_max.saturating_sub(held);
@@ -61,7 +62,7 @@ impl Shared {
             self.expect_unseen();
             self.with(|core, released| {
                 for lease in &taken {
-                    // Nothing of an earlier ownership may outlive it.
+                    // Nothing in memory may outlive an earlier ownership of the partition.
                     core.lose(lease.partition, self, released);
                     core.leases.insert(lease.partition, lease.clone());
                     core.to_recover.insert(lease.partition, lease.epoch);
@@ -74,7 +75,8 @@ impl Shared {
         Ok(taken)
     }
 
-    /// We stop a tenth before the store would give the lease to another.
+    /// Returns when this worker stops relying on a lease: a tenth before the store would give it to another
+    /// worker.
     fn lease_until(&self, asked_at: Duration) -> Duration {
         asked_at + self.options.lease / 10 * 9
     }
@@ -91,7 +93,7 @@ impl Shared {
         self.lock().leases.values().map(|lease| (lease.partition, lease.epoch)).collect()
     }
 
-    /// Takes in a renewal; returns what was given up here while it was on its way.
+    /// Takes in a renewal. Returns the leases that were renewed but given up here in the meantime.
     fn renewed(&self, held: &[(Partition, Epoch)], claimed: &Claimed, asked_at: Duration) -> Vec<(Partition, Epoch)> {
         self.told(claimed);
         let (mut released, mut orphans) = (Released::default(), Vec::new());
@@ -101,7 +103,7 @@ impl Shared {
             let kept = claimed.leases.iter().any(|lease| lease.partition == *partition && lease.epoch == *epoch);
             match core.leases.get(partition).filter(|lease| lease.epoch == *epoch) {
                 Some(lease) if kept && lease.is_valid(now) => lease.renew(self.lease_until(asked_at)),
-                // It was over here before the answer came: nothing may go on as if it had not been.
+                // The lease was over here before the answer came: nothing may continue under it.
                 Some(_) if kept => {
                     core.lose(*partition, self, &mut released);
                     orphans.push((*partition, *epoch));
@@ -117,7 +119,8 @@ impl Shared {
         orphans
     }
 
-    /// Ends leases that nothing here relies on any more: what ran under them was dropped, which is no crash.
+    /// Releases leases that nothing here relies on any more. The code under them was dropped, which is no
+    /// crash.
     async fn give_back(&self, held: Vec<(Partition, Epoch)>) -> Result<(), StoreError> {
         if held.is_empty() {
             return Ok(());
@@ -126,7 +129,7 @@ impl Shared {
         self.store()?.claim(&self.worker, want).await.map(drop)
     }
 
-    /// An epoch whose versions run out is given up in order; taking the partition again gives a new one.
+    /// Gives up, in order, a lease whose versions run out. Taking the partition again gives a new epoch.
     async fn give_up_worn(&self) -> Result<(), StoreError> {
         let worn: Vec<Arc<Held>> = self.lock().leases.values().filter(|lease| lease.is_worn()).cloned().collect();
         self.with(|core, released| worn.iter().for_each(|lease| core.lose(lease.partition, self, released)));

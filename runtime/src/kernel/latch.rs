@@ -1,4 +1,4 @@
-//! A flag that is set once, and that many can wait for.
+//! A flag that is set once, and that many tasks can wait for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ impl Latch {
         self.is_set.load(Ordering::SeqCst)
     }
 
-    /// Sets the flag and wakes everyone who waits for it.
+    /// Sets the flag and wakes all waiters.
     pub(crate) fn set(&self) {
         self.is_set.store(true, Ordering::SeqCst);
         self.bell.notify_waiters();
@@ -23,7 +23,7 @@ impl Latch {
 
     /// Waits until the flag is set.
     pub(crate) async fn wait(&self) {
-        // Made before the flag is looked at: it hears of a `set` that comes between the two.
+        // Created before the flag is read, so that a `set` between the two is not missed.
         let set = self.bell.notified();
         if !self.is_set() {
             set.await;

@@ -1,4 +1,4 @@
-//! The ownership of one partition, as the kernel holds it: shared by everything that relies on it.
+//! The ownership of one partition as the kernel holds it, shared by everything that relies on it.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -7,7 +7,8 @@ use std::{
 
 use crate::{Epoch, Millis, Partition, Version, store::Lease};
 
-/// A lease that this kernel holds, or held. Once lost it stays lost; taking the partition again makes another.
+/// A lease that the kernel holds or held. A lost lease stays lost; taking the partition again makes a new
+/// one.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) partition: Partition,
@@ -16,7 +17,7 @@ pub(crate) struct Held {
     pub(crate) before: Epoch,
     /// Whether the previous owner ended in order.
     pub(crate) clean: bool,
-    /// Alarms due by then may have been ringing when the previous owner ended.
+    /// The highest time of the previous owner: alarms due by then may have been ringing when it ended.
     pub(crate) highest: Millis,
     counter: AtomicU32,
     until_millis: AtomicU64,
@@ -37,12 +38,12 @@ impl Held {
         }
     }
 
-    /// A version that nobody ever had.
+    /// Returns a version that was never used before.
     pub(crate) fn next_version(&self) -> Version {
         Version::of(self.epoch, self.counter.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Whether its versions run out: time to take a new epoch.
+    /// Whether the versions of this epoch run out, so that a new epoch is needed.
     pub(crate) fn is_worn(&self) -> bool {
         self.counter.load(Ordering::Relaxed) > u32::MAX / 4 * 3
     }
@@ -51,7 +52,7 @@ impl Held {
         self.until_millis.store(until.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// When it ends, by the monotonic clock, if it is not renewed.
+    /// Returns when the lease ends, by the monotonic clock, unless it is renewed.
     pub(crate) fn until(&self) -> Duration {
         Duration::from_millis(self.until_millis.load(Ordering::Relaxed))
     }
@@ -60,8 +61,9 @@ impl Held {
         self.lost.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it may be relied on at this moment. Safety does not rest on it (the store checks the epoch),
-    /// but a worker that was asleep must not start work on the strength of a lease that is over (fD9).
+    /// Whether the lease may be relied on at this moment. Safety does not depend on this check, because the
+    /// store checks the epoch. But a worker that was asleep must not start work under a lease that is over
+    /// (fD9).
     pub(crate) fn is_valid(&self, monotonic: Duration) -> bool {
         !self.lost.load(Ordering::Relaxed) && monotonic < self.until()
     }

@@ -1,5 +1,5 @@
-//! How keys leave memory: because nothing uses them, because others need the room, because their partition was lost,
-//! because the kernel ends.
+//! How keys leave memory: nothing uses them, other keys need the room, their partition was lost, or the
+//! kernel ends.
 
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use super::{
 };
 use crate::{Error, Key, Partition, Version};
 
-/// How many keys are looked at by a visit that finds memory full. It has brought one at the most, and who is in use is passed over once,
-/// so this keeps up; more would be spent at every visit, under the lock, while nobody can leave.
+/// How many keys a visit that finds memory full checks. A visit adds one key at most, and a used key is
+/// passed over once, so this number keeps up. A larger number would cost time under the lock at every visit
+/// while no key can leave.
 const LOOKS: usize = 4;
 
 impl Core {
-    /// Lets the least recently used go until there is room; never one that something would be lost with.
+    /// Evicts the least recently used keys until there is room, but no key that would lose something.
     pub(crate) fn evict(&mut self, at: &Shared, released: &mut Released) {
         for _ in 0..LOOKS {
             if self.resident_bytes <= at.options.resident_bytes_max / 8 * 7 {
@@ -30,25 +31,27 @@ impl Core {
             match (is_idle, std::mem::take(&mut slot.was_used)) {
                 (true, false) => self.leave(&key, at, released),
                 (true, true) => self.residents.put(key, slot.used_at),
-                // To the end: others are looked at before it is again.
+                // To the end of the line: other keys are checked before this one is checked again.
                 (false, _) => self.residents.put(key, self.residents.tick()),
             }
         }
     }
 
-    /// Lets those go whom nothing has used for long (W8), and looks at `most` of them. Says whether there are more.
+    /// Evicts keys that nothing has used for long (W8), and checks at most `most` keys. Returns whether
+    /// more may be due.
     pub(crate) fn evict_idle(&mut self, most: usize, at: &Shared, released: &mut Released) -> bool {
         for _ in 0..most {
             let Some(key) = self.residents.take_due() else { return false };
             let Some(is_idle) = self.is_idle(&key) else { continue };
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             if !is_idle {
-                // Whoever waits for an answer needs the entity, but not what its handler remembers.
+                // A caller that waits for an answer needs the entity, but not the handler's memory.
                 let forgets = self.residents.is_over(slot.used_at) && !slot.is_queued && slot.mail.is_empty();
                 let memory =
                     slot.body.as_mut().filter(|body| forgets && body.only_holds()).map(|body| body.take_memory());
                 released.trash.extend(memory.map(|memory| Box::new(memory) as Box<_>));
-                // Its rest begins when a hand is done with it, which is in this tick at the earliest.
+                // The idle time begins when a thread is done with the key, which is in this tick at the
+                // earliest.
                 self.residents.put(key, self.residents.tick());
             } else if !self.residents.is_over(slot.used_at) {
                 self.residents.put(key, slot.used_at);
@@ -60,7 +63,8 @@ impl Core {
         true
     }
 
-    /// An idle key leaves memory. If its alarm rings soon, a short record stays with that: it is woken without a read.
+    /// Evicts an idle key. If its alarm rings soon, a short record stays with the alarm, so that the key
+    /// wakes without a read.
     fn leave(&mut self, key: &Key, at: &Shared, released: &mut Released) {
         let body = self.slots.get_mut(key).and_then(|slot| slot.body.as_mut());
         if let Some(record) = body.and_then(|body| body.committed.take()) {
@@ -69,16 +73,17 @@ impl Core {
         self.remove(key, at, released);
     }
 
-    /// Whether nothing is lost if a key leaves memory; `None` if it is not there.
+    /// Whether a key can leave memory without losing anything; `None` if the key is not in memory.
     fn is_idle(&self, key: &Key) -> Option<bool> {
         let slot = self.slots.get(key)?;
-        // What the scan that is under way has read of it is old, and only we know its alarm.
+        // If the key was written during the scan in progress, the scan has read an old record, and only
+        // memory knows the alarm.
         let is_written = self.written.as_ref().is_some_and(|written| written.contains(key));
         let is_idle = slot.body.as_ref().is_some_and(|body| body.is_idle());
         Some(is_idle && slot.mail.is_empty() && !slot.is_queued && !is_written)
     }
 
-    /// Takes a key out of memory, and out of the window; returns the mail that nobody has opened.
+    /// Takes a key out of memory and out of the window; returns its unread mail.
     pub(crate) fn remove(&mut self, key: &Key, at: &Shared, released: &mut Released) -> Vec<Mail> {
         let Some(mut slot) = self.slots.remove(key) else { return Vec::new() };
         self.resident_bytes -= slot.weight;
@@ -91,7 +96,8 @@ impl Core {
         mail
     }
 
-    /// The partition was lost while a hand had the body: what has come since is for whoever has it now.
+    /// Removes a key whose partition was lost while a thread had the body. Mail that has come since goes to
+    /// the present owner, if that is this worker again; calls are refused otherwise.
     pub(crate) fn remove_lost(
         &mut self,
         key: &Key,
@@ -110,7 +116,8 @@ impl Core {
         self.carry_out(key, out, at, released);
     }
 
-    /// Lets go of a body. What is known to be durable of it is told first, also by one who has lost it: nobody else can.
+    /// Drops a body. Verdicts in its mail are settled first, although the partition is lost: no other
+    /// worker can answer these callers.
     fn abandon(
         &mut self,
         key: &Key,
@@ -124,7 +131,7 @@ impl Core {
             body.settle(version, verdict, at, out);
         }
         body.abandon(error, out);
-        // What it knew of its alarm is no longer ours to know.
+        // The alarm of a lost entity must not be kept here.
         out.alarm = None;
         out.reads.clear();
         released.trash.push(body);
@@ -147,7 +154,7 @@ impl Core {
         }
     }
 
-    /// Gives up a partition at once: its entities leave memory, their callers are told.
+    /// Gives up a partition at once: its entities leave memory, and their callers get an error.
     pub(crate) fn lose(&mut self, partition: Partition, at: &Shared, released: &mut Released) {
         let Some(lease) = self.leases.remove(&partition) else { return };
         lease.lose();
@@ -162,7 +169,8 @@ impl Core {
         }
     }
 
-    /// A key leaves memory: whoever has not begun gets `error`, of the others nothing is known.
+    /// Drops a key from memory. Callers whose input has not begun get `error`; for all others the outcome
+    /// is unknown.
     fn drop_slot(&mut self, key: &Key, error: &Error, at: &Shared, released: &mut Released) {
         let mut out = Effects::default();
         let Some(slot) = self.slots.get_mut(key) else { return };
@@ -183,14 +191,14 @@ impl Core {
         self.carry_out(key, out, at, released);
     }
 
-    /// Drops every piece of work that runs; what it would have done is done again later.
+    /// Drops every piece of work that runs. The work is done again later.
     pub(crate) fn drop_work(&mut self, released: &mut Released) {
         for body in self.slots.values_mut().filter_map(|slot| slot.body.as_mut()) {
             released.dropped.append(&mut body.running);
         }
     }
 
-    /// Everything leaves memory: the kernel has ended.
+    /// Drops everything from memory: the kernel has ended.
     pub(crate) fn empty(&mut self, at: &Shared, released: &mut Released) {
         let keys: Vec<Key> = self.slots.keys().cloned().collect();
         for key in keys {
@@ -202,25 +210,27 @@ impl Core {
         self.is_closed = true;
     }
 
-    /// The body of a key was lost: whoever waits for it learns that nothing is known.
+    /// Drops a key whose body was lost. Its callers get an unknown outcome.
     pub(crate) fn forget(&mut self, key: &Key, at: &Shared, released: &mut Released) {
         self.remove(key, at, released);
         self.residents.retain(|other| other != key);
     }
 }
 
-/// How many keys are looked at before others have the lock.
+/// How many keys are checked before the lock is released.
 const SLICE: usize = 256;
 
-/// The lock is free for so long between two slices.
+/// How long the lock stays free between two slices.
 const BREATH: Duration = Duration::from_millis(1);
 
-/// No tick is shorter, or longer: the clock must be able to count to its end.
+/// The shortest and the longest tick. Without an upper bound the clock could not represent the end of a
+/// tick.
 const TICK_MIN: Duration = Duration::from_millis(10);
 const TICK_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Shared {
-    /// Makes ticks while anybody is in memory, and lets those go whose time has come. It ends with the janitor.
+    /// Begins ticks while any key is in memory, and evicts the keys whose time has come. It ends with the
+    /// janitor.
     pub(crate) async fn evict_for_ever(&self) {
         let bell = self.lock().residents.bell.clone();
         let tick = (self.options.evict_after / TICKS).clamp(TICK_MIN, TICK_MAX);
@@ -229,7 +239,7 @@ impl Shared {
                 bell.notified().await;
             }
             let until = self.driver.monotonic() + tick;
-            // A sleep may end early: then nobody has been idle for as long as it would seem.
+            // A sleep may end early. With a short tick, keys would seem idle for longer than they were.
             while self.driver.monotonic() < until {
                 self.driver.sleep_until(until).await;
             }

@@ -1,4 +1,5 @@
-//! Messages at their receiver: taken in order per sender, tried again, or dead letters (M1, M4).
+//! Messages at their receiver: taken in order per sender, then retried or turned into dead letters (M1,
+//! M4).
 
 use bytes::Bytes;
 
@@ -20,10 +21,10 @@ use crate::{
     store::{Letter, Outgoing, Retry},
 };
 
-/// Letters that are kept queued; the others wait in the inbox.
+/// The most messages that are queued in memory; all others wait in the inbox.
 const QUEUED_LETTERS_MAX: usize = 256;
 
-/// What stands in the way of those further back, while the queue is looked through.
+/// What blocks the inputs further back while the queue is searched.
 #[derive(Default)]
 struct Blocked {
     exclusive: bool,
@@ -31,12 +32,12 @@ struct Blocked {
 }
 
 impl Body {
-    /// A letter that became durable a moment ago, from an entity of this worker.
+    /// Queues a message that became durable a moment ago, from an entity of this worker.
     pub(crate) fn queue_letter(&mut self, letter: Letter) {
         if self.knows(letter.id) {
             return;
         }
-        // Behind one that waits in the inbox: it would overtake it (M1).
+        // The message must not overtake an older message that waits in the inbox (M1).
         if self.inbox_has_more || self.letters_queued() >= QUEUED_LETTERS_MAX {
             self.inbox_has_more = true;
             self.inbox_missed = true;
@@ -49,14 +50,14 @@ impl Body {
         self.queue.iter().filter(|source| matches!(source, Source::Letter(_))).count()
     }
 
-    /// The inbox as the store has it: what is not known yet joins the queue, each sender's in order.
+    /// Takes in a page of the inbox: unknown messages join the queue, in the order of each sender.
     pub(crate) fn found_inbox(&mut self, letters: Vec<Letter>, at: &Shared, out: &mut Effects) {
         let is_full = letters.len() >= INBOX_PAGE as usize;
         let (last, before) = (letters.last().map(|letter| letter.id), self.letters_queued());
         self.inbox_read = Some(self.inbox_asked);
         self.letters_held = letters.iter().filter(|letter| letter.at == Millis::MAX).count();
         for letter in letters {
-            // One that is at the end of time is dead, and kept for a person.
+            // A message at the end of time is not tried: it is kept for a person.
             if self.knows(letter.id) || letter.at == Millis::MAX {
                 continue;
             }
@@ -67,12 +68,12 @@ impl Body {
             self.queue_in_order(letter);
         }
         self.inbox_has_more = is_full || self.inbox_missed;
-        // A whole page of the dead: those behind it are read next.
+        // If nothing of a full page was queued, the next read begins behind the page.
         self.inbox_after = last.filter(|_| is_full && self.letters_queued() == before);
     }
 
-    /// Queues a message of the inbox: before later ones of its sender, and before the calls that wait here, for it was there when
-    /// they asked.
+    /// Queues a message of the inbox. It goes before later messages of its sender, and before the calls
+    /// that wait here, because it was in the inbox when they were made.
     pub(crate) fn queue_in_order(&mut self, letter: Letter) {
         let later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
         let after_letters = self.queue.iter().rposition(|source| matches!(source, Source::Letter(_)));
@@ -90,7 +91,7 @@ impl Body {
             || self.flying.as_ref().is_some_and(|(flying, _)| taken(flying))
     }
 
-    /// The first call or message whose turn may be taken now.
+    /// Takes the first call or message whose turn may be taken now.
     pub(crate) fn pick(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
         if self.wants_inbox(at) || self.letters_are_stale(at) {
             self.read_inbox(at, out);
@@ -110,7 +111,8 @@ impl Body {
         None
     }
 
-    /// More is read when nothing that is here can be taken, and at once if something was missed.
+    /// Whether to read more of the inbox: at once if a message was missed, otherwise when no message here
+    /// can be taken.
     fn wants_inbox(&self, at: &Shared) -> bool {
         if !self.inbox_has_more {
             return false;
@@ -121,8 +123,8 @@ impl Body {
         self.inbox_missed && has_room || !self.queue.iter().any(ready)
     }
 
-    /// Letters wait until the inbox was read after unseen messages were expected: an older one of the same sender
-    /// may lie there (M1).
+    /// Whether messages must wait until the inbox is read again. Unseen messages are expected in it, and an
+    /// older message of the same sender may be among them (M1).
     fn letters_are_stale(&self, at: &Shared) -> bool {
         self.inbox_read != Some(at.unseen()) && self.letters_queued() > 0
     }
@@ -161,7 +163,8 @@ impl Body {
         may
     }
 
-    /// The struct goes to calls and to listed work by turns: after a call, work that waits for it (E3).
+    /// Whether listed work goes before the next call. Both borrow the struct alternately: after a call,
+    /// work that waits for the struct goes first (E3).
     fn work_goes_first(&self, at: &Shared) -> bool {
         self.calls_went_last
             && at.has_place()
@@ -170,7 +173,8 @@ impl Body {
             && self.listed.iter().any(|work| work.borrow == Borrow::Exclusive && !self.is_under_way(work))
     }
 
-    /// Whether work that was there when the entity was read must borrow the struct before any call (W6).
+    /// Whether calls must wait for work that was there when the entity was read and must borrow the struct
+    /// first (W6).
     fn waits_for_what_was_left(&self) -> bool {
         if !self.may_have_left {
             return false;
@@ -188,7 +192,7 @@ impl Body {
         let now = at.time.now();
         let has_place = at.has_place();
         out.wants_work_place |= !has_place && self.impure_letters.contains(&letter.id);
-        // One that waits for its time, or behind its own sender, holds up nobody else.
+        // A message that waits for its time or for an earlier message does not block other senders.
         let in_line = letter.at <= now && !blocked.senders.contains(&letter.from);
         let may = self.inbox_read == Some(at.unseen())
             && in_line
@@ -203,13 +207,14 @@ impl Body {
         may
     }
 
-    /// Whether a message of this sender is being handled by code that runs: the next one waits for it.
+    /// Whether running code is handling a message of this sender. The next message of the sender waits for
+    /// it.
     fn is_taking_from(&self, sender: &Key) -> bool {
         let from = |origin: &Origin| matches!(origin, Origin::Letter(letter) if letter.from == *sender);
         self.running.iter().any(|running| from(&running.origin)) || self.ends.iter().any(|end| from(&end.origin))
     }
 
-    /// Whether a call with this idempotency key is under way.
+    /// Whether a call with this idempotency key is in progress.
     fn is_in_progress(&self, once: &crate::store::Once) -> bool {
         let same = |pending: &super::pending::Pending| pending.once.as_ref().is_some_and(|asked| asked.once == *once);
         let has = |chain: &Chain| chain.links.iter().filter_map(|link| link.source.pending()).any(same);
@@ -220,7 +225,8 @@ impl Body {
             || self.held.iter().any(|(_, pending)| same(pending))
     }
 
-    /// A message whose turn said no: tried again with backoff, then a dead letter. Other senders go on (M4).
+    /// Handles a message whose turn was refused: it is retried with backoff, then becomes a dead letter.
+    /// Other senders are not delayed (M4).
     pub(crate) fn letter_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
         let tries = Tries::of(&letter).failed();
         let attempts = u32::from(tries.failures);
@@ -238,12 +244,13 @@ impl Body {
         self.queue.push_front(Source::Letter(Letter { attempts: retry.attempts, at: retry.at, ..letter }));
     }
 
-    /// `error` is the code's own, if it died of that.
+    /// Turns a message into a dead letter. `error` is the error of the author's code, if that was the
+    /// reason.
     fn bury(&mut self, letter: Letter, attempts: u32, (reason, error): (&str, Bytes), at: &Shared, out: &mut Effects) {
         tracing::warn!(key = %self.key, from = %letter.from, reason, "a message is a dead letter");
         let Some((definition, to)) = at.registry.letter_box().filter(|(_, to)| *to != self.key) else {
-            // Nobody takes dead letters, or whoever does cannot take this one: it stays in the inbox for a
-            // person, at the end of time.
+            // No entity takes dead letters, or this entity takes them and failed: the message stays in the
+            // inbox for a person, at the end of time.
             let retry = Retry { id: letter.id, attempts, at: Millis::MAX };
             return self.stack_inbox(at, |chain, _| chain.retry.push(retry));
         };
@@ -270,7 +277,7 @@ impl Body {
         });
     }
 
-    /// A change to the inbox alone; the entity, if there is one, gets a new version.
+    /// Adds a change of the inbox to the chain. The entity, if there is one, gets a new version.
     pub(crate) fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain, Version)) {
         let version = self.open_own(at, Link::kernel());
         change(&mut self.chain, version);

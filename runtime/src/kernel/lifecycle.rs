@@ -1,4 +1,4 @@
-//! Opening and closing a kernel, and listening to it.
+//! Opening and closing a kernel, and listening to its events.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -18,31 +18,32 @@ use crate::{
     store::{Batch, Config, Ready, StoreError, StoreErrorKind},
 };
 
-/// What an opening counts, it counts up to here.
+/// The counts of an opening stop at this number.
 const COUNTED_MAX: usize = 1_000;
 
 /// How long a kernel that is dropped waits for the batch in flight.
 const DROP_GRACE: Duration = Duration::from_secs(2);
 
-/// The threads of a kernel that has ended are waited for at least so long: nothing but code that blocks takes longer.
+/// The threads of a kernel that has ended are waited for at least this long. Only code that blocks takes
+/// longer.
 const THREADS_MIN: Duration = Duration::from_secs(1);
 
-/// How long a call to the store that is under way may keep a shutdown waiting: a transaction of an author's, a disk that hangs.
+/// How long a store call in flight may delay a shutdown: a transaction of the author, a disk that hangs.
 const STORE_MAX: Duration = Duration::from_secs(10);
 
 const STILL_IN_USE: &str = "the runtime has ended, and a call to the store is still under way: a transaction's code \
      blocks, or the disk; shut down again to wait for it";
 
-/// What an opening found (R1). Counts end at 1,000: an opening does not wait for its whole past.
+/// What an opening found (R1). Counts stop at 1,000, so that an opening does not wait for its whole past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Partitions now owned.
+    /// Partitions that are owned now.
     pub partitions: usize,
-    /// Of those, how many their previous owner did not end in order.
+    /// Owned partitions that their previous owner did not end in order.
     pub unclean: usize,
     /// Alarms that are overdue.
     pub overdue: usize,
-    /// Entities whose work goes on.
+    /// Entities whose work resumes.
     pub unfinished: usize,
     /// Keys with messages in their inbox.
     pub inboxes: usize,
@@ -105,7 +106,8 @@ impl Shared {
         self.end(limit, limit.min(Duration::from_secs(1))).await
     }
 
-    /// Ends a kernel that was dropped without a shutdown. A task that is itself dropped closes the kernel at least.
+    /// Ends a kernel that was dropped without a shutdown. If the returned task is dropped, it still closes
+    /// the kernel.
     pub(crate) fn end_unasked(self: Arc<Self>) -> impl Future<Output = ()> + Send {
         let closing = Closing(self);
         async move {
@@ -115,8 +117,9 @@ impl Shared {
         }
     }
 
-    /// Gives work `limit` to end, then the batch in flight `grace`, and releases the partitions. When it answers, the store is given
-    /// up and the threads have ended; a thread that an author's code blocks is not waited for beyond its time.
+    /// Gives work `limit` to end, then gives the batch in flight `grace`, and releases the partitions. When
+    /// this returns, the store is given up and the threads have ended. A thread that the author's code
+    /// blocks is not waited for beyond its time.
     async fn end(&self, limit: Duration, grace: Duration) -> Result<(), Error> {
         // A second call waits for the first, and then finds nothing left to end.
         let _only = self.shutdown.lock().await;
@@ -127,7 +130,9 @@ impl Shared {
         freed
     }
 
-    /// What ended in time is still on its way to the store, hence the grace; a store that is down is not waited for twice.
+    /// Waits until nothing runs, then releases the partitions. Work that ended in time may still be on its
+    /// way to the store, hence the grace. The release is tried once: a store that is down is not waited for
+    /// again.
     async fn rest_and_release(&self, limit: Duration, grace: Duration) -> Result<(), StoreError> {
         self.close_door();
         let until = self.driver.monotonic() + limit;
@@ -136,11 +141,11 @@ impl Shared {
         if !ended {
             self.rest_until(until.max(self.driver.monotonic() + grace)).await;
         }
-        // Also if code still blocks a thread: an end that was asked for is no crash (R2).
+        // The end is clean even if code still blocks a thread: an end on request is no crash (R2).
         self.release(true).await
     }
 
-    /// Waits for the threads, then for the store, which closes with the last call to it.
+    /// Waits for the threads, then for the store, which closes when the last call to it returns.
     async fn wait_for_the_end(&self, limit: Duration) -> Result<(), Error> {
         let until = self.driver.monotonic() + limit;
         if let First::Right(()) = race(self.loops_ended(), self.driver.sleep_until(until)).await {
@@ -170,7 +175,7 @@ impl Shared {
     }
 }
 
-/// Closes its kernel when it is dropped.
+/// Closes the kernel when it is dropped.
 struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
@@ -179,7 +184,8 @@ impl Drop for Closing {
     }
 }
 
-/// Hears what entities tell after their commits. A slow listener loses some, counted, and slows nobody.
+/// Receives lifecycle events after their commits. A slow listener loses events, which are counted, and does
+/// not slow the kernel down.
 #[derive(Debug)]
 pub struct Listener {
     receiver: broadcast::Receiver<Option<Event>>,
@@ -192,7 +198,7 @@ impl Listener {
         Self { receiver, missed: 0, is_over }
     }
 
-    /// The next event; `None` when the kernel is gone.
+    /// Returns the next event; `None` when the kernel has ended.
     pub async fn next(&mut self) -> Option<Event> {
         while !self.is_over {
             match self.receiver.recv().await {
@@ -204,7 +210,7 @@ impl Listener {
         None
     }
 
-    /// How many were lost because nobody fetched them in time.
+    /// Returns how many events were lost because they were not fetched in time.
     pub fn missed(&self) -> u64 {
         self.missed
     }

@@ -1,29 +1,33 @@
-//! What should run, by the handler's word: asked once when a visit ends, for all turns that it took.
+//! The work that should run, as the handler lists it: asked once when a visit ends, for all turns of the
+//! visit.
 
 use super::{body::Body, chain::Link, seating::ONE_AT_A_TIME, shared::Shared, source::Source, turning::guarded};
 use crate::{Crashes, Entity, Needed, Parked, Work, WorkId, planted::Bug};
 
-/// What a listing says of the crashes that are counted (W2).
+/// What a listing means for the crashes that are held against the entity (W2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing.
+    /// No change.
     None,
-    /// What has ended is not what kills; the next piece is judged by what happens while it runs.
+    /// The work that has ended does not kill the process. The next piece is judged while it runs.
     NextOne,
-    /// The entity is cleared of them.
+    /// The entity is cleared.
     Forgiven,
 }
 
 impl Body {
-    /// Asks for the work list, if a turn was taken since, the entity was loaded, or somebody doubts it.
+    /// Asks for the work list if a turn was taken since the last list, the entity was loaded, or another
+    /// loop requested it.
     pub(crate) fn list_if_due(&mut self, at: &Shared) {
         if (self.relist || self.is_to_be_cleared()) && self.is_warm && self.seat.is_taken() && !self.is_parked() {
             self.list(at);
         }
     }
 
-    /// Whether crashes are held against it and nothing is left to do. What was last in its queue need not have been a turn that lists: a
-    /// call that only reads, or that was refused. Nobody would ask again, and it would keep its count and its place in the window (W2).
+    /// Whether crashes are held against the entity and nothing is left to do. The last input in the queue
+    /// need not have led to a listing: it may have been a call that only reads, or a call that was refused.
+    /// Without this check the list would not be asked for again, and the entity would keep its count and
+    /// its place in the window (W2).
     fn is_to_be_cleared(&self) -> bool {
         let has_work = self.tip.as_ref().is_some_and(|tip| tip.active);
         self.is_doubted() && !has_work && self.queue.is_empty() && !self.alarm_is_due
@@ -34,12 +38,13 @@ impl Body {
         self.tip.as_ref().is_some_and(|tip| !tip.crashes.is_none())
     }
 
-    /// Whether rows that it asked for are here: then it comes before the next turn, which might change them.
+    /// Whether the rows that a listing asked for are here. Then the listing comes before the next turn,
+    /// which might change these rows.
     pub(crate) fn list_was_read_for(&self) -> bool {
         self.relist && !self.pages.is_empty()
     }
 
-    /// Whether calls wait until it is known what should run: work that goes first may be among it (W6).
+    /// Whether calls wait for the list: work that goes first may be in it (W6).
     pub(crate) fn is_to_list_first(&self) -> bool {
         self.relist && self.may_have_left && !self.queue.is_empty()
     }
@@ -56,7 +61,7 @@ impl Body {
             Ok(Needed::Read(ranges)) => {
                 self.relist = true;
                 self.taken_for_active(at);
-                // A turn may wait for rows of its own; it goes first.
+                // A turn may wait for rows of its own; its read goes first.
                 if self.wanted_rows.is_empty() {
                     self.read_rows_for(Source::Kernel, ranges);
                 }
@@ -65,7 +70,8 @@ impl Body {
         }
     }
 
-    /// Its commits do not wait for the rows that are read to list its work: until that is known, it may have some.
+    /// Marks the entity as active. Its commits do not wait for the rows that the listing reads, and until
+    /// the list is known the entity may have work.
     fn taken_for_active(&mut self, at: &Shared) {
         if self.tip.as_ref().is_some_and(|tip| !tip.active) {
             self.stack_own(at, Link::kernel(), |entity| entity.active = true);
@@ -85,8 +91,8 @@ impl Body {
         self.set_listed(listed);
     }
 
-    /// Whether it is news that it has work, or none. Work that is there because time has passed is found by its alarm, and no
-    /// commit is made for it.
+    /// Whether `active` changed and must be stored. Work that is due by the clock alone is found by its
+    /// alarm, so no commit is made for it.
     fn is_to_be_said(&self, active: bool, at: &Shared) -> bool {
         let Some(tip) = self.tip.as_ref().filter(|tip| tip.active != active) else { return false };
         let is_due = tip.alarm.is_some_and(|alarm| alarm <= at.time.now());
@@ -106,15 +112,15 @@ impl Body {
         }
     }
 
-    /// It is durable that this should run.
+    /// Sets the work that should run, now that the list is durable.
     pub(crate) fn now_listed(&mut self, listed: Vec<Work>) {
         self.listed = listed;
         self.is_tended = false;
     }
 
-    /// What happened clears the entity of its crashes (W2) if nothing is listed any more, or if a piece has ended and none is
-    /// left of those that may have caused them. That another has ended says nothing of one that has not: work goes on one
-    /// piece at a time.
+    /// Judges the crashes that are held against the entity (W2). The entity is cleared if nothing is listed
+    /// any more, or if a piece has ended and no doubted piece is left. The end of one piece does not clear
+    /// a piece that has not ended: work continues one piece at a time.
     fn judge(&mut self, listed: &[Work]) -> Verdict {
         let ended = std::mem::take(&mut self.ended);
         if !self.is_doubted() {

@@ -1,4 +1,4 @@
-//! Reads for bodies and for people, many at once.
+//! Reads for bodies, many at once, and for callers from outside.
 
 use std::future::pending;
 
@@ -11,18 +11,19 @@ use crate::{
     store::{Found, Page, Query, Read, StoreError},
 };
 
-/// Something to read, and for whom.
+/// A read, and its receiver.
 pub(crate) enum Wanted {
-    /// A body cannot go on without it.
+    /// A body cannot continue without this read.
     Body(Key, u64, Vec<Read>),
-    /// Somebody asked.
+    /// A caller from outside asked for records.
     Person(Vec<Read>, oneshot::Sender<Result<Vec<Found>, Error>>),
-    /// Somebody wants a listing.
+    /// A caller from outside asked for a listing.
     Listing(Query, oneshot::Sender<Result<Page, Error>>),
 }
 
 impl Shared {
-    /// Reads what is wanted, however long the store takes to come back; people are told at once if it fails.
+    /// Makes the reads. Reads for bodies are retried until the store answers; callers from outside get an
+    /// error at once.
     pub(crate) async fn load(&self, wanted: Vec<Wanted>) {
         let _loading = Whenever(self, Core::loaded);
         let (bodies, people): (Vec<_>, Vec<_>) =
@@ -53,11 +54,11 @@ impl Shared {
         }
     }
 
-    /// Rows for work that has started, however long the store takes to come back: a store that is down is no
-    /// failure of the work (R4).
+    /// Reads rows for work that has started, and retries until the store answers: a store that is down is
+    /// no failure of the work (R4).
     pub(crate) async fn rows_for_work(&self, reader: &Reader, range: Range) -> Result<Vec<Row>, Error> {
         let entity = range.of.unwrap_or(reader.id);
-        // The record comes last: if it is still ours then, the rows were all there before.
+        // The record comes last: if the entity is still ours then, all rows were there when they were read.
         let reads = vec![Read::Rows { entity, range }, Read::Entity(reader.key.clone())];
         let mut failures = 0;
         loop {
@@ -65,8 +66,8 @@ impl Shared {
                 Ok(found) if self.is_still_ours(reader, &found) => {
                     return Ok(found.into_iter().flat_map(Found::into_rows).collect());
                 }
-                // What is left of the rows would be taken for all there is (B4). The code is dropped where it waits: with the
-                // partition, or with the entity when its end is heard of here.
+                // The remaining rows would be taken for all rows (B4). The code waits here until it is
+                // dropped: with the partition, or with the entity when this worker learns of its end.
                 Ok(_) => return pending().await,
                 Err(error) if error.is_retryable() && !self.is_closed() => {
                     failures += 1;
@@ -77,8 +78,8 @@ impl Shared {
         }
     }
 
-    /// Whether nobody but the owner who started the work has written its entity. A clock that jumps ends a lease before its owner
-    /// can know; what another has written since is the first it hears of it.
+    /// Whether no other owner has written the entity of the work. A clock that jumps ends a lease before
+    /// its owner can know, and a record of another owner is then the first sign.
     fn is_still_ours(&self, reader: &Reader, found: &[Found]) -> bool {
         let Some(Found::Entity(Some(entity))) = found.last() else { return Bug::RowsUnchecked.planted() };
         let (partition, epoch) = reader.owned;

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Loops {
     state: Mutex<State>,
-    /// Rung at each loop's end.
+    /// Notified at the end of each loop.
     ended: Notify,
 }
 
@@ -30,9 +30,9 @@ struct Loop {
 }
 
 impl Loops {
-    /// Starts a loop; none after [`close`](Self::close).
+    /// Starts a loop, but none after [`close`](Self::close).
     pub(crate) fn start(self: &Arc<Self>, driver: &dyn Driver, name: &str, task: Task) {
-        // Under the lock, so that no loop starts unseen while the kernel waits for their end.
+        // Under the lock, so that no loop starts unseen while the kernel waits for the end of all loops.
         let mut state = self.state();
         if state.is_closed {
             return;
@@ -46,7 +46,7 @@ impl Loops {
                 task.await;
             }),
         );
-        // Spare hands come and go while the kernel lives.
+        // Forget the loops that have ended: spare threads come and go while the kernel lives.
         state.loops.retain(|past| !past.is_over.is_set());
         state.loops.push(Loop { is_over, thread });
     }
@@ -55,7 +55,7 @@ impl Loops {
         self.state().is_closed = true;
     }
 
-    /// Waits until every loop has ended, and its thread with it.
+    /// Waits until every loop and its thread have ended.
     pub(crate) async fn wait(&self) {
         loop {
             let ended = self.ended.notified();
@@ -66,10 +66,10 @@ impl Loops {
         }
     }
 
-    /// Joins the threads whose loop is over; returns how many loops go on.
+    /// Joins the threads whose loop is over; returns how many loops continue.
     fn join_those_over(&self) -> usize {
         let over: Vec<Loop> = self.state().loops.extract_if(.., |one| one.is_over.is_set()).collect();
-        // A thread whose loop is over runs nothing more: it ends at once.
+        // A thread whose loop is over runs nothing more, so the join returns at once.
         over.into_iter().for_each(|one| one.thread.join());
         self.state().loops.len()
     }
@@ -79,7 +79,7 @@ impl Loops {
     }
 }
 
-/// Dropped at the end of its loop, whether that returned, panicked or was dropped.
+/// Dropped at the end of its loop, whether the loop returned, panicked or was dropped.
 struct Over {
     loops: Arc<Loops>,
     is_over: Arc<Latch>,

@@ -1,4 +1,4 @@
-//! What can arrive at a key. Only a hand that visits the key opens its mail.
+//! What can arrive at a key. Only the thread that visits the key reads its mail.
 
 use tokio::sync::oneshot;
 
@@ -10,56 +10,56 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// Somebody asks.
+    /// A call.
     Call(Pending),
-    /// A message, durable, from an entity of this worker.
+    /// A durable message from an entity of this worker.
     Letter(Letter),
-    /// The inbox may hold something new.
+    /// The inbox may hold new messages.
     Look,
     /// The alarm may be due.
     Alarm,
-    /// A scan found this record; it is used if nothing newer is here.
+    /// A scan found this record. It is used unless memory has a newer one.
     Woken(Box<Entity>),
-    /// What should run is to be asked for anew.
+    /// The work list must be asked for again.
     Relist,
-    /// A run is over.
+    /// A run has ended.
     Ended { run: u64, work: Work, outcome: Outcome },
-    /// A set time has come.
+    /// A timer has rung.
     Rang(Ring),
     /// A caller left before it was answered.
     Gone(Ticket),
-    /// An answer reached nobody: its caller left while it was on the way.
+    /// An answer reached no caller: the caller left while the answer was on its way.
     Unheard(Ticket),
-    /// What was read, by the number of the read.
+    /// The results of a read, with the number of the read.
     Found(u64, Vec<Read>, Vec<Found>),
-    /// What became of the turns that were with the writer, by the version that they make.
+    /// The verdict on the turns of a batch, with the version that they make.
     Settled(Version, Settled),
-    /// These messages are held; they are to be tried again.
+    /// Held messages that are to be tried again.
     Release(Vec<Letter>),
-    /// Somebody wants to know what the key waits for.
+    /// A caller asks what the key waits for.
     Explain(Asker),
 }
 
-/// What became of a chain.
+/// The verdict on a chain.
 #[derive(Clone, Debug)]
 pub(crate) enum Settled {
-    /// It is durable.
+    /// The chain is durable.
     Applied,
-    /// Somebody else has written: its turns are taken again.
+    /// Another write came first: the turns are taken again.
     Stale,
-    /// The store will not take it, ever: its callers are told.
+    /// The store will never take the chain: its callers get the error.
     Failed(StoreError),
-    /// The store refused it alone: a bug of ours; the entity is parked.
+    /// The store refused this chain alone, which is a bug of ours: the entity is parked.
     Refused(String),
 }
 
-/// Who asked for an explanation.
+/// The caller that asked for an explanation.
 #[derive(Debug)]
 pub(crate) struct Asker(pub(crate) oneshot::Sender<Explain>);
 
 impl Asker {
     pub(crate) fn answer(self, explain: Explain) {
-        // Whoever asked may have left.
+        // The caller may have left.
         let _ = self.0.send(explain);
     }
 }

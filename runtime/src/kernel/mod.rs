@@ -1,9 +1,10 @@
 //! The kernel: one durable entity per key, pure turns, one commit each.
 //!
-//! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): *hands* take turns, write
-//! batches and read; the *ringer* wakes keys on time; the *scout* looks in the store for what must be woken;
-//! the *keeper* renews leases; the *janitor* sweeps, the store and memory; the *watchdog* names code that blocks. No loop knows a
-//! kind: everything goes through [`Handler`](crate::Handler).
+//! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): *hands* are the threads
+//! that take turns, write batches and read; the *ringer* wakes keys on time; the *scout* scans the store
+//! for keys to wake; the *keeper* renews leases; the *scribe* runs transactions of the author; the
+//! *janitor* sweeps the store and memory; the *watchdog* names code that blocks. No loop knows a kind:
+//! everything goes through [`Handler`](crate::Handler).
 
 mod backoff;
 mod body;
@@ -90,15 +91,18 @@ use crate::{
     },
 };
 
-/// A kernel over one store. Clones share it. When the last one is dropped without [`shutdown`](Self::shutdown) the kernel ends
-/// as by a shutdown that gives work no time: code that runs is dropped, the batch in flight is finished, the partitions are
-/// released, and nothing counts as a crash (R2). The drop waits for that, 5 s at most.
+/// A handle to a kernel over one store. Clones share the kernel.
+///
+/// Dropping the last handle without [`shutdown`](Self::shutdown) ends the kernel like a shutdown that gives
+/// work no time: running code is dropped, the batch in flight is finished, the partitions are released, and
+/// nothing counts as a crash (R2). The drop waits for that, for at most 5 s.
 #[derive(Clone)]
 pub struct Kernel {
     shared: Arc<Shared>,
     _last: Arc<Last>,
 }
 
+/// Ends the kernel when the last handle is dropped.
 struct Last(Arc<Shared>);
 
 impl Drop for Last {
@@ -118,31 +122,31 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// Messages of one key that are looked through for those that are held.
+/// How many messages of one key are searched for held messages.
 const HELD_LETTERS_MAX: u32 = 1_000;
 
-/// Counters of one kernel since it was opened; each only grows.
+/// Counters of a kernel since its opening. Each counter only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Turns taken.
     pub turns: u64,
     /// Batches written.
     pub batches: u64,
-    /// Entity writes in them.
+    /// Entity writes in these batches.
     pub writes: u64,
     /// Alarms that rang.
     pub alarms: u64,
     /// Pieces of work started.
     pub started: u64,
-    /// Ends of work that matched nothing running: dropped.
+    /// Ends of work that matched no running work and were dropped.
     pub late_ends: u64,
-    /// Entities found without a wake source (R7): bugs of ours.
+    /// Entities found without a wake source (R7): each is a bug in Drystone.
     pub stuck: u64,
     /// Messages that became dead letters.
     pub dead_letters: u64,
-    /// Hands that code blocked.
+    /// Kernel threads that were blocked by code.
     pub blocked: u64,
-    /// Keys that left memory because nothing used them.
+    /// Keys that left memory after a time without use.
     pub left: u64,
 }
 
@@ -160,18 +164,19 @@ impl Kernel {
         Ok((Self { _last: Arc::new(Last(shared.clone())), shared }, report))
     }
 
-    /// Makes a call and waits for its answer, up to its deadline.
+    /// Makes a call and waits for its answer, until the call's deadline.
     pub async fn call(&self, call: Call) -> Result<Bytes, Error> {
         self.shared.call(call).await
     }
 
-    /// Runs code in a transaction of the store's, beside the entities (W6). It may be run more than once; what it writes is kept
-    /// once, or not at all if it says so. If the store answers with an error that leaves it open, so does this.
+    /// Runs code in a transaction of the store, outside all entities (W6). The code may run more than once.
+    /// Its writes are kept once, or not at all if the result says so. If the store returns an error and the
+    /// outcome is unknown, this method returns that error.
     pub async fn transact(&self, limit: Duration, code: ScriptCode) -> Result<Scripted, Error> {
         self.shared.clone().transact(None, Script { claim: None, fence: None, limit, code }).await
     }
 
-    /// The `primitive:*` view of a key; `None` if it is unbound (E14).
+    /// Returns the `primitive:*` view of a key; `None` if the key is unbound (E14).
     pub async fn view(&self, key: &Key) -> Result<Option<View>, Error> {
         let Some(Found::Entity(Some(entity))) = self.read(Read::Entity(key.clone())).await? else {
             return Ok(None);
@@ -189,7 +194,7 @@ impl Kernel {
         Ok(found.into_iter().next())
     }
 
-    /// What a key waits for (R7).
+    /// Explains what a key waits for (R7).
     pub async fn explain(&self, key: &Key) -> Result<Explain, Error> {
         let (asker, answer) = oneshot::channel();
         self.shared.with(|core, _| {
@@ -200,13 +205,13 @@ impl Kernel {
         answer.await.map_err(|_| Error::Unknown { key: key.clone() })
     }
 
-    /// Lists entities, a page at a time (R6).
+    /// Lists entities, one page at a time (R6).
     pub async fn list(&self, query: Query) -> Result<Page, Error> {
         self.shared.ask(|asker| Wanted::Listing(query, asker)).await
     }
 
-    /// Lets a parked entity go on, with its crashes forgotten, and messages to this key that are held. `false` if there were
-    /// none of either.
+    /// Resumes a parked entity, with its crashes forgotten, and releases held messages to this key. Returns
+    /// `false` if there was nothing to resume and nothing to release.
     pub async fn unpark(&self, key: &Key) -> Result<bool, Error> {
         let is_released = self.release_letters(key).await?;
         let Some(view) = self.view(key).await?.filter(|view| view.entity.parked.is_some()) else {
@@ -227,41 +232,45 @@ impl Kernel {
         Ok(is_released)
     }
 
-    /// Everything that entities tell from now on (E15).
+    /// Returns a listener for all lifecycle events from now on (E15).
     pub fn listen(&self) -> Listener {
         let receiver = self.shared.events.subscribe();
-        // Who subscribes after the end would never hear of it.
+        // A subscriber that comes after the end would never hear of the end.
         Listener::new(receiver, self.shared.is_closed())
     }
 
-    /// What this kernel counted.
+    /// Returns the counters of this kernel.
     pub fn counts(&self) -> Counts {
         self.shared.lock().counts
     }
 
-    /// The kernel for what runs beside it and must not keep it alive.
+    /// Returns a weak handle, for code that runs beside the kernel and must not keep it alive.
     pub fn outpost(&self) -> Outpost {
         self.shared.outpost()
     }
 
-    /// Our time: it never goes back (A5).
+    /// Returns the kernel's time, which never goes back (A5).
     pub fn now(&self) -> Millis {
         self.shared.time.now()
     }
 
-    /// Ends at once, as if the process had died: nothing is given back or waited for, and whoever waits for an answer
-    /// is told that there will be none.
+    /// Ends the kernel at once, as if the process had died: no lease is released and no work is waited for.
+    /// Callers that wait for an answer get an error.
     pub fn abandon(&self) {
         self.shared.close();
     }
 
-    /// Ends in order: no new calls, messages or alarms; work gets `limit` to end, and what does not is given
-    /// back; leases are released. Nothing counts as a crash (R2).
+    /// Shuts the kernel down in order: no new calls, messages or alarms; work gets `limit` to end, and
+    /// unfinished work is given back; leases are released. Nothing counts as a crash (R2).
     ///
-    /// When it answers, the threads of the kernel have ended and its store is closed, whatever clones of it there are: each gets
-    /// [`Error::Closing`] from then on. A second call waits for the first. Two things are not in its power: a thread that an
-    /// author's code blocks goes on until that returns; and if a transaction of an author's blocks for longer than `limit` and ten
-    /// seconds, the answer is a store error of the kind [`Busy`](crate::store::StoreErrorKind::Busy), and the next call waits on.
+    /// When this method returns, the threads of the kernel have ended and its store is closed, however many
+    /// clones of the handle exist. Each clone gets [`Error::Closing`] from then on. A second call waits for
+    /// the first.
+    ///
+    /// There are two limits. A thread that the author's code blocks runs until that code returns. If a
+    /// transaction of the author blocks for longer than `limit` and ten seconds, this method returns a
+    /// store error of the kind [`Busy`](crate::store::StoreErrorKind::Busy), and the next call continues to
+    /// wait.
     pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
         self.shared.shut_down(limit).await
     }

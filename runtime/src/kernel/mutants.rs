@@ -1,4 +1,5 @@
-//! Where planted bugs that change more than a condition live; without the feature this is the plain truth.
+//! Planted bugs that change more than a condition. Without the feature the functions here do the right
+//! thing.
 
 use super::{
     chain::Chain,
@@ -11,7 +12,7 @@ use super::{
 use crate::planted::Bug;
 use crate::{Entity, Key, Version, store::StoreError};
 
-/// The version of a new chain.
+/// Returns the version of a new chain.
 pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version {
     #[cfg(feature = "planted")]
     if Bug::VersionReused.planted() {
@@ -21,7 +22,7 @@ pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version 
     lease.next_version()
 }
 
-/// A planted bug: the last turn of a chain answers before it is durable.
+/// A planted bug: the last turn of a chain is answered before it is durable.
 pub(crate) fn reply_at_once(chain: &mut Chain, out: &mut Effects) {
     let Some(mut link) = chain.links.pop() else { return };
     let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
@@ -53,13 +54,13 @@ mod reused {
     }
 }
 
-/// Planted bugs that write something of their own before a batch.
+/// The place of planted bugs that write something of their own before a batch.
 #[cfg(not(feature = "planted"))]
 pub(crate) async fn before_the_batch(_: &Shared, _: &mut Flight) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A planted bug: what was sent by a batch that answered with an error is sent again.
+/// The place of a planted bug: the messages of a batch with an unknown outcome are sent again.
 #[cfg(not(feature = "planted"))]
 pub(crate) fn doubled_delivery(_: &Shared, _: &Flight, _: &[Option<Ruling>]) {}
 

@@ -1,22 +1,24 @@
-//! The near horizon: alarms that ring soon, in memory. The store's due index is the timer wheel behind it (A6).
+//! The near horizon: alarms that ring soon, in memory. The store's due index is the timer wheel behind it
+//! (A6).
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::seeded::Seeded;
 use crate::{Entity, Key, Millis, Partition};
 
-/// A longer record is read again when its alarm rings: as many as there may be alarms here, they take no more memory
-/// than residents may.
+/// The longest record that is kept with an alarm. A longer record is read again when its alarm rings, so
+/// that the records of 65,536 alarms take 64 MiB at most.
 const KEPT_BYTES_MAX: usize = 1_024;
 
-/// Alarms up to the horizon, one per key; beyond it the store knows.
+/// Alarms up to the horizon, one per key. Alarms beyond the horizon are in the store alone.
 #[derive(Debug)]
 pub(crate) struct Near {
     by_time: BTreeMap<(Millis, Key), Option<Box<Entity>>>,
     by_key: HashMap<Key, Millis, Seeded>,
-    /// Every alarm at or before it, in the partitions held, is here.
+    /// Every alarm at or before the horizon, in the partitions held, is here.
     horizon: Millis,
-    /// How often the horizon was forgotten. A scan that began before that says nothing of the alarms that have come.
+    /// How often the horizon was forgotten. A scan that began earlier does not know the alarms that have
+    /// come since.
     forgotten: u64,
     limit: usize,
     drew_nearer: bool,
@@ -38,23 +40,25 @@ impl Near {
         self.horizon
     }
 
-    /// A scan has found every alarm up to here.
+    /// Moves the horizon forward: a scan has found every alarm up to here.
     pub(crate) fn extend(&mut self, horizon: Millis) {
         self.horizon = self.horizon.max(horizon);
     }
 
-    /// The scan stopped here: what rings at this very moment was perhaps not all read.
+    /// Moves the horizon to just before this moment: the scan stopped here, and may not have read all
+    /// alarms of this moment.
     pub(crate) fn stop_before(&mut self, horizon: Millis) {
         self.horizon = self.horizon.min(Millis(horizon.0.saturating_sub(1)));
     }
 
-    /// Alarms that are not here may have come: the store must be scanned from the beginning.
+    /// Forgets the horizon: alarms may have come that are not here, so the store must be scanned from the
+    /// beginning.
     pub(crate) fn forget_horizon(&mut self) {
         self.horizon = Millis(i64::MIN);
         self.forgotten += 1;
     }
 
-    /// How often the horizon was forgotten.
+    /// Returns how often the horizon was forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -63,7 +67,8 @@ impl Near {
         self.by_key.contains_key(key)
     }
 
-    /// The alarm of `key` is now this; `record` is the entity as the store has it, if nobody else holds it.
+    /// Sets the alarm of `key`. `record` is the entity as it is stored, if the entity is not in memory
+    /// elsewhere.
     pub(crate) fn set(&mut self, key: &Key, alarm: Option<Millis>, record: Option<Box<Entity>>) {
         self.remove(key);
         let Some(alarm) = alarm.filter(|alarm| *alarm <= self.horizon) else { return };
@@ -74,7 +79,8 @@ impl Near {
         }
     }
 
-    /// Its entity, as the store has it, leaves memory: with a short record the alarm rings without a read.
+    /// Keeps the record of an entity that leaves memory, if the record is short: then the alarm rings
+    /// without a read.
     pub(crate) fn keep(&mut self, key: &Key, record: Entity) {
         let Some(alarm) = self.by_key.get(key).filter(|alarm| record.alarm == Some(**alarm)) else { return };
         if record.weight() <= KEPT_BYTES_MAX
@@ -84,7 +90,7 @@ impl Near {
         }
     }
 
-    /// Too many: the latest are left to the store, and the horizon comes nearer.
+    /// Leaves the latest alarm to the store, because there are too many: the horizon comes nearer.
     fn draw_nearer(&mut self) {
         if let Some(((last, key), _)) = self.by_time.pop_last() {
             self.by_key.remove(&key);
@@ -93,7 +99,8 @@ impl Near {
         }
     }
 
-    /// Whether alarms were left to the store since this was last asked: it must be scanned in time for them.
+    /// Whether alarms were left to the store since the last call. If so, the store must be scanned in time
+    /// for them.
     pub(crate) fn drew_nearer(&mut self) -> bool {
         std::mem::take(&mut self.drew_nearer)
     }
@@ -128,7 +135,7 @@ impl Near {
         due
     }
 
-    /// When the next one rings.
+    /// Returns when the next alarm rings.
     pub(crate) fn next(&self) -> Option<Millis> {
         self.by_time.first_key_value().map(|((alarm, _), _)| *alarm)
     }

@@ -1,89 +1,100 @@
-//! Every bound and pace of the kernel, with its default.
+//! Every limit and interval of the kernel, with its default.
 
 use std::{thread, time::Duration};
 
-/// How a kernel is run. The defaults suit one process on one machine.
+/// How a kernel is run. The defaults suit a single process on a single machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// This worker's name; one is drawn if it is empty.
+    /// The name of the worker. Default: empty, and a random name is used.
     pub worker: String,
-    /// Where other workers reach this one.
+    /// The address of the worker, given to other workers. Default: empty.
     pub address: String,
-    /// Owns at most so many partitions: all.
+    /// The most partitions that the worker owns. Default: all.
     pub partitions_max: u32,
-    /// How long a lease lasts: 15 s.
+    /// How long a lease lasts. Default: 15 s.
     pub lease: Duration,
-    /// How often it is renewed: 5 s.
+    /// How often a lease is renewed. Default: 5 s.
     pub renew_every: Duration,
-    /// Threads that take turns, write batches and read: one more than there are processors, 3 at least and 4 at most.
+    /// Threads that take turns, write batches and read. Default: one more than there are processors, but at
+    /// least 3 and at most 4.
     pub hands: usize,
-    /// Threads that may replace those that the author's code blocks: 8.
+    /// Threads that may replace threads which the author's code blocks. Default: 8.
     pub spare_hands: usize,
-    /// How long one poll may take before its hand is replaced: 500 ms.
+    /// How long one visit or one poll may take before its code is logged as blocking. A blocked kernel
+    /// thread is replaced. Default: 500 ms.
     pub blocked_after: Duration,
-    /// How far ahead alarms are kept in memory: 60 s.
+    /// How far ahead alarms are kept in memory. Default: 60 s.
     pub horizon: Duration,
-    /// The ringer looks at the time at least so often: 60 s.
+    /// The longest time for which the ringer sleeps before it reads the time again. Default: 60 s.
     pub nap_max: Duration,
-    /// Alarms kept in memory: 65,536.
+    /// The most alarms that are kept in memory. Default: 65,536.
     pub near_max: usize,
-    /// How often the store is scanned for what hints missed: 5 s.
+    /// How often the store is scanned for changes that hints missed. Default: 5 s.
     pub rescan_every: Duration,
-    /// Alarms and takeovers under way at once: 1,024.
+    /// The most alarms and takeovers in progress at once. Default: 1,024.
     pub pace: usize,
-    /// A caller who names no deadline waits so long: 30 s.
+    /// How long a caller waits if the call has no deadline. Default: 30 s.
     pub deadline: Duration,
-    /// Turns of one key before another's: 32.
+    /// The most turns of a key before another key has a turn. Default: 32.
     pub turns_per_visit: usize,
-    /// Turns of one entity that wait for the writer together: 256.
+    /// The most turns of an entity that wait for the writer together. Default: 256.
     pub chain_turns_max: usize,
-    /// Calls that wait for one key: 1,024.
+    /// The most calls that wait for a single key. Default: 1,024.
     pub calls_per_key_max: usize,
-    /// Bytes of calls that wait: 64 MiB.
+    /// The most bytes of waiting calls. Default: 64 MiB.
     pub waiting_bytes_max: usize,
-    /// Entities written by one batch: 4,096.
+    /// The most entities in a batch. Default: 4,096.
     pub batch_writes_max: usize,
-    /// Bytes written by one batch: 8 MiB.
+    /// The most bytes in a batch. Default: 8 MiB.
     pub batch_bytes_max: usize,
-    /// Pieces of work at once: 1,024.
+    /// The most pieces of work that run at once. Default: 1,024.
     pub work_max: usize,
-    /// Bytes of entities kept in memory: 32 MiB. What the allocator and the store take beside them is as much again.
+    /// The most bytes of entities in memory. Default: 32 MiB. The allocator and the store take as much
+    /// again.
     pub resident_bytes_max: usize,
-    /// An entity that nothing has used for so long leaves memory: 5 s.
+    /// How long an entity must be unused before it leaves memory. Default: 5 s.
     pub evict_after: Duration,
-    /// Bytes of one payload: 1 MiB.
+    /// The most bytes of one payload. Default: 1 MiB.
     pub payload_bytes_max: usize,
-    /// Bytes of one commit: 4 MiB.
+    /// The most bytes of one commit. Default: 4 MiB.
     pub commit_bytes_max: usize,
-    /// Row changes of one commit: 1,000.
+    /// The most row changes of one commit. Default: 1,000.
     pub commit_rows_max: usize,
-    /// Deaths with it that an entity is forgiven: 8. The one after holds it. The first three narrow the suspects down; each
-    /// further one follows a control in which the process lived without it. A death that has nothing to do with the entity falls
-    /// into its trial and not into its control with a chance of 1 in 9 at most, so six in a row convict an innocent with a chance
-    /// of 1 in 531,441.
+    /// How many deaths of the process with an entity are forgiven; the next one holds the entity. Default:
+    /// 8.
+    ///
+    /// The first three deaths narrow the suspects down. Each further death follows a control in which the
+    /// process lived without the entity. A death that has nothing to do with the entity falls into its
+    /// trial, and not into its control, with a chance of 1 in 9 at most. So six in a row convict an
+    /// innocent entity with a chance of 1 in 531,441.
     pub crashes_max: u8,
-    /// How long a suspect runs until it is cleared: 60 s. A control lasts as long, at least, and ten times that at most.
+    /// How long a suspect runs until it is cleared. Default: 60 s. A control lasts between one and ten
+    /// times as long.
     pub probation: Duration,
-    /// What this program was built from: an entity that is held goes on with another build. 0 if it is not known.
+    /// Identifies the build of this program. A held entity resumes with another build or other options.
+    /// Default: 0, which means not known.
     pub build: u64,
-    /// How often a message, an alarm or an end of work whose turn fails is tried: 5.
+    /// How often a message, an alarm or an end of work is tried if its turn fails. Default: 5.
     pub attempts_max: u32,
-    /// Between those tries, from and to: 1 s to 60 s, doubling.
+    /// The shortest and the longest pause between these tries; the pause doubles. Default: 1 s and 60 s.
     pub retry: (Duration, Duration),
-    /// Between tries of a store that is down, from and to: 10 ms to 5 s, doubling, with jitter.
+    /// The shortest and the longest pause between tries of a store that is down; the pause doubles, with
+    /// jitter. Default: 10 ms and 5 s.
     pub store_retry: (Duration, Duration),
-    /// How long replies are remembered for idempotency keys: 24 h.
+    /// How long replies are remembered for idempotency keys. Default: 24 h.
     pub remember_for: Duration,
-    /// How often the sweeper and the reconciler look: 10 s.
+    /// How often the janitor sweeps the store and looks for entities without a wake source. Default: 10 s.
     pub sweep_every: Duration,
-    /// How many pieces of work of a definition must have been over at once, one after another, for the next to be polled on a thread of
-    /// the kernel's: 16. With `u32::MAX` none is.
+    /// How many pieces of work of a definition must have ended at their first poll, one after another,
+    /// before the next piece is polled on a kernel thread. Default: 16. `u32::MAX` disables such polls.
     pub quick_habit: u32,
-    /// Of a batch with no more entities than that, each is told by the thread that wrote it, and a lone caller is answered at once; of a larger
-    /// one each learns it when it is visited next: 8.
+    /// A batch with at most this many entities is settled by the thread that wrote it, so that a lone
+    /// caller is answered at once. Of a larger batch each entity gets its verdict at its next visit.
+    /// Default: 8.
     pub settled_here_max: usize,
-    /// For tests: before one visit in so many, what handlers remember is dropped.
+    /// For tests: before a visit, handlers lose their memory with a chance of one in this number. Default:
+    /// `None`.
     pub forget_one_in: Option<u64>,
 }
 

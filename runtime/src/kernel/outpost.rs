@@ -1,4 +1,5 @@
-//! The kernel as it is seen by what runs beside it: an entity's code, a guard that is renewed while it is held.
+//! The kernel as seen by code that runs beside it: an entity's code, or a guard that is renewed while it is
+//! held.
 
 use std::{
     pin::Pin,
@@ -20,8 +21,8 @@ use crate::{
     store::sql::{Script, Scripted},
 };
 
-/// Calls, clocks and tasks of a kernel. It does not keep the kernel alive; when that has ended there is no time and
-/// nothing runs.
+/// A weak handle to a kernel, with its calls, clocks and tasks. It does not keep the kernel alive. When the
+/// kernel has ended, the clocks return `None` and nothing runs.
 #[derive(Clone)]
 pub struct Outpost(Weak<Shared>);
 
@@ -30,22 +31,22 @@ impl Outpost {
         Self(shared)
     }
 
-    /// Makes a call and waits for its answer, up to its deadline.
+    /// Makes a call and waits for its answer, until the call's deadline.
     pub async fn call(&self, call: Call) -> Result<Bytes, Error> {
         self.0.upgrade().ok_or(Error::Closing)?.call(call).await
     }
 
-    /// The kernel's time, which never goes back (A5).
+    /// Returns the kernel's time, which never goes back (A5); `None` when the kernel has ended.
     pub fn now(&self) -> Option<Millis> {
         self.living().map(|shared| shared.time.now())
     }
 
-    /// Time that only moves on.
+    /// Returns monotonic time, which only moves forward; `None` when the kernel has ended.
     pub fn monotonic(&self) -> Option<Duration> {
         self.living().map(|shared| shared.driver.monotonic())
     }
 
-    /// Waits so long.
+    /// Waits for `span`. Returns at once when the kernel has ended.
     pub async fn sleep(&self, span: Duration) {
         let sleep = self.living().map(|shared| shared.driver.sleep_until(shared.driver.monotonic() + span));
         if let Some(sleep) = sleep {
@@ -53,19 +54,19 @@ impl Outpost {
         }
     }
 
-    /// Has an entity looked at that is in memory: what should run of it is asked again.
+    /// Asks an entity again which work should run, if the entity is in memory.
     pub fn look_at(&self, key: &Key) {
         if let Some(shared) = self.living() {
             shared.post_resident(key, Mail::Relist);
         }
     }
 
-    /// Starts a task; dropping the handle drops it.
+    /// Starts a task. Dropping the handle drops the task. Returns `None` when the kernel has ended.
     pub fn spawn(&self, task: Task) -> Option<Handle> {
         self.living().map(|shared| shared.driver.spawn(task))
     }
 
-    /// Starts a task that nobody waits for: it holds its own handle.
+    /// Starts a task without a handle: the task holds its own handle until it ends.
     pub fn detach(&self, task: Task) {
         let own = Arc::new(Mutex::new(None));
         let kept = own.clone();

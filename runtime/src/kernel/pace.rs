@@ -1,8 +1,9 @@
-//! How quick the work of a definition has been of late.
+//! How quickly the work of a definition has ended lately.
 //!
-//! Work that is over at its first poll, and soon, is polled where it is started: to give it to another thread, and to hear of its end
-//! from there, takes longer than the work itself. Nobody knows beforehand which work that is, so the last pieces say it. One that is
-//! not, and blocks a hand once, is the last for a while; code that hangs has never been quick.
+//! Work that ends quickly at its first poll is polled where it is started: handing it to another thread and
+//! hearing of its end would take longer than the work itself. Quick work cannot be known beforehand, so the
+//! last pieces decide. A piece that is slow and blocks a thread once is the last one polled there for a
+//! while; code that hangs has never been quick.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -10,24 +11,24 @@ use std::{
     time::Duration,
 };
 
-/// A first poll that takes longer is better done by another thread.
+/// A first poll that takes longer than this is better made by another thread.
 const QUICK: Duration = Duration::from_micros(100);
 
-/// How many pieces in a row were over at once.
+/// How many pieces in a row have ended quickly at their first poll.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU32);
 
 impl Pace {
-    /// Whether it is the habit of this work to be over at once: so many in a row make one.
+    /// Whether work of this definition usually ends quickly: the last `habit` pieces did.
     pub(crate) fn is_quick(&self, habit: u32) -> bool {
         self.0.load(Ordering::Relaxed) >= habit
     }
 
-    /// Takes note of a first poll.
+    /// Records a first poll.
     pub(crate) fn saw<T>(&self, polled: &Poll<T>, took: Duration) {
         let pieces =
             if polled.is_ready() && took < QUICK { self.0.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
-        // Threads that count at once may lose one: it is a habit all the same.
+        // Threads that count at the same time may lose one; the habit still forms.
         self.0.store(pieces, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that were read for a turn, and how it sees them.
+//! Rows that were read for a turn, and how the turn sees them.
 
 use super::{
     body::Body,
@@ -8,28 +8,28 @@ use super::{
 };
 use crate::{Range, Row, Rows, store::Read};
 
-/// One stretch of a lane, as the store has it.
+/// A stretch of one lane, as it is stored.
 #[derive(Debug)]
 pub(crate) struct Page {
     range: Range,
     rows: Vec<Row>,
-    /// There may be more beyond it.
+    /// The store may have more rows beyond the page.
     is_full: bool,
 }
 
 impl Body {
-    /// A turn, or a listing, needs rows: it is taken again when they are here.
+    /// Requests rows for a turn or a listing, which is taken again when the rows are here.
     pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>) {
         self.put_back(source);
         self.pages.retain(|page| !ranges.contains(&page.range));
-        // What is not born has no rows in the store yet.
+        // An entity that is not born yet has no rows in the store.
         let (unborn, stored): (Vec<_>, Vec<_>) =
             ranges.into_iter().partition(|range| range.of.is_none() && self.tip.is_none());
         self.pages.extend(unborn.into_iter().map(|range| Page { range, rows: Vec::new(), is_full: false }));
         self.wanted_rows = stored;
     }
 
-    /// Sends off what is still to be read, when a visit ends.
+    /// Sends off the reads that are still to be made, when a visit ends.
     pub(crate) fn ask_for_rows(&mut self, out: &mut Effects) {
         if self.wanted_rows.is_empty() || self.is_reading || !self.is_warm {
             return;
@@ -52,8 +52,9 @@ impl Body {
         }
     }
 
-    /// The rows as they will be when what is on its way is durable. A page that this empties so far that more would have
-    /// to be read is not told: it is asked for again.
+    /// Returns the rows as they will be when all chains are durable. If the chains remove so many rows of a
+    /// full page that more rows would have to be read, the page is left out, and the turn asks for it
+    /// again.
     pub(crate) fn rows(&self) -> Rows {
         let mut told = Rows::default();
         for page in &self.pages {
@@ -70,7 +71,7 @@ impl Body {
         told
     }
 
-    /// What is on its way to the store, in order.
+    /// Returns the chains that are not durable yet, in order.
     fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
     }

@@ -1,4 +1,4 @@
-//! Parked entities: who is turned away, and what lets them go on (E10, W2).
+//! Parked entities: which callers are refused, and what resumes the entity (E10, W2).
 
 use bytes::Bytes;
 
@@ -6,14 +6,15 @@ use super::{body::Body, call::UNPARK, effects::Effects, pending::Pending, shared
 use crate::{Error, Parked};
 
 impl Body {
-    /// A parked entity: callers are told why; what it has stays as it is until its reason is gone.
+    /// Refuses the callers of a parked entity with the reason, unless the entity can resume. Everything
+    /// else stays as it is until the reason is gone. Returns whether the entity was resumed.
     pub(crate) fn turn_away(&mut self, at: &Shared, out: &mut Effects) -> bool {
         let Some(entity) = &self.tip else { return false };
         let Some(reason) = entity.parked.clone() else { return false };
         let registered = at.registry.find(&entity.definition);
         let cured = match &reason {
             Parked::Unregistered => registered.is_some(),
-            // Another process may have mended code, whose options need not differ: each tries once.
+            // Another process may have mended code with the same options, so each owner tries once.
             Parked::Undecodable(_) => {
                 let is_others = entity.version.epoch() < self.lease.epoch;
                 registered.is_some_and(|found| found.fingerprint != entity.config || is_others)
@@ -28,7 +29,7 @@ impl Body {
             self.unpark(None, at);
             return true;
         }
-        // Work that ended is listed again when it goes on.
+        // Work that ended is listed again when the entity resumes.
         let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
         let key = self.key.clone();
         out.answers.extend(ended.chain(self.reads.drain(..)).map(|read| {
@@ -55,7 +56,7 @@ impl Body {
         unparked
     }
 
-    /// Whether this call lets a parked entity go on, and what it is answered then.
+    /// Returns the answer to this call if the call resumes the parked entity.
     fn answer_of_unparking(&self, pending: &Pending, at: &Shared) -> Option<Bytes> {
         let entity = self.tip.as_ref()?;
         if pending.verb == UNPARK {

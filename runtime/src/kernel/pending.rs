@@ -1,4 +1,4 @@
-//! A call under way: what was asked, and who waits.
+//! A call in progress: the request and its caller.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{Borrow, Error, Idempotency, Input, Key, Name, Reply, Ticket, store::Once};
 
-/// A call that has arrived at its key.
+/// A call that has arrived at a key.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) definition: Name,
@@ -16,21 +16,21 @@ pub(crate) struct Pending {
     pub(crate) ticket: Ticket,
     pub(crate) once: Option<Asked>,
     pub(crate) borrow: Borrow,
-    /// Its code is not pure: it starts only on a state that is durable.
+    /// The code of the call is not pure: it starts only on a durable state.
     pub(crate) impure: bool,
-    /// The entities that wait for this call (M3).
+    /// The entities that wait for the call (M3).
     pub(crate) chain: Arc<[Key]>,
     pub(crate) caller: Caller,
 }
 
-/// The idempotency key of a call, and how far it was looked up.
+/// The idempotency key of a call, and whether it was looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) once: Once,
     pub(crate) hash: u64,
-    /// How long what it is answered is remembered, if that was said.
+    /// How long the answer is remembered, if the call says so.
     pub(crate) remember_for: Option<Duration>,
-    /// Nothing is remembered under it: the call may run.
+    /// No answer is remembered under the key, so the call may run.
     pub(crate) is_new: bool,
 }
 
@@ -50,7 +50,8 @@ impl Pending {
         self.body.len() + 64
     }
 
-    /// Answers; whom to take for gone if what was done reached nobody. A read has done nothing, and neither has an error.
+    /// Answers the caller. If an answer that matters reaches no caller, returns the key and the ticket, so
+    /// that the effects of the call can be taken back. Reads and errors have no effects.
     pub(crate) fn answer(mut self, reply: Reply) -> Option<(Key, Ticket)> {
         let matters = reply.is_ok() && self.borrow != Borrow::Shared;
         let is_heard = self.caller.answer(reply);
@@ -62,7 +63,8 @@ impl Pending {
     }
 }
 
-/// Who waits for an answer. Whoever is dropped unanswered learns that the outcome is not known.
+/// The caller that waits for an answer. A caller that is dropped without an answer learns that the outcome
+/// is unknown.
 #[derive(Debug)]
 pub(crate) struct Caller {
     key: Key,
@@ -75,7 +77,7 @@ impl Caller {
         (Self { key, sender: Some(sender) }, receiver)
     }
 
-    /// Answers; whether anybody was there to be told.
+    /// Sends the answer; returns whether the caller was still there.
     pub(crate) fn answer(&mut self, reply: Reply) -> bool {
         self.sender.take().is_some_and(|sender| sender.send(reply).is_ok())
     }

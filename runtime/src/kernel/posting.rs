@@ -1,9 +1,11 @@
-//! Messages of a transaction of the author's: they are in their receivers' inboxes if and only if its rows are there (M6).
+//! Messages of an author's transaction: they are in the inboxes of their receivers if and only if the rows
+//! of the transaction are kept (M6).
 //!
-//! The code sends by [`Statements::send`]. Each message gets an id of its own and is put into the inbox within the transaction. An
-//! id is made of a version of the worker's lease, drawn once for the script, so that code which runs again sends the same
-//! messages. When the transaction is durable they are handed to their receivers in this process, as those of a commit are (M2);
-//! after a crash the inbox has them.
+//! The code sends by [`Statements::send`]. Each message gets an id and is put into the inbox within the
+//! transaction. The id consists of a version of the worker's lease, drawn once for the script, and the
+//! place of the message; so code that runs again sends the same messages. When the transaction is durable,
+//! its messages are delivered to their receivers in this process, like those of a commit (M2). After a
+//! crash the receivers find them in the inbox.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -22,19 +24,20 @@ use crate::{
     },
 };
 
-/// The space of the senders of transactions beside the entities: each of them is a sender of its own.
+/// The key space of senders for transactions outside all entities. Each such transaction is a sender of its
+/// own.
 const OUTSIDE: &str = "drystone:transaction";
 
-/// What a script sends.
+/// The messages of one script.
 pub(crate) struct Post {
-    /// The entity that sends; `None` beside the entities.
+    /// The entity that sends; `None` for a transaction outside all entities.
     from: Option<Key>,
     lease: Arc<Held>,
     version: OnceLock<Version>,
     now: Now,
     partitions: u32,
     limits: Limits,
-    /// The code was run.
+    /// Whether the code has run with this post.
     has_run: AtomicBool,
     sent: Mutex<Vec<Outgoing>>,
 }
@@ -48,8 +51,8 @@ struct Limits {
 }
 
 impl Shared {
-    /// The post of a script of this entity, or of one beside the entities. Without a lease to send under no script may run: its rows
-    /// would be kept without its messages.
+    /// Returns the post for a script of an entity, or for a script outside all entities. Without a lease to
+    /// send under, no script may run: its rows would be kept without its messages.
     pub(crate) fn post_of(&self, entity: Option<(Key, (Partition, Epoch))>) -> Result<Arc<Post>, Error> {
         let (from, owned) = entity.unzip();
         let core = self.lock();
@@ -69,8 +72,8 @@ impl Shared {
         Ok(Arc::new(Post { from, lease, version, now, partitions, limits, has_run, sent }))
     }
 
-    /// Hands over what a durable transaction has sent. If its code was run before, under another post, nobody here knows to
-    /// whom it sent.
+    /// Delivers the messages of a durable transaction. If its code ran earlier, with another post, the
+    /// receivers are not known here.
     pub(crate) fn deliver(&self, post: &Post) {
         if !post.has_run.load(Ordering::Acquire) {
             self.expect_unseen();
@@ -85,7 +88,8 @@ impl Shared {
         });
     }
 
-    /// Whether a transaction happened is not known, and will not be. Its receivers look, and nothing overtakes what they find (M1).
+    /// Handles a transaction whose outcome will never be known. The receivers read their inboxes, and later
+    /// messages do not overtake the messages found there (M1).
     pub(crate) fn look_for(&self, post: &Post) {
         let receivers: Vec<Key> = post.sent().iter().map(|message| message.to.clone()).collect();
         if receivers.is_empty() {
@@ -97,25 +101,26 @@ impl Shared {
 }
 
 impl Post {
-    /// Under which epoch of which partition it sends.
+    /// Returns the partition and the epoch under which the post sends.
     pub(crate) fn owned(&self) -> (Partition, Epoch) {
         (self.lease.partition, self.lease.epoch)
     }
 
-    /// The same code, whose messages are sent by this post.
+    /// Returns the same code with its messages sent by this post.
     pub(crate) fn of(self: Arc<Self>, code: ScriptCode) -> ScriptCode {
         Arc::new(move |statements| {
             self.has_run.store(true, Ordering::Release);
             if Bug::SentTwice.planted() {
                 self.put_again(statements);
             } else {
+                // Code that runs again sends its messages again: only those of the last run count.
                 self.sent().clear();
             }
             code(&mut Posting { post: &self, bytes: 0, statements })
         })
     }
 
-    /// A planted bug: what was sent by the run before is put, too.
+    /// A planted bug: the messages of the run before are put again.
     fn put_again(&self, statements: &mut dyn Statements) {
         let sender = self.sender();
         self.sent().iter().for_each(|sent| drop(statements.put_message(&sender, self.now.at, sent)));
@@ -135,7 +140,7 @@ impl Post {
     }
 }
 
-/// Statements of code that can send.
+/// The statements of a script, extended by sending.
 struct Posting<'a> {
     post: &'a Post,
     bytes: usize,

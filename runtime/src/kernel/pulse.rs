@@ -1,4 +1,4 @@
-//! The signs of life of code that runs.
+//! The signs of life of running code.
 
 use std::{
     fmt,
@@ -14,18 +14,18 @@ use crate::{
     model::{Sign, SignsOfLife},
 };
 
-/// Signs of life of a run, seen by the watchdog.
+/// The signs of life of a run, for its time limits and the watchdog.
 pub(crate) struct Pulse {
     pub(crate) key: Key,
     pub(crate) work: WorkId,
     driver: Arc<dyn Driver>,
-    /// Its last sign of life, in milliseconds of the monotonic clock.
+    /// The last sign of life, in milliseconds of the monotonic clock.
     pub(super) last: AtomicU64,
-    /// Since when it is in one poll, in milliseconds plus one; zero between polls.
+    /// The start of the current poll, in milliseconds plus one; zero between polls.
     pub(super) polling_since: AtomicU64,
-    /// Since when it waits for rows, in milliseconds plus one; zero if it does not.
+    /// The start of the current wait for rows, in milliseconds plus one; zero without a wait.
     reading_since: AtomicU64,
-    /// How long it has waited for rows before, in milliseconds.
+    /// The time spent in earlier waits for rows, in milliseconds.
     read_ms: AtomicU64,
 }
 
@@ -35,7 +35,7 @@ impl Pulse {
         Self { key, work, driver, last: AtomicU64::new(millis(monotonic)), polling_since, reading_since, read_ms }
     }
 
-    /// How long it has waited for rows in all.
+    /// Returns the time that the run has spent waiting for rows.
     pub(super) fn has_read_for(&self, monotonic: Duration) -> Duration {
         let reading = match self.reading_since.load(Ordering::Relaxed) {
             0 => 0,
@@ -44,7 +44,7 @@ impl Pulse {
         Duration::from_millis(self.read_ms.load(Ordering::Relaxed) + reading)
     }
 
-    /// For how long it has been in one poll.
+    /// Returns the time that the run has spent in its current poll.
     pub(crate) fn polled_for(&self, monotonic: Duration) -> Duration {
         match self.polling_since.load(Ordering::Relaxed) {
             0 => Duration::ZERO,

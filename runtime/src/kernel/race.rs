@@ -1,11 +1,11 @@
-//! Waits for the first of two things; no runtime needed.
+//! Waits for the first of two futures, without an async runtime.
 
 use std::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
 
-/// Which of two futures was ready first; the left one if both are.
+/// The output of the future that was ready first; the left one if both were.
 pub(crate) enum First<A, B> {
     Left(A),
     Right(B),

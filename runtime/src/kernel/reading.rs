@@ -1,4 +1,4 @@
-//! What must be read before an entity can go on, and the calls that only read.
+//! Reads that an entity needs before it can continue, and calls that only read.
 
 use super::{
     body::Body,
@@ -15,29 +15,30 @@ use crate::{
     store::{Found, Once, Read, Remembered},
 };
 
-/// Letters read at once.
+/// The most messages that are read from an inbox at once.
 pub(crate) const INBOX_PAGE: u32 = 64;
 
 impl Body {
-    /// Asks for the record, and the inbox with it: they belong together.
+    /// Requests the record and the inbox together: the record says whether the inbox is up to date.
     pub(crate) fn read_inbox(&mut self, at: &Shared, out: &mut Effects) {
         if self.is_reading {
             return;
         }
         self.is_reading = true;
         self.inbox_awaited = std::mem::take(&mut self.inbox_missed);
-        // What is expected while the read is under way may not be in it.
+        // Noted before the read: a message that is expected from now on may not be in the result.
         self.inbox_asked = at.unseen();
         self.read_record(out);
         out.reads.push(Read::Inbox { key: self.key.clone(), after: self.inbox_after, limit: INBOX_PAGE });
     }
 
-    /// Asks for the record, which says whether what is read with it is of now.
+    /// Requests the record, which says whether the rows or messages read with it are up to date.
     pub(crate) fn read_record(&mut self, out: &mut Effects) {
         self.asked_at = self.committed.as_ref().map(|entity| entity.version);
         out.reads.push(Read::Entity(self.key.clone()));
     }
 
+    /// Requests the reply that is remembered under an idempotency key.
     pub(crate) fn look_up(&mut self, once: Once, out: &mut Effects) {
         if !self.is_reading {
             self.is_reading = true;
@@ -45,7 +46,7 @@ impl Body {
         }
     }
 
-    /// What was asked for is here.
+    /// Takes in the results of a read.
     pub(crate) fn found(&mut self, reads: Vec<Read>, found: Vec<Found>, at: &Shared, out: &mut Effects) {
         self.is_reading = false;
         let mut is_current = true;
@@ -68,11 +69,11 @@ impl Body {
         self.inbox_missed |= std::mem::take(&mut self.inbox_awaited) && !is_current;
     }
 
-    /// Takes a record that was read, unless something newer is here. Says whether what was read with it
-    /// belongs to what is here: if a commit of ours came between, it is read again.
+    /// Takes in a record that was read, unless memory has a newer one. Returns whether the other results of
+    /// the read are up to date; if a commit of ours came in between, they are read again.
     fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared, out: &mut Effects) -> bool {
         if self.is_of_a_later_owner(entity.as_deref()) {
-            // Nothing here holds any more, and the ringer is to know at once.
+            // Nothing here is valid any more. The timer makes the ringer notice at once.
             self.lease.lose();
             out.timers.push((at.driver.monotonic(), Ring::Again));
             return false;
@@ -87,22 +88,23 @@ impl Body {
         version == committed || Some(version) == flying
     }
 
-    /// Whether a later owner has written the entity, or destroyed it. Without the second, a body whose entity is gone reads it again
-    /// and again until its lease ends.
+    /// Whether a later owner has written or destroyed the entity. If destruction were not noticed, a body
+    /// whose entity is gone would read it again and again until the lease ends.
     fn is_of_a_later_owner(&self, found: Option<&Entity>) -> bool {
         let Some(found) = found else { return self.is_destroyed_by_another() };
         found.version.epoch() > self.lease.epoch
     }
 
-    /// The store has no entity. It is another owner's doing if the same one stands here as when the record was asked for, and nothing on
-    /// the way destroys it: no version is given out twice, so it was there all the time.
+    /// Whether another owner has destroyed the entity, given that the store has no entity. It has, if the
+    /// same entity is here as when the record was requested and no commit in flight destroys it: no version
+    /// is used twice, so the entity was here all the time.
     fn is_destroyed_by_another(&self) -> bool {
         let committed = self.committed.as_ref().map(|entity| entity.version);
         let is_ours = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
         self.is_warm && committed.is_some() && committed == self.asked_at && !is_ours
     }
 
-    /// A scan found this record.
+    /// Takes in a record that a scan found.
     pub(crate) fn warm_up(&mut self, entity: Box<Entity>, at: &Shared) {
         if !self.is_warm && !self.is_reading {
             self.warm_up_with(Some(*entity), at);
@@ -116,7 +118,7 @@ impl Body {
             let since = entity.alarm.map(|alarm| alarm.since(entity.updated_at));
             entity.alarm = since.map(|since| at.time.now().after(since));
         }
-        // The file's highest time may lie a little behind its entities after a power cut.
+        // After a power cut the highest time in the file may lie a little behind the times of its entities.
         at.time.told(entity.as_ref().map_or(Millis(0), |entity| entity.updated_at));
         self.is_warm = true;
         self.may_have_left = entity.as_ref().is_some_and(|entity| entity.active);
@@ -125,7 +127,8 @@ impl Body {
         self.tip = entity;
     }
 
-    /// A repeat gets the recorded reply; the first of its key may run (E12).
+    /// Takes in what is remembered under an idempotency key: a repeat gets the recorded reply, and the
+    /// first call may run (E12).
     fn found_remembered(&mut self, once: &Once, found: Option<Remembered>, at: &Shared, out: &mut Effects) {
         let found = found.filter(|remembered| remembered.expires_at > at.time.now());
         let mut kept = std::collections::VecDeque::new();
@@ -151,7 +154,8 @@ impl Body {
         self.queue = kept;
     }
 
-    /// Answers the next call that only reads, from what is durable (E3).
+    /// Answers the next call that only reads, from the durable state (E3). Returns false if no such call
+    /// waits.
     pub(crate) fn serve_read(&mut self, at: &Shared, out: &mut Effects) -> bool {
         let Some(pending) = self.reads.pop_front() else { return false };
         if pending.caller.is_gone() {
@@ -197,7 +201,7 @@ impl Body {
         true
     }
 
-    /// A read that needs rows goes through the mailbox, where rows are read for turns.
+    /// Queues a read that needs rows as a call, because rows are read for turns only.
     fn read_as_call(&mut self, pending: Pending) {
         self.queue.push_back(Source::Call(pending));
     }

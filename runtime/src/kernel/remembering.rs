@@ -1,4 +1,4 @@
-//! What is remembered of calls with an idempotency key (E12).
+//! Replies that are remembered for calls with an idempotency key (E12).
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -6,7 +6,7 @@ use super::{body::Body, pending::Pending, shared::Shared, source::Source};
 use crate::{Commit, Error, Idempotency, Name, Reply, To, store::Remembered};
 
 impl Body {
-    /// The replies of this commit that a repeat must get again.
+    /// Returns the replies of this commit that a repeated call must get again.
     pub(crate) fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
         let mut remembered = Vec::new();
         if let Some(pending) = source.pending().filter(|_| commit.hold.is_none()) {
@@ -21,7 +21,7 @@ impl Body {
             }
         }
         for (asked, reply) in &commit.remember {
-            // A caller who waits here has brought the same key.
+            // Skip the key if a caller that waits here has brought it: its reply is remembered already.
             if remembered.iter().all(|other| other.once != asked.key) {
                 remembered.extend(remember_of(asked, reply, at));
             }
@@ -29,7 +29,8 @@ impl Body {
         remembered
     }
 
-    /// Callers who wait for a later commit's answer, or will when their own is durable.
+    /// Returns the callers that wait for the answer of a later commit, or will wait when their own commit
+    /// is durable.
     fn waiting(&self) -> impl Iterator<Item = (&Name, &Pending)> {
         let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
         let on_their_way = flying.chain(&self.chain.links);
@@ -38,7 +39,7 @@ impl Body {
     }
 }
 
-/// What a commit answers the call that it belongs to.
+/// Returns the reply of a commit to its own call.
 fn own_reply(pending: &Pending, commit: &Commit) -> Reply {
     let own = commit.replies.iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
     own.map_or(Ok(Bytes::new()), |(_, reply)| reply.clone())
@@ -54,8 +55,8 @@ fn remember_of(asked: &Idempotency, reply: &Reply, at: &Shared) -> Option<Rememb
     Some(Remembered { once: asked.key.clone(), hash: asked.hash, reply, expires_at })
 }
 
-/// Answers and the author's own errors are remembered. What the kernel said is not, nor what a kind refused: nothing was done, and a
-/// repeat may find that it can be.
+/// Encodes an answer or an error of the author's. Errors of the kernel and refusals by a kind are not
+/// remembered: nothing was done, and a repeat may succeed.
 fn encode_reply(reply: &Reply) -> Option<Bytes> {
     let (tag, body) = match reply {
         Ok(body) => (0, body),

@@ -1,9 +1,10 @@
-//! Which keys are in memory, by when they may leave it (W8).
+//! The keys in memory, by the time when they may leave it (W8).
 //!
-//! Time is counted in ticks, which the janitor makes. A key lies in the bucket of the tick at which it may leave, as far as
-//! was known when it was put there. Using it does not move it, so that a use costs a number in its slot and nothing
-//! here: when its tick has come it is looked at, and leaves, or is put where it now belongs. So each key is looked at
-//! once in the time that it may be idle, however often it is used, and there is no timer of its own.
+//! Time is counted in ticks, which the janitor makes. A key lies in the bucket of the tick at which it may
+//! leave, as far as known when the key was put there. Use does not move the key: a use only sets a number
+//! in the slot of the key. When the tick comes, the key is checked, and leaves memory or moves to the
+//! bucket where it belongs now. So each key is checked once per idle period, however often it is used, and
+//! needs no timer.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,18 +12,19 @@ use tokio::sync::Notify;
 
 use crate::Key;
 
-/// How many ticks the time is long that a key may be idle.
+/// How many ticks a key must be idle before it may leave.
 pub(crate) const TICKS: u32 = 5;
 
-/// How many ticks after its last use a key may leave: one more, for the tick in which it was used had begun before.
+/// How many ticks after its last use a key may leave: one more, because the tick of the last use had
+/// already begun.
 const REST: u64 = TICKS as u64 + 1;
 
 #[derive(Debug)]
 pub(crate) struct Residents {
     tick: u64,
-    /// Those who may leave now, those who may in the next tick, and so on.
+    /// The keys that may leave now, the keys that may leave in the next tick, and so on.
     buckets: VecDeque<VecDeque<Key>>,
-    /// Rung when somebody comes into an empty memory: from then on there must be ticks.
+    /// Notified when a key comes into an empty memory: from then on ticks are needed.
     pub(crate) bell: Arc<Notify>,
 }
 
@@ -32,7 +34,7 @@ impl Residents {
         Self { tick: 0, buckets, bell: Arc::new(Notify::new()) }
     }
 
-    /// The number of the tick that it is.
+    /// Returns the number of the current tick.
     pub(crate) fn tick(&self) -> u64 {
         self.tick
     }
@@ -41,10 +43,10 @@ impl Residents {
         self.buckets.iter().all(VecDeque::is_empty)
     }
 
-    /// Another tick has begun.
+    /// Begins the next tick.
     pub(crate) fn begin_tick(&mut self) {
         self.tick += 1;
-        // Those who were due and not looked at yet still come first.
+        // Keys that were due before and are not checked yet come first.
         let mut due = self.buckets.pop_front().unwrap_or_default();
         self.buckets.push_back(VecDeque::new());
         if let Some(next) = self.buckets.front_mut() {
@@ -53,7 +55,7 @@ impl Residents {
         }
     }
 
-    /// Puts a key that is nowhere yet, or was taken, where one belongs that was last used in this tick.
+    /// Adds a key that is in no bucket and was last used in the tick `used_at`.
     pub(crate) fn put(&mut self, key: Key, used_at: u64) {
         if self.is_empty() {
             self.bell.notify_one();
@@ -62,17 +64,17 @@ impl Residents {
         self.buckets[place as usize].push_back(key);
     }
 
-    /// Takes one that is to be looked at now.
+    /// Takes a key that is due for a check.
     pub(crate) fn take_due(&mut self) -> Option<Key> {
         self.buckets.front_mut()?.pop_front()
     }
 
-    /// Takes the one whose look is next, due or not.
+    /// Takes the key whose check comes next, due or not.
     pub(crate) fn take_first(&mut self) -> Option<Key> {
         self.buckets.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Whether one that was last used in this tick has been idle for long enough.
+    /// Whether a key that was last used in the tick `used_at` has been idle for long enough.
     pub(crate) fn is_over(&self, used_at: u64) -> bool {
         used_at + REST <= self.tick
     }

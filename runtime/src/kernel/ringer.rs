@@ -1,5 +1,5 @@
-//! The ringer: wakes keys when their time comes, from memory alone, so that a slow store delays no alarm that
-//! is near.
+//! The ringer: wakes keys when their time comes, from memory alone, so that a slow store does not delay an
+//! alarm that is near. It also gives up partitions whose lease is over.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ impl Shared {
         while !self.is_closed() {
             let next = self.ring_due();
             let now = self.driver.monotonic();
-            // No nap is longer: time may have been told anew meanwhile (fD2).
+            // The sleep is limited, because the kernel's time may jump forward meanwhile (fD2).
             let latest = now + self.options.nap_max;
             let until = next.unwrap_or(latest).min(latest);
             race(self.ringer.notified(), self.driver.sleep_until(until)).await;

@@ -1,7 +1,8 @@
-//! The scout: looks in the store for what must be woken. Hints tell it where; scans are the truth.
+//! The scout: scans the store for keys that must be woken. Hints say where to look; only scans are
+//! reliable.
 //!
-//! It recovers partitions that were taken (R1), extends the near horizon as time goes on, and every few seconds
-//! looks again for what a lost hint would leave asleep for ever.
+//! It recovers partitions that were taken over (R1), extends the near horizon as time passes, and every few
+//! seconds scans for work that a lost hint would leave asleep forever.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,14 +13,14 @@ use crate::{
     store::{Cursor, Hints, Ready, StoreError, Woken},
 };
 
-/// How many are woken from one page of a scan.
+/// How many keys one page of a scan wakes.
 const PAGE: usize = 512;
 
 impl Shared {
     pub(crate) async fn scout_for_ever(self: Arc<Self>) {
         let mut failures = 0;
         let mut next_rescan = self.driver.monotonic() + self.options.rescan_every;
-        // A kernel that is closing takes nothing new.
+        // A kernel that is closing takes up nothing new.
         while !self.is_closing() {
             match self.scout_once(&mut next_rescan).await {
                 Ok(()) => failures = 0,
@@ -51,17 +52,17 @@ impl Shared {
         self.extend_horizon().await
     }
 
-    /// When there is something to look for again, if nobody hints before.
+    /// Returns when to scan next, if no hint comes before.
     fn next_scout(&self, next_rescan: Duration) -> Duration {
         let monotonic = self.driver.monotonic();
         let edge = self.lock().near.horizon().before(self.options.horizon / 4).since(self.time.now());
-        // At the edge already: memory is full of alarms, and the store is asked again when some have rung.
+        // At the edge already: memory is full of alarms. The store is asked again when some have rung.
         let pause = if edge.is_zero() { Duration::from_millis(20) } else { edge };
         next_rescan.min(monotonic + pause)
     }
 
-    /// Wakes everything of partitions that were taken: what was running, what has messages, what is parked
-    /// and may go on.
+    /// Wakes everything in partitions that were taken over: running work, keys with messages, and parked
+    /// entities that may resume.
     async fn recover_taken(&self) -> Result<(), StoreError> {
         let taken = self.lock().to_recover.clone();
         if taken.is_empty() {
@@ -71,12 +72,14 @@ impl Shared {
         self.scan(Ready::Active { partitions: partitions.clone() }, Core::wake).await?;
         self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
         self.scan(Ready::Parked { partitions }, Core::wake).await?;
-        // A partition that was lost and taken again meanwhile is recovered again: whoever was woken is gone.
+        // A partition that was lost and taken again meanwhile must be recovered again: the keys woken here
+        // have left memory.
         self.lock().to_recover.retain(|partition, epoch| taken.get(partition) != Some(epoch));
         Ok(())
     }
 
-    /// What no hint told of: messages from other workers; alarms and work that memory lost.
+    /// Finds everything that no hint has named: messages from other workers, and alarms and work that
+    /// memory lost.
     async fn rescan(&self) -> Result<(), StoreError> {
         let partitions = self.partitions_held();
         self.scan(Ready::Inbox { partitions: partitions.clone() }, Core::look_at).await?;
@@ -85,7 +88,7 @@ impl Shared {
         self.scan(Ready::Due { partitions, until }, Core::ring_again).await
     }
 
-    /// Reads the alarms of the next stretch of time, whole records, as many as memory is allowed.
+    /// Reads the alarms of the next stretch of time, with their records, as many as memory may keep.
     async fn extend_horizon(&self) -> Result<(), StoreError> {
         let now = self.time.now();
         let (horizon, room, forgotten) = {
@@ -113,7 +116,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Pages through one scan, no faster than what it wakes is dealt with (A4).
+    /// Pages through one scan, no faster than the woken keys are handled (A4).
     async fn scan(&self, which: Ready, deal: fn(&mut Core, Woken)) -> Result<(), StoreError> {
         let mut cursor = None;
         loop {
@@ -140,7 +143,7 @@ impl Shared {
         while !self.is_closed()
             && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace)
         {
-            // Not woken by hints: they are for the scout itself, when it is back.
+            // Hints do not end this sleep: they are for the scout itself, when it is back.
             self.driver.sleep_until(self.driver.monotonic() + Duration::from_millis(5)).await;
         }
     }
@@ -149,13 +152,13 @@ impl Shared {
         self.lock().leases.keys().copied().collect()
     }
 
-    /// Passes the store's hints on; they may be lost, doubled or late.
+    /// Passes the store's hints on. Hints may be lost, doubled or late.
     pub(crate) async fn listen_for_ever(self: Arc<Self>, mut hints: Hints) {
         while !self.is_closed() {
             match race(self.closed(), hints.next()).await {
                 super::race::First::Right(Some(partition)) => {
                     let mut core = self.lock();
-                    // Whoever owns every partition hands each message over itself.
+                    // A worker that owns every partition delivers each message itself.
                     let others_write = core.leases.len() < core.partitions as usize;
                     if others_write && core.leases.contains_key(&partition) {
                         core.hinted.insert(partition);

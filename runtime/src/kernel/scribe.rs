@@ -1,5 +1,6 @@
-//! The scribe: code of an author's that writes rows of its own goes to the store, all that waits at once, one transaction at a
-//! time (W6). It has a thread of its own, from the first time it is needed: that code must hold up no hand.
+//! The scribe: brings code of the author's that writes rows of its own to the store, all waiting code in
+//! one transaction (W6). It runs on a thread of its own, from its first use on, because such code must not
+//! delay the kernel threads.
 
 use std::{
     collections::VecDeque,
@@ -18,10 +19,11 @@ use crate::{
     },
 };
 
-/// Scripts that share a transaction, at most: each takes some time, and what is in one transaction is run again if it fails.
+/// The most scripts that share a transaction. Each script takes time, and all run again if the transaction
+/// fails.
 const TOGETHER_MAX: usize = 256;
 
-/// The line before the scribe.
+/// The scripts that wait for the scribe.
 #[derive(Default)]
 pub(crate) struct Line {
     state: Mutex<State>,
@@ -37,13 +39,13 @@ struct State {
 
 struct Waiting {
     script: Script,
-    /// What it sends.
+    /// The messages that the script sends.
     post: Arc<Post>,
     asker: oneshot::Sender<Result<Scripted, Error>>,
 }
 
 impl Line {
-    /// Nobody is served any more.
+    /// Closes the line. Scripts that wait are dropped, and their callers get `Closing`.
     pub(crate) fn close(&self) {
         let waiting = {
             let mut state = self.state();
@@ -58,7 +60,7 @@ impl Line {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next in line who still wait.
+    /// Takes the next scripts whose callers still wait.
     fn take(&self) -> Vec<Waiting> {
         let mut state = self.state();
         let count = state.waiting.len().min(TOGETHER_MAX);
@@ -67,8 +69,8 @@ impl Line {
 }
 
 impl Shared {
-    /// Has a script run, however long the store takes to come back: a store that is down is no failure of the code's (R4).
-    /// One without a claim is not sent again, for it might be run twice.
+    /// Runs a script, and retries until the store answers: a store that is down is no failure of the code
+    /// (R4). A script without a claim is not retried, because it might run twice.
     pub(crate) async fn transact(self: Arc<Self>, from: Option<Key>, mut script: Script) -> Result<Scripted, Error> {
         let entity = script.claim.as_ref().map(|claim| claim.owned);
         let post = self.post_of(from.zip(entity))?;
@@ -112,10 +114,11 @@ impl Shared {
                         if matches!(scripted, Scripted::Done(_)) || Bug::SentAlthoughRolledBack.planted() {
                             self.deliver(&waiting.post);
                         } else if failures > 0 {
-                            // Perhaps it happened before, and its claim was removed since.
+                            // An earlier try may have applied the script, and its claim may have been
+                            // removed since.
                             self.look_for(&waiting.post);
                         }
-                        // Whoever has left finds it in the store.
+                        // A caller that has left finds the result in the store.
                         drop(waiting.asker.send(Ok(scripted)));
                     }
                 }
@@ -131,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// Tells those who are not served after this error; the others stay.
+    /// Answers the scripts that are not retried after this error; returns all others.
     fn give_up(&self, waiting: Vec<Waiting>, error: &StoreError) -> Vec<Waiting> {
         let is_over = !error.is_retryable() && error.applied() == Applied::No;
         let mut stay = Vec::new();
@@ -156,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// Refuses definitions that need more of the store than it can do, before anything is stored.
+    /// Refuses definitions that need SQL if the store has none, before anything is stored.
     pub(crate) fn check_scripts(&self) -> Result<(), Error> {
         if self.store()?.sql().is_some() {
             return Ok(());
@@ -172,7 +175,7 @@ impl Shared {
 
 const NO_SQL: &str = "the store has no SQL: open it over SQLite";
 
-/// The same code; a panic is how it ends.
+/// Returns the same code with a panic turned into an outcome.
 fn guard(code: ScriptCode) -> ScriptCode {
     Arc::new(move |statements| {
         guarded(|| code(statements)).unwrap_or_else(|message| Err(Box::new(Outcome::Panicked(message))))

@@ -1,5 +1,5 @@
-//! After a crash: what is held against an entity is counted before any of its code is asked, and a suspect is held back before
-//! it is tried again (W2).
+//! After a crash: deaths held against an entity are counted before any of its code runs, and a suspect is
+//! held back before it is tried again (W2).
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use super::{
 };
 use crate::{Conviction, Crashes, Entity, Lifecycle, Parked, planted::Bug};
 
-/// From so many crashes on work runs one piece at a time, each named in the store before it starts.
+/// From this number of deaths on, work runs one piece at a time, each named in the store before it starts.
 pub(crate) const ONE_AT_A_TIME: u8 = 2;
 
-/// Where an entity stands after its partition was taken over.
+/// How far an entity is admitted after its partition was taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
-    /// Not looked at since it was read.
+    /// Not checked since it was read.
     Unasked,
-    /// It is a suspect in its control: nothing of it runs, while all others do.
+    /// A suspect in its control: nothing of it runs, while all other entities do.
     HeldBack,
-    /// It waits for a place in the window.
+    /// In line for a place in the window.
     InLine,
-    /// Its count is on the way to the store; nothing of its code runs before that is durable.
+    /// The count is on its way to the store. No code of the entity runs before the count is durable.
     Counting,
-    /// It runs, watched in the window.
+    /// Running, watched in the window.
     Watched,
-    /// It runs.
+    /// Running.
     Free,
 }
 
@@ -39,7 +39,7 @@ impl Seat {
 }
 
 impl Body {
-    /// Whether its handler may be asked anything; if not yet, takes the next step towards it.
+    /// Whether the handler may be called; if not yet, takes the next step towards it.
     pub(crate) fn is_seated(&mut self, at: &Shared, out: &mut Effects) -> bool {
         if matches!(self.seat, Seat::Unasked | Seat::InLine) && !self.chain.closed {
             self.ask_for_seat(at, out);
@@ -72,7 +72,8 @@ impl Body {
         self.keep_crashes(at, Crashes::admitted);
     }
 
-    /// What is held against it now: what is stored, and what the end of the last owner adds to that or takes from it.
+    /// Returns the crashes held against the entity now: the stored count, and how the end of the last owner
+    /// changes it.
     fn crashes(&self) -> Crashes {
         match &self.tip {
             Some(entity) => self.crashes_of(entity),
@@ -96,7 +97,8 @@ impl Body {
         }
     }
 
-    /// Active, with messages, or with an alarm that the previous owner may have seen ring.
+    /// Whether the entity may have been running: it is active, has messages, or has an alarm that the
+    /// previous owner may have seen ring.
     fn may_have_been_running(&self, entity: &Entity) -> bool {
         let rang = entity.alarm.is_some_and(|alarm| alarm <= self.lease.highest);
         (entity.active || rang || self.letters_queued() > 0) && !Bug::CrashNotCounted.planted()
@@ -112,7 +114,7 @@ impl Body {
         }
     }
 
-    /// Whether this owner has written it so: then the next owner can tell.
+    /// Whether this owner has stored the count. The version of that write shows it to the next owner.
     fn is_written_with(&self, crashes: Crashes) -> bool {
         match &self.tip {
             Some(entity) => entity.crashes == crashes && entity.version.epoch() >= self.lease.epoch,
@@ -120,7 +122,8 @@ impl Body {
         }
     }
 
-    /// Writes what is held against it, `staged`. The version says to the next owner that this one has come to it.
+    /// Stores the count, changed by `staged`. The version of the write tells the next owner that this owner
+    /// has reached the entity.
     fn keep_crashes(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
         let crashes = staged(self.crashes());
         match self.tip {
@@ -129,7 +132,7 @@ impl Body {
         }
     }
 
-    /// The process must live without it for a while before it is tried again.
+    /// Holds the entity back: the process must live without it for a while before it is tried again.
     fn hold_back(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
         let (now, random) = (at.driver.monotonic(), at.driver.random());
         let until = at.window.hold_back(&self.key, now, at.options.probation, random);
@@ -141,7 +144,7 @@ impl Body {
         }
     }
 
-    /// The process has lived without it.
+    /// Ends the control: the process has lived without the entity.
     pub(crate) fn end_control(&mut self, at: &Shared, out: &mut Effects) {
         if self.seat == Seat::HeldBack {
             self.is_controlled = true;
@@ -150,7 +153,8 @@ impl Body {
         }
     }
 
-    /// The process has died with it too often, and lived without it: it is held for a person, or for another build.
+    /// Parks the entity: the process has died with it too often, and lived without it. It resumes by a
+    /// person or with another build.
     fn convict(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
         let Some(entity) = &self.tip else { return self.hold_letters(at, out) };
         let conviction = Conviction {
@@ -165,18 +169,19 @@ impl Body {
         self.leave_window(at, out);
     }
 
-    /// It runs, and leaves the window when it has got on or has run long enough.
+    /// Lets the entity run. It leaves the window when it has made progress or has run long enough.
     fn watch(&mut self, at: &Shared, out: &mut Effects) {
         self.seat = Seat::Watched;
-        // Even if nothing is due, its record must not keep the count.
+        // List even if nothing is due: the listing clears the count from the record.
         self.relist = true;
         out.timers.push((at.driver.monotonic() + at.options.probation, Ring::Probation));
     }
 
-    /// A commit is durable: a count lets the entity run, a record without crashes frees its place.
+    /// Takes note of a durable commit: a stored count lets the entity run, and a record without crashes
+    /// frees its place.
     pub(crate) fn seat_settled(&mut self, at: &Shared, out: &mut Effects) {
         match self.seat {
-            // What was counted is gone: its messages were taken.
+            // Nothing is left to count for: the messages were taken.
             Seat::Counting if self.committed.is_none() && self.letters_queued() == 0 => self.leave_window(at, out),
             Seat::Counting => self.watch(at, out),
             Seat::Watched if self.committed.as_ref().is_none_or(|entity| entity.crashes.is_none()) => {
@@ -186,7 +191,7 @@ impl Body {
         }
     }
 
-    /// Its work has run long enough: it is not what kills the process.
+    /// Ends the probation: the work has run long enough, so it does not kill the process.
     pub(crate) fn end_probation(&mut self, at: &Shared, out: &mut Effects) {
         if self.seat != Seat::Watched {
             return;
@@ -210,7 +215,7 @@ impl Body {
     }
 }
 
-/// What listeners are told of a conviction.
+/// Returns the lifecycle event for a conviction.
 pub(crate) fn told(name: &'static str, conviction: &Conviction) -> Lifecycle {
     let number = |number: u8| number.to_string().into();
     let mut fields = BTreeMap::from([

@@ -1,4 +1,5 @@
-//! A hasher that is seeded by the driver: no two programs collide alike, and a simulation repeats itself.
+//! A hasher that is seeded by the driver: different programs have different collisions, and a simulation
+//! repeats itself.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -19,7 +20,7 @@ impl BuildHasher for Seeded {
     }
 }
 
-/// Eight bytes at a time: rotate, mix, multiply.
+/// Takes eight bytes at a time: rotate, mix, multiply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mixer(u64);
 

@@ -1,4 +1,5 @@
-//! After the store's verdict: what was waiting for it is released, or taken again.
+//! After the store's verdict on a chain: its answers and effects are released, or its turns are taken
+//! again.
 
 use bytes::Bytes;
 
@@ -20,7 +21,8 @@ use crate::{
 };
 
 impl Body {
-    /// Takes the chain to the writer, if there is one that writes and none is there yet; with the version that it makes.
+    /// Takes the chain for the next batch, with the version that the chain makes. Returns `None` if the
+    /// chain writes nothing, or if the chain before is still in flight.
     pub(crate) fn take_off(&mut self) -> Option<(Version, Write)> {
         let version = self.chain.version.filter(|_| self.flying.is_none())?;
         let chain = std::mem::take(&mut self.chain);
@@ -29,8 +31,9 @@ impl Body {
         Some((version, write))
     }
 
-    /// The verdict on the chain that makes this version. Another's says nothing: while it was on its way the partition may have been
-    /// lost and won again, with all that was in memory.
+    /// Takes in the verdict on the chain that makes `version`. A verdict on another chain is ignored: while
+    /// it was on its way, the partition may have been lost and regained, and the memory of that chain with
+    /// it.
     pub(crate) fn settle(&mut self, version: Version, verdict: Settled, at: &Shared, out: &mut Effects) {
         let is_meant =
             |(flying, _): &mut (Chain, _)| flying.version == Some(version) || Bug::VerdictOfAnother.planted();
@@ -38,7 +41,8 @@ impl Body {
         match verdict {
             Settled::Applied => self.applied(flying, after, at, out),
             Settled::Stale => {
-                // A lost twin of this write may have put its messages: later ones must not overtake them (M1).
+                // A lost attempt of this write may have put its messages: later messages must not overtake
+                // them (M1).
                 out.looks.extend(flying.sent.iter().map(|sent| sent.to.clone()));
                 self.take_again(flying, None, out);
             }
@@ -53,7 +57,7 @@ impl Body {
 
     fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
         let (destroyed, evicts) = (flying.destroys, flying.evicts);
-        // They were read before this commit, and it no longer lies over them.
+        // The pages were read before this commit, and the chain no longer lies over them.
         self.pages.clear();
         let before = std::mem::replace(&mut self.committed, after);
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
@@ -62,7 +66,7 @@ impl Body {
             out.letters.push((to, letter(sent, &self.key, at.time.now())));
         }
         let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
-        // What an entity tells with the commit that destroys it is told in its own name.
+        // Events of the commit that destroys an entity carry the definition of that entity.
         let ended = before.filter(|_| destroyed).map(|entity| entity.definition);
         for link in flying.links {
             self.release_of(link, ended.as_ref(), out);
@@ -78,12 +82,13 @@ impl Body {
         }
     }
 
-    /// Everything a durable turn lets go: its answer, the answers to those who waited, what it tells.
+    /// Releases everything that waited for a durable turn: its answer, the answers to held callers, its
+    /// events.
     pub(crate) fn release(&mut self, link: Link, out: &mut Effects) {
         self.release_of(link, None, out);
     }
 
-    /// The same of a turn that destroyed an entity of the definition `ended`.
+    /// Does the same for a turn that destroyed an entity of the definition `ended`.
     fn release_of(&mut self, link: Link, ended: Option<&Name>, out: &mut Effects) {
         let bound = || self.tip.as_ref().or(self.committed.as_ref()).map(|entity| entity.definition.clone());
         let definition = if link.emit.is_empty() { None } else { ended.cloned().or_else(bound) };
@@ -105,7 +110,7 @@ impl Body {
         let Some(pending) = link.source.into_pending() else { return };
         match (own, link.hold) {
             (None, Some(name)) => {
-                // It may have left while its call was on the way.
+                // The caller may have left while the commit was in flight.
                 if pending.caller.is_gone() {
                     self.gone.push_back(pending.ticket);
                 }
@@ -124,7 +129,7 @@ impl Body {
         let (answered, waiting) =
             std::mem::take(&mut self.held).into_iter().partition(|(name, pending)| meant(name, pending.ticket));
         self.held = waiting;
-        // Its caller left, or asked an earlier owner: what the kind gave it comes back (S1).
+        // The caller left, or asked an earlier owner: the kind takes back what it gave to the caller (S1).
         if let (To::Ticket(ticket), Ok(_), true) = (to, reply, answered.is_empty()) {
             self.gone.push_back(*ticket);
         }
@@ -134,12 +139,13 @@ impl Body {
         }
     }
 
-    /// Its kind knows that it left, and will not answer it. One with an idempotency key may come back for its answer.
+    /// Forgets a held caller that left: the kind knows of that and will not answer the call. A caller with
+    /// an idempotency key is kept, because it may come back for its answer.
     fn forget_held(&mut self, ticket: crate::Ticket) {
         self.held.retain(|(_, pending)| pending.ticket != ticket || pending.once.is_some());
     }
 
-    /// Calls with the same idempotency key that waited for this one (E12).
+    /// Answers queued calls that have the same idempotency key as this call (E12).
     fn answer_repeats(&mut self, first: &super::pending::Pending, reply: &Reply, out: &mut Effects) {
         let Some(asked) = &first.once else { return };
         let is_repeat = |source: &Source| match source {
@@ -158,9 +164,10 @@ impl Body {
         }
     }
 
-    /// The key is free: whoever waited for the entity learns that it is gone (E8).
-    /// Whoever asked before it ended asked it, and not the next one of the key. If no call ended it but its own work did,
-    /// those are the ones who waited for the struct that the work had borrowed.
+    /// Refuses the calls that were meant for the entity that has ended (E8); the key is free now. A call
+    /// that was made before the call which ended the entity was meant for that entity, and not for the next
+    /// entity of the key. If the entity's own work ended it, these are the calls that waited for the struct
+    /// which that work had borrowed.
     fn turn_out(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
         let asked_it = |pending: &Pending| match ended_by {
             Some(by) => pending.ticket.number < by.number,
@@ -173,7 +180,8 @@ impl Body {
         out.answers.extend(older.map(|pending| (pending, Err(Error::Destroyed { key: self.key.clone() }))));
     }
 
-    /// Code of callers would hold up what is left to be done before the entity ends, perhaps for ever.
+    /// Drops the code of callers and refuses held callers. They would delay the work that is left before
+    /// the entity ends, perhaps forever.
     fn evict(&mut self, out: &mut Effects) {
         let is_asked_for = |running: &Running| matches!(running.origin, Origin::Call(_) | Origin::Read(_));
         let (mut evicted, kept): (Vec<_>, Vec<_>) =
@@ -186,6 +194,7 @@ impl Body {
         out.dropped.append(&mut evicted);
     }
 
+    /// Clears the body after its entity was destroyed. Callers that still wait get `Destroyed`.
     fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
         self.turn_out(ended_by, out);
         let error = || Err(Error::Destroyed { key: self.key.clone() });
@@ -201,8 +210,9 @@ impl Body {
         self.inbox_read = None;
     }
 
-    /// The chain did not come about: the entity is read again and pure turns are taken again from their
-    /// inputs. What ran on the old state is dropped, and its callers learn that nothing is known.
+    /// Handles a chain that was not applied: the entity is read again, and pure turns are taken again from
+    /// their inputs. With an error, the callers of the turns get that error instead. Code that ran on the
+    /// old state is dropped, and its callers get an unknown outcome.
     fn take_again(&mut self, flying: Chain, error: Option<&StoreError>, out: &mut Effects) {
         let chain = std::mem::take(&mut self.chain);
         let links: Vec<Link> = flying.links.into_iter().chain(chain.links).collect();
@@ -221,7 +231,8 @@ impl Body {
     fn take_link_again(&mut self, source: Source) {
         match source {
             Source::Call(mut pending) => {
-                // Looked up again: what made this turn stale may be the call itself.
+                // Look the idempotency key up again: the turn may be stale because this very call was
+                // applied before.
                 if let Some(asked) = &mut pending.once {
                     asked.is_new = false;
                 }
@@ -234,12 +245,12 @@ impl Body {
             }
             Source::Alarm(_) => self.alarm_is_due = true,
             Source::Gone(ticket) => self.gone.push_front(ticket),
-            // Letters are read from the inbox again, the rest is noticed again.
+            // Messages are read from the inbox again; the other inputs are noticed again.
             Source::Letter(_) | Source::Changed | Source::Kernel => {}
         }
     }
 
-    /// Forgets all that was read or made here; the next visit reads it again.
+    /// Forgets everything that was read or made here. The next visit reads it again.
     fn cool_down(&mut self, out: &mut Effects) {
         self.is_warm = false;
         self.committed = None;
@@ -259,7 +270,7 @@ impl Body {
     }
 }
 
-/// A message as its receiver finds it.
+/// Converts an outgoing message to the form of the receiver's inbox.
 pub(crate) fn letter(sent: Outgoing, from: &Key, at: Millis) -> Letter {
     Letter {
         id: sent.id,

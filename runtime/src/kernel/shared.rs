@@ -1,4 +1,4 @@
-//! What every loop of one kernel shares: the seams, the memory and the bells.
+//! The state that all loops of one kernel share: the seams to the outside, the memory, and the notifiers.
 
 use std::{
     collections::BTreeMap,
@@ -41,12 +41,13 @@ pub(crate) struct Shared {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) options: Options,
     pub(crate) worker: Worker,
-    /// This opening's mark: whatever it records for the first time gets it.
+    /// The mark of this opening. Everything that is recorded for the first time gets it (E14.1).
     mark: Mark,
     pub(crate) time: Time,
     pub(crate) window: Window,
     core: Mutex<Core>,
-    /// Hands wait here for a job. It counts, so that two hands called at once are two, even if neither waits yet.
+    /// Idle threads wait here for a job. A semaphore counts: two calls wake two threads, even if neither
+    /// waits yet.
     pub(crate) hands: Semaphore,
     /// The ringer waits here for an earlier alarm.
     pub(crate) ringer: Notify,
@@ -55,28 +56,28 @@ pub(crate) struct Shared {
     /// Set when the kernel has ended.
     closed: Latch,
     loops: Arc<Loops>,
-    /// Held by the shutdown that is under way.
+    /// Held by the shutdown in progress, so that a second one waits for the first.
     pub(crate) shutdown: tokio::sync::Mutex<()>,
     pub(crate) events: broadcast::Sender<Option<Event>>,
     pub(crate) places: Arc<AtomicUsize>,
     pub(crate) watch: Watch,
-    /// How quick the work of each definition is.
+    /// How quickly the work of each definition ended lately.
     paces: BTreeMap<Name, Arc<Pace>>,
-    /// Code that waits for the scribe.
+    /// Scripts that wait for the scribe.
     pub(crate) scribe: Line,
     numbers: AtomicU64,
     partitions: AtomicU64,
     unseen: AtomicU64,
     is_closing: AtomicBool,
-    /// The time that work was given to end is over.
+    /// The time limit for ending work has passed, so work is dropped.
     pub(crate) is_dropping_work: AtomicBool,
-    /// What work calls others by.
+    /// How running work makes its calls.
     door: Arc<dyn Door>,
     itself: Weak<Self>,
 }
 
 impl Shared {
-    /// The mark of what is recorded from now on, and the time.
+    /// Returns the time, with the mark for everything that is recorded from now on.
     pub(crate) fn now(&self) -> Now {
         Now { at: self.time.now(), mark: self.mark }
     }
@@ -104,6 +105,7 @@ impl Shared {
             closed: Latch::default(),
             loops: Arc::default(),
             shutdown: tokio::sync::Mutex::default(),
+            // A listener that falls behind by more events than this loses the oldest (E15).
             events: broadcast::channel(1024).0,
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
@@ -126,11 +128,12 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        // A panic under the lock would be ours; the memory is as good as it was, and the others go on.
+        // A panic under the lock would be a bug of ours. The memory stays usable, and the other keys
+        // continue.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the memory, then lets go what that released.
+    /// Changes the memory under the lock, then carries out the released effects without it.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Core, &mut Released) -> T) -> T {
         let mut released = Released::default();
         let mut core = self.lock();
@@ -141,6 +144,7 @@ impl Shared {
         value
     }
 
+    /// Carries out effects outside the lock, because wakers and drops may run foreign code.
     pub(crate) fn let_go(&self, released: Released) {
         for (pending, reply) in released.answers {
             if let Some((key, ticket)) = pending.answer(reply) {
@@ -148,7 +152,8 @@ impl Shared {
             }
         }
         for event in released.events {
-            // Nobody listens, or a slow one loses some: neither slows us (E15).
+            // An error means that no listener exists. A slow listener loses events. Neither slows the
+            // kernel (E15).
             let _ = self.events.send(Some(event));
         }
         if released.hands > 0 {
@@ -157,7 +162,7 @@ impl Shared {
         if released.ring {
             self.ringer.notify_one();
         }
-        // Last: a drop of the author's may take its time.
+        // Last, because a drop of the author's values may take long.
         released.trash.into_iter().for_each(drop_guarded);
         released.dropped.into_iter().for_each(drop_guarded);
     }
@@ -183,13 +188,14 @@ impl Shared {
         self.lock().partitions = partitions;
     }
 
-    /// How often messages may have come into inboxes that memory does not know of. An inbox that was read before the last time may
-    /// miss older messages.
+    /// Returns how often messages may have reached inboxes without memory knowing of them. An inbox that
+    /// was read before the last time may lack older messages.
     pub(crate) fn unseen(&self) -> u64 {
         self.unseen.load(Ordering::Relaxed)
     }
 
-    /// Messages may be in inboxes that memory does not know of: of an owner before this one, or of a transaction whose answer was lost.
+    /// Notes that inboxes may hold messages that memory does not know of: from an earlier owner of a
+    /// partition, or from a transaction whose answer was lost.
     pub(crate) fn expect_unseen(&self) {
         self.unseen.fetch_add(1, Ordering::Relaxed);
     }
@@ -215,12 +221,12 @@ impl Shared {
         self.closed.wait().await;
     }
 
-    /// The store, to be called now; an error once the kernel has ended.
+    /// Returns the store for one call, or an error once the kernel has ended.
     pub(crate) fn store(&self) -> Result<Arc<InUse>, StoreError> {
         self.store.get()
     }
 
-    /// Waits until nothing of the kernel has the store any more.
+    /// Waits until the kernel has released its store.
     pub(crate) async fn store_closed(&self) {
         self.store.closed().await;
     }
@@ -229,7 +235,7 @@ impl Shared {
         self.loops.start(&*self.driver, name, Box::pin(task));
     }
 
-    /// Waits until every loop has ended, and its thread with it.
+    /// Waits until every loop and its thread have ended.
     pub(crate) async fn loops_ended(&self) {
         self.loops.wait().await;
     }
@@ -238,7 +244,7 @@ impl Shared {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// Ends every loop; nothing is given back or waited for.
+    /// Ends every loop at once. Work is not waited for, and leases are not released.
     pub(crate) fn close(&self) {
         self.close_door();
         self.closed.set();
@@ -246,7 +252,7 @@ impl Shared {
         self.hands.close();
         self.with(|core, released| core.empty(self, released));
         self.scribe.close();
-        // Listeners learn of the end now, and not when the last loop has let go.
+        // Listeners learn of the end now, and not only when the last loop drops its reference.
         let _ = self.events.send(None);
         for bell in [&self.ringer, &self.scout] {
             bell.notify_one();
@@ -262,7 +268,7 @@ impl Shared {
         self.paces.get(definition).cloned()
     }
 
-    /// Starts a piece of work; its end comes back as mail, unless it was dropped before.
+    /// Starts a piece of work. Its end arrives as mail, unless the work is dropped first.
     pub(crate) fn spawn_run(&self, run: u64, key: Key, work: Work, code: Watched) -> Handle {
         let itself = self.itself.clone();
         self.driver.spawn(Box::pin(async move {
@@ -281,15 +287,15 @@ impl Shared {
         self.door.clone()
     }
 
-    /// The store answers with errors: said once a minute, however often it happens (fB1).
+    /// Logs that the store answers with errors, at most once a minute (fB1).
     pub(crate) fn store_trouble(&self, error: &StoreError) {
         if self.watch.may_log(self.driver.monotonic()) {
             tracing::warn!(%error, "the store does not answer; trying again");
         }
     }
 
-    /// Whether a batch cannot be written at the moment, and why. Only the writer says so: it is the one that
-    /// keeps trying, and so the one that learns when it is over.
+    /// Records whether batches cannot be written at present, and why. Only the writer sets this. It keeps
+    /// trying, and so learns when the trouble is over.
     pub(crate) fn set_trouble(&self, trouble: Option<StoreError>) {
         self.lock().trouble = trouble;
     }
@@ -299,7 +305,8 @@ impl Shared {
     }
 }
 
-/// Drops what holds values of the author's; a panic there costs nobody anything.
+/// Drops a value that may hold values of the author's. A panic in such a drop is logged and goes no
+/// further.
 pub(crate) fn drop_guarded<T>(thrown: T) {
     if let Err(message) = guarded(|| drop(thrown)) {
         tracing::error!(message, "a drop of the author's panicked");

@@ -1,29 +1,29 @@
-//! A key's place in memory: its mail, and its body when no hand has it.
+//! A key in memory: its mail, and its body while no thread is visiting it.
 
 use super::{body::Body, mail::Mail};
 
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// What arrived since the last visit.
+    /// Mail that came since the last visit.
     pub(crate) mail: Vec<Mail>,
-    /// `None` while a hand has it.
+    /// `None` while a thread is visiting the key.
     pub(crate) body: Option<Box<Body>>,
-    /// It is in the run queue.
+    /// The key is in the run queue.
     pub(crate) is_queued: bool,
-    /// Somebody wants it visited, and a hand had it.
+    /// The key was queued during a visit; the end of the visit puts it in the run queue.
     pub(crate) was_called: bool,
-    /// It is in the line for the writer.
+    /// The key is in line for the writer.
     pub(crate) is_writable: bool,
-    /// Its partition was lost while a hand had the body.
+    /// The partition was lost while a thread had the body.
     pub(crate) is_lost: bool,
-    /// It was used since the last look for what must leave, for want of room.
+    /// The key was visited since eviction for lack of room last checked it.
     pub(crate) was_used: bool,
-    /// The tick in which a hand last had it.
+    /// The tick of the last visit.
     pub(crate) used_at: u64,
-    /// Calls that wait here, and their bytes.
+    /// The number of calls that wait here, and their bytes.
     pub(crate) calls: usize,
     pub(crate) bytes: usize,
-    /// What it counts for in memory.
+    /// The bytes that the key counts for in memory.
     pub(crate) weight: usize,
 }
 

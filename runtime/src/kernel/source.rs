@@ -1,25 +1,25 @@
-//! Where a turn's input came from, whole, so that the turn can be taken again.
+//! The source of a turn's input, kept whole, so that the turn can be taken again.
 
 use super::shared::Shared;
 use crate::{Cause, Input, Mark, MessageId, Millis, Outcome, Ticket, Work, kernel::pending::Pending, store::Letter};
 
-/// What a turn answers to. It is kept with the turn's commit until that is durable.
+/// The input that a turn handles. It is kept with the turn's commit until the commit is durable.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most sources are calls; boxing ends would box them twice")]
 pub(crate) enum Source {
-    /// A call; its caller waits.
+    /// A call, whose caller waits.
     Call(Pending),
-    /// A message; its row is still in the inbox.
+    /// A message, whose row is still in the inbox.
     Letter(Letter),
     /// The alarm.
     Alarm(Millis),
-    /// The end of a piece of work, and the call or message that ran it, if one did.
+    /// The end of a piece of work, with the call or message that ran it, if any.
     End(End),
-    /// A caller who was held has left.
+    /// A caller left while it was held, or before it got its answer.
     Gone(Ticket),
     /// The definition differs from the one the entity last ran with.
     Changed,
-    /// The kernel's own doing: a count of crashes, a parking, a retry.
+    /// A change by the kernel itself: a count of crashes, a parking, a retry.
     Kernel,
 }
 
@@ -29,20 +29,20 @@ pub(crate) struct End {
     pub(crate) work: Work,
     pub(crate) outcome: Outcome,
     pub(crate) origin: Origin,
-    /// How often its turn failed.
+    /// How often the turn of this end has failed.
     pub(crate) attempts: u32,
 }
 
-/// What called for a piece of work, whole.
+/// The reason why a piece of work runs, kept whole.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    /// It was listed.
+    /// The work was listed.
     Listed,
-    /// This call runs it.
+    /// A call runs it.
     Call(Pending),
-    /// This message runs it.
+    /// A message runs it.
     Letter(Letter),
-    /// This read runs it, on a snapshot.
+    /// A read runs it, on a snapshot.
     Read(Pending),
 }
 
@@ -78,7 +78,8 @@ impl Source {
         }
     }
 
-    /// The mark of the code that it asks for: a message has that of the commit which sent it, also in another opening.
+    /// Returns the mark for the code that this source starts. A message has the mark of the commit that
+    /// sent it, even if that was in another opening.
     pub(crate) fn mark(&self, at: &Shared) -> Option<Mark> {
         match self {
             Self::Letter(letter) => letter.mark,
@@ -86,7 +87,7 @@ impl Source {
         }
     }
 
-    /// The call that waits for this turn's answer.
+    /// Returns the call that waits for the turn's answer.
     pub(crate) fn pending(&self) -> Option<&Pending> {
         match self {
             Self::Call(pending) => Some(pending),
@@ -102,7 +103,7 @@ impl Source {
             _ => None,
         }
     }
-    /// The message that this turn takes.
+    /// Returns the message that the turn takes.
     pub(crate) fn message(&self) -> Option<MessageId> {
         match self {
             Self::Letter(letter) => Some(letter.id),

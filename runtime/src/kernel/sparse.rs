@@ -1,9 +1,10 @@
-//! Lines in which mostly one waits, or none: what waits is large, so room is made for one first, and not for four.
+//! Queues that are mostly empty or hold a single item. The items are large, so room is made for one at
+//! first, and not for four.
 
 use std::collections::VecDeque;
 
 pub(crate) trait Sparse<T> {
-    /// Puts it at the end.
+    /// Appends an item.
     fn add(&mut self, item: T);
 }
 

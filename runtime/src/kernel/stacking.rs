@@ -1,4 +1,4 @@
-//! What a turn wrote joins the entity's chain.
+//! How the commit of a turn joins the chain of its entity.
 
 use bytes::Bytes;
 
@@ -18,7 +18,8 @@ use crate::{
 };
 
 impl Body {
-    /// Takes a turn's commit: to the chain if it writes, else its answers go with whatever it has seen.
+    /// Takes in a turn's commit. A commit that writes joins the chain. The answers of any other commit wait
+    /// only until the state that the turn saw is durable.
     pub(crate) fn stack(
         &mut self,
         source: Source,
@@ -41,7 +42,8 @@ impl Body {
             return self.stack_empty(source, commit, out);
         }
         if !self.has_room(&commit, at) {
-            // The chain goes to the store first; the turn is taken again on what it leaves.
+            // The full chain goes to the store first; then the turn is taken again on the entity that the
+            // chain leaves.
             self.chain.closed = true;
             self.hot.clear();
             return self.put_back(source);
@@ -74,7 +76,7 @@ impl Body {
         }
     }
 
-    /// Puts the turn at the end of the chain, and the entity after it at the tip.
+    /// Appends the turn to the chain and makes the entity after the turn the tip.
     #[expect(clippy::too_many_arguments, reason = "one turn, taken apart once and joined here")]
     fn join(
         &mut self,
@@ -138,7 +140,7 @@ impl Body {
         }
     }
 
-    /// The entity as the turn leaves it.
+    /// Returns the entity as the turn leaves it; `None` if the turn destroys the entity or binds none.
     fn after(&self, commit: &Commit, definition: &Definition, version: Version, now: Millis) -> Option<Entity> {
         if commit.destroy {
             return None;
@@ -161,17 +163,20 @@ impl Body {
         Some(entity)
     }
 
-    /// A turn that writes nothing: its answers wait for what it has seen, and no longer.
+    /// Takes in a turn that writes nothing. Its answers wait until the state that the turn saw is durable,
+    /// and no longer.
     fn stack_empty(&mut self, source: Source, commit: Commit, out: &mut Effects) {
-        // Of the work nothing has changed, but that a piece of it may have ended, or time have passed.
+        // A call that writes nothing changes no work. With any other input a piece of work may have ended,
+        // or time may have passed.
         self.relist |= !matches!(source, Source::Call(_));
         self.pages.clear();
         self.succeeded(&source);
         self.after_what_it_saw(link(source, commit), out);
     }
 
-    /// A turn that nobody waits for came to its end: what failed before is no longer counted. What has ended is kept until it is
-    /// judged: rows may be read first, and its commit be long gone.
+    /// Notes that a turn succeeded. Without a caller that resets the count of failures. The end of doubted
+    /// work is kept until a listing judges it: rows may be read first, and the turn's commit may be long
+    /// gone by then.
     fn succeeded(&mut self, source: &Source) {
         if let Source::End(end) = source
             && self.is_doubted()
@@ -183,6 +188,8 @@ impl Body {
         }
     }
 
+    /// Releases the answers of a turn that wrote nothing: with the chain or the batch that the turn saw, or
+    /// at once.
     fn after_what_it_saw(&mut self, link: Link, out: &mut Effects) {
         if !self.chain.is_empty() {
             self.chain.link(link);
@@ -193,7 +200,8 @@ impl Body {
         }
     }
 
-    /// The caller gets an error; the author's own is remembered for an idempotency key (E12).
+    /// Answers a caller with an error. The author's own error is remembered under the call's idempotency
+    /// key (E12).
     pub(crate) fn answer_error(&mut self, source: Source, error: &Error, at: &Shared, out: &mut Effects) {
         let Some(pending) = source.pending() else { return };
         let (ticket, is_asked_once) = (pending.ticket, pending.once.is_some());
@@ -211,7 +219,7 @@ impl Body {
         self.after_what_it_saw(link(source, commit), out);
     }
 
-    /// The kernel's own change of a record: a count of crashes, a parking.
+    /// Changes the record on behalf of the kernel itself: a count of crashes, a parking.
     pub(crate) fn stack_own(&mut self, at: &Shared, link: Link, change: impl FnOnce(&mut Entity)) {
         let Some(mut after) = self.tip.clone() else { return };
         change(&mut after);
@@ -221,11 +229,11 @@ impl Body {
         self.tip = Some(Entity { version, updated_at: at.time.now(), ..after });
     }
 
-    /// Opens the chain for a doing of the kernel's own.
+    /// Opens the chain for a change by the kernel itself; returns the version that the chain makes.
     pub(crate) fn open_own(&mut self, at: &Shared, link: Link) -> Version {
         let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
         self.open_chain(version);
-        // Where there are others, one that nobody waits for says nothing.
+        // If the chain already has turns, skip an internal link without a caller: it adds nothing.
         if self.chain.is_empty() || !link.is_bare() {
             self.chain.link(link);
         }
@@ -249,7 +257,7 @@ impl Body {
         self.relist = false;
     }
 
-    /// Lets a parked entity go on, and answers the call that asked for that.
+    /// Resumes a parked entity, and answers the call that asked for it.
     pub(crate) fn unpark(&mut self, asked: Option<(Pending, Bytes)>, at: &Shared) {
         let link = asked.map_or_else(Link::kernel, |(pending, answer)| Link {
             replies: vec![(To::Ticket(pending.ticket), Ok(answer))],
@@ -268,7 +276,7 @@ impl Body {
 
     fn has_room(&self, commit: &Commit, at: &Shared) -> bool {
         let (chain, limits) = (&self.chain, &at.options);
-        // A birth and its end do not fit one write: the guard of the first cannot be that of the second.
+        // A birth and an end do not fit one write: the guard of the birth cannot be the guard of the end.
         let ends_its_birth = commit.destroy && chain.guard == Some(Guard::Absent);
         chain.is_empty()
             || (!chain.closed
@@ -278,7 +286,8 @@ impl Body {
                 && chain.row_changes() + commit.row_changes() < limits.commit_rows_max)
     }
 
-    /// How long the record is that the store is given with this commit, however many turns have changed it.
+    /// Returns the size of the record that the store gets with this commit. The record is written once,
+    /// however many turns have changed it.
     fn record_after(&self, commit: &Commit) -> usize {
         let tip = self.tip.as_ref();
         let head = commit.head.as_ref().or(tip.map(|tip| &tip.head));
@@ -286,7 +295,7 @@ impl Body {
         head.map_or(0, Bytes::len) + state.map_or(0, Bytes::len)
     }
 
-    /// The limits of K3, and the rule that only who borrows the struct may change it.
+    /// Checks the limits of K3, and that only code which borrows the struct changes it.
     fn check(&self, commit: &Commit, source: &Source, at: &Shared) -> Result<(), Error> {
         let limits = &at.options;
         let within =
@@ -306,7 +315,8 @@ impl Body {
         if self.tip.is_none() && !commit.binds() && (commit.row_changes() > commit.send.len() || commit.destroy) {
             return Err(Error::NotBound { key: self.key.clone() });
         }
-        // Whether such a commit has happened could not be told from what it leaves in the store.
+        // Such a commit leaves nothing in the store that would show whether it happened, if its outcome
+        // were unknown.
         let is_once = source.pending().is_some_and(|pending| pending.once.is_some());
         let leaves_a_trace = commit.binds() || source.message().is_some() || is_once;
         if self.tip.is_none() && !commit.send.is_empty() && !leaves_a_trace {
@@ -350,7 +360,8 @@ fn touched(before: Option<&Entity>, after: Option<&Entity>) -> Touched {
     both.map_or(Touched::All, |(before, after)| Touched::between(before, after))
 }
 
-/// The call or message that a pure piece of work came from, to be taken again.
+/// Returns the call of a pure piece of work, so that its turn can be taken again. Messages are read from
+/// the inbox again instead.
 pub(crate) fn again(end: End) -> Option<Source> {
     match end.origin {
         Origin::Call(pending) if end.work.pure => Some(Source::Call(pending)),

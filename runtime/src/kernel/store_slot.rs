@@ -1,7 +1,8 @@
 //! The store of a kernel, until the kernel ends.
 //!
-//! Clients, permits and call futures keep the kernel's memory alive, perhaps for long after its end. They must not keep the file open:
-//! so the store is given up at the end, and closes with the last call to it that is under way.
+//! Clients, permits and call futures keep the kernel's memory alive, perhaps long after its end. They must
+//! not keep the file open. So the kernel gives the store up at its end, and the store closes with the last
+//! call in flight.
 
 use std::{
     ops::Deref,
@@ -16,9 +17,9 @@ pub(crate) struct StoreSlot {
     is_closed: Arc<Latch>,
 }
 
-/// The store, for as long as somebody calls it.
+/// The store, for as long as a call uses it.
 pub(crate) struct InUse {
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     store: Option<Arc<dyn Store>>,
     is_closed: Arc<Latch>,
 }
@@ -30,19 +31,19 @@ impl StoreSlot {
         Self { store: Mutex::new(Some(Arc::new(in_use))), is_closed }
     }
 
-    /// The store, to be called now; an error once the kernel has ended.
+    /// Returns the store for one call, or an error once the kernel has ended.
     pub(crate) fn get(&self) -> Result<Arc<InUse>, StoreError> {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).clone();
         store.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable, "the runtime has ended"))
     }
 
-    /// Gives the store up. It closes here, if nobody calls it at the moment.
+    /// Gives the store up. The store closes here if no call is in flight.
     pub(crate) fn give_up(&self) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(store);
     }
 
-    /// Waits until nothing of the kernel has the store any more.
+    /// Waits until the kernel has released its store.
     pub(crate) async fn closed(&self) {
         self.is_closed.wait().await;
     }

@@ -1,4 +1,4 @@
-//! Our time: the store's clock, carried on by monotonic time. It never goes back (A5).
+//! The kernel's time: the store's clock, carried on by monotonic time. It never goes back (A5).
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Driver, Millis};
 
-/// Tells the time to turns, alarms and batches.
+/// Gives the time to turns, alarms and batches.
 pub(crate) struct Time {
     driver: Arc<dyn Driver>,
     base: Mutex<Base>,
@@ -29,13 +29,13 @@ impl Time {
         self.at(self.driver.monotonic())
     }
 
-    /// What the time is at a moment of the monotonic clock that was asked for just now.
+    /// Returns the time at a moment of the monotonic clock that was read just now.
     pub(crate) fn at(&self, monotonic: Duration) -> Millis {
         self.base.lock().unwrap_or_else(PoisonError::into_inner).on(monotonic)
     }
 
-    /// The store told its clock, or the highest time that it was ever told: a later time moves ours on, an
-    /// earlier one does nothing.
+    /// Takes in a time from the store: its clock, the highest time that it has seen, or the time of a
+    /// record. A later time moves ours forward; an earlier time changes nothing.
     pub(crate) fn told(&self, at: Millis) {
         let monotonic = self.driver.monotonic();
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);

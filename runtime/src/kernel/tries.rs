@@ -1,4 +1,4 @@
-//! Messages to a key to which nothing is bound: what crashes are held against each, kept in the inbox (W2).
+//! Messages to an unbound key: the crashes held against each message, kept in the inbox (W2).
 
 use super::{
     body::Body,
@@ -14,8 +14,9 @@ use crate::{
     store::{Letter, Retry},
 };
 
-/// How often a message was tried, as the inbox keeps it in one number: failures in the lowest byte, what crashes are held against it
-/// in the next, and above them the lower half of the epoch that wrote these. An entity's version says the last; here there is none.
+/// How often a message was tried, packed into one number of the inbox: its failures in the lowest byte, the
+/// crashes held against it in the next byte, and above them the lower half of the epoch that wrote both.
+/// The version of an entity tells that epoch; an unbound key has no version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tries {
     pub(crate) failures: u8,
@@ -29,7 +30,7 @@ impl Tries {
         Self { failures, crashes: Crashes::from_byte(crashes), epoch: u16::from_le_bytes([low, high]) }
     }
 
-    /// One more failure: its turn came to an end, so no crash is held against it.
+    /// Adds a failure. The turn came to an end, so no crash is held against the message.
     pub(crate) fn failed(self) -> Self {
         Self { failures: self.failures.saturating_add(1), ..Self::default() }
     }
@@ -56,7 +57,7 @@ impl Body {
         })
     }
 
-    /// What is held against the message that is suspected most.
+    /// Returns the crashes held against the most suspected message.
     pub(crate) fn crashes_of_letters(&self) -> Crashes {
         self.queued()
             .map(|letter| self.crashes_of_letter(letter))
@@ -88,7 +89,7 @@ impl Body {
         }
     }
 
-    /// Writes what is held against each message, `staged`.
+    /// Stores the crashes held against each message, changed by `staged`.
     pub(crate) fn keep_crashes_of_letters(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
         for source in std::mem::take(&mut self.queue) {
             let Source::Letter(letter) = source else {
@@ -106,7 +107,8 @@ impl Body {
         }
     }
 
-    /// The process has died with messages to this key too often, and lived without them: they stay in the inbox, for a person.
+    /// Holds messages in the inbox for a person: the process has died with them too often, and lived
+    /// without them.
     pub(crate) fn hold_letters(&mut self, at: &Shared, out: &mut Effects) {
         let mut emit = Vec::new();
         for source in std::mem::take(&mut self.queue) {
@@ -132,11 +134,11 @@ impl Body {
         }
         self.open_own(at, Link { emit, ..Link::kernel() });
         out.wake.extend(at.window.leave(&self.key));
-        // Those that are left are looked at anew.
+        // The messages that are left are checked again.
         (self.seat, self.is_controlled) = (Seat::Unasked, false);
     }
 
-    /// Messages that are held are tried again, with nothing held against them.
+    /// Queues held messages again, with no crashes held against them.
     pub(crate) fn release_letters(&mut self, at: &Shared) {
         self.letters_held = 0;
         for letter in std::mem::take(&mut self.to_release) {

@@ -1,4 +1,4 @@
-//! One turn: an input is handed to its handler, and what it comes to is carried out.
+//! One turn: the handler gets an input, and its decision is carried out.
 
 use std::{
     any::Any,
@@ -22,7 +22,7 @@ impl Body {
     pub(crate) fn turn(&mut self, mut source: Source, at: &Shared, out: &mut Effects) {
         let definition = match self.definition_for(&source, at) {
             Ok(Some(definition)) => definition,
-            // Nothing is bound any more: what was meant for it has no meaning.
+            // Nothing is bound any more, so an input for the old entity has no meaning.
             Ok(None) => return,
             Err(Error::UnknownDefinition { .. }) if self.tip.is_some() => return self.park(Parked::Unregistered, at),
             Err(error) => return self.refused(source, &error, at, out),
@@ -45,7 +45,7 @@ impl Body {
                 self.put_back(source);
                 self.park(Parked::Undecodable(reason), at);
             }
-            // There is no record to park: it can only be the input.
+            // There is no record to park, so the fault is in the input.
             Ok(Next::Park(reason)) => {
                 let verb = input.name().to_string();
                 self.refused(source, &Error::Malformed { verb, reason }, at, out);
@@ -54,8 +54,8 @@ impl Body {
         }
     }
 
-    /// The memory that work was started with comes back with its end. Code that does not borrow exclusively was started with
-    /// none: what it brings is less than what is here.
+    /// Takes back the memory that work was started with. Code that does not borrow exclusively was started
+    /// without memory, so its memory is used only if there is none here.
     fn remember_what_was_produced(&mut self, source: &mut Source) {
         if let Source::End(End { outcome: Outcome::Ok(produced), work, .. }) = source
             && !produced.hot.is_empty()
@@ -65,7 +65,8 @@ impl Body {
         }
     }
 
-    /// Whose turn it is; `None` if there is no entity and this input binds none.
+    /// Returns the definition that takes the turn; `None` if the key has no entity and the input binds
+    /// none.
     fn definition_for(&self, source: &Source, at: &Shared) -> Result<Option<Arc<Definition>>, Error> {
         let asked = match source {
             Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => Some(&pending.definition),
@@ -86,8 +87,8 @@ impl Body {
         }
     }
 
-    /// A call's or a message's own code. Pure code is polled here and now; any other starts when the state it
-    /// would see is durable (E4).
+    /// Runs the code of a call or a message. Pure code is polled here and now. Other code starts when the
+    /// state that it would see is durable (E4).
     fn run_own(&mut self, source: Source, work: Work, definition: &Arc<Definition>, at: &Shared, out: &mut Effects) {
         if work.pure {
             return self.run_pure(source, work, definition, at, out);
@@ -124,7 +125,7 @@ impl Body {
                 let end = End { work, outcome, origin: origin_of(source), attempts: 0 };
                 self.turn(Source::End(end), at, out);
             }
-            // It waits for something: it leaves the turn and cannot be run again from its input.
+            // The code waits for something: it leaves the turn and cannot be run again from its input.
             Ok(Poll::Pending) => {
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace: None };
                 let place = Place::beyond_the_limit(&at.places);
@@ -133,7 +134,8 @@ impl Body {
         }
     }
 
-    /// A turn said no: the caller learns it, a message is tried again or becomes a dead letter.
+    /// Handles a turn that was refused: a caller gets the error; a message is retried or becomes a dead
+    /// letter.
     pub(crate) fn refused(&mut self, source: Source, error: &Error, at: &Shared, out: &mut Effects) {
         self.hot.clear();
         match source {
@@ -156,15 +158,15 @@ impl Body {
                 out.answers.push((pending, Err(Error::Panicked { key, message })));
             }
             Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
-                // Tried again like any failure: a panic may be of the moment.
+                // Retried like any failure: the cause of a panic may be temporary.
                 self.letter_failed(letter, &Error::Failed(message.into()), at, out);
             }
             other => self.turn_failed(other, &message, at, out),
         }
     }
 
-    /// A turn that nobody waits for failed: it is tried again, then the entity is parked; nothing is dropped
-    /// quietly (A3).
+    /// Handles the failure of a turn without a caller: it is retried, then the entity is parked. No input
+    /// is dropped silently (A3).
     fn turn_failed(&mut self, mut source: Source, why: &str, at: &Shared, out: &mut Effects) {
         let failures = match &mut source {
             Source::End(end) => &mut end.attempts,
@@ -182,36 +184,37 @@ impl Body {
         out.timers.push((when, Ring::Again));
     }
 
-    /// Returns an input to where it came from, to be handled next.
+    /// Returns an input to its place, to be handled next.
     pub(crate) fn put_back(&mut self, source: Source) {
         match source {
             Source::Call(_) | Source::Letter(_) => self.queue.push_front(source),
             Source::End(end) => self.ends.push_front(end),
             Source::Alarm(_) => self.alarm_is_due = true,
             Source::Gone(ticket) => self.gone.push_front(ticket),
-            // It is noticed again by itself, or was not an input.
+            // A change is noticed again by itself, and the kernel's own change is no input.
             Source::Changed | Source::Kernel => {}
         }
     }
 }
 
-/// What a verb needs of the struct; a kind that panics over the question is asked in its turn, and panics there.
+/// Returns how a verb borrows the struct. A kind that panics here gets the verb as a turn, and panics
+/// there.
 pub(crate) fn borrow_of(definition: &Definition, verb: &str) -> Borrow {
     guarded(|| definition.handler.borrow(verb)).unwrap_or(Borrow::None)
 }
 
-/// Runs code of a kind's or an author's; a panic becomes its message (E6).
+/// Runs code of a kind or of the author. A panic becomes an error with its message (E6).
 pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| panic_message(&*panic))
 }
 
-/// What a panic says: for handlers that catch those of the author's themselves.
+/// Returns the message of a panic, for handlers that catch panics of the author's code themselves.
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }
 
-/// A future of the author's whose panic is an outcome.
+/// Polls a future of the author's. A panic becomes an outcome.
 pub(crate) fn poll_guarded(
     future: &mut std::pin::Pin<Box<dyn Future<Output = Outcome> + Send>>,
     context: &mut Context<'_>,

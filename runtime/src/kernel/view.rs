@@ -6,13 +6,13 @@ use bytes::Bytes;
 
 use crate::{Entity, Key, Millis, Name, Parked, WorkId};
 
-/// Everything stored of one entity, under the names of the `primitive:*` view.
+/// Everything stored about one entity, under the names of the `primitive:*` view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The whole record; `kind` is `primitive:type`, `definition` is `primitive:name`, `state` is
     /// `primitive:state`, and the rest is `primitive:meta`.
     pub entity: Entity,
-    /// `primitive:config`: what it was last run with, as it is shown.
+    /// `primitive:config`: the configuration that the entity was last run with, in its visible form.
     pub config: Option<Bytes>,
 }
 
@@ -21,42 +21,43 @@ pub struct View {
 pub struct Explain {
     /// The key.
     pub key: Key,
-    /// What it is bound to; `None` if it is unbound.
+    /// The definition that the key is bound to; `None` if the key is unbound.
     pub definition: Option<Name>,
-    /// Its kind's word for where it stands; `None` if it is unbound.
+    /// The status word of the entity's kind; `None` if the key is unbound.
     pub status: Option<String>,
-    /// Everything that will wake it.
+    /// Everything that will wake the entity.
     pub waits: Vec<Wait>,
 }
 
-/// One thing that will wake an entity, or the reason why nothing will.
+/// One wake source of an entity, or the reason why nothing will wake it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A piece of work is running.
     Work(WorkId),
     /// A piece of work is listed and has not started.
     Listed(WorkId),
-    /// Its alarm.
+    /// The entity's alarm.
     Alarm(Millis),
-    /// Messages in its inbox.
+    /// Messages in the entity's inbox.
     Inbox(usize),
-    /// Calls that wait for their turn.
+    /// Calls that wait for a turn.
     Calls(usize),
-    /// Callers who wait for a held answer.
+    /// Callers that wait for a held answer.
     Callers(usize),
     /// A commit that is not durable yet.
     Commit,
-    /// The process died with it often: it is held back until it is seen that the process lives without it (W2).
+    /// The process died with the entity often. The entity is held back until the process has lived without
+    /// it (W2).
     HeldBack,
-    /// It may have been running when the process died, and waits until others have run (W2).
+    /// The entity may have been running when the process died, and waits until others have run (W2).
     InLine,
-    /// Messages that are held in its inbox: they go on after `unpark`.
+    /// Messages that are held in the inbox until `unpark`.
     HeldMessages(usize),
-    /// It is parked.
+    /// The entity is parked.
     Parked(Parked),
-    /// Nothing, and that is right: it is at rest until somebody calls.
+    /// Nothing, which is right: the entity is at rest until a call comes.
     Rest,
-    /// Nothing, and that is wrong: a bug of ours.
+    /// Nothing, which is wrong: a bug in Drystone.
     Stuck,
 }
 

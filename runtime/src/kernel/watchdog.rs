@@ -1,4 +1,4 @@
-//! The watchdog: names code that blocks a thread, and replaces the thread if it is ours (E6).
+//! The watchdog: names code that blocks a thread, and replaces the thread if it is the kernel's (E6).
 
 use std::{
     collections::BTreeMap,
@@ -12,17 +12,17 @@ use std::{
 use super::{pulse::Pulse, race::race, shared::Shared};
 use crate::{Key, Name};
 
-/// One line a minute is enough about a store that is down.
+/// How often trouble with the store is logged at most.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// Where a hand stands: since when it is at one visit, and whose code it runs.
+/// The state of a kernel thread: since when it makes one visit, and whose code it runs.
 #[derive(Debug, Default)]
 pub(crate) struct Station {
-    /// In milliseconds plus one; zero between visits.
+    /// The start of the visit, in milliseconds plus one; zero between visits.
     since: AtomicU64,
     doing: Mutex<Option<(Key, Name)>>,
     is_replaced: AtomicBool,
-    /// This visit was told of already.
+    /// This visit was reported already.
     was_named: AtomicBool,
 }
 
@@ -53,12 +53,12 @@ impl Station {
     }
 }
 
-/// Everything that the watchdog looks at.
+/// Everything that the watchdog checks.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     stations: Mutex<Vec<Arc<Station>>>,
     runs: Mutex<BTreeMap<u64, Weak<Pulse>>>,
-    /// Runs that were named already.
+    /// Runs that were reported already.
     named: Mutex<BTreeMap<u64, Weak<Pulse>>>,
     last_log_millis: AtomicU64,
 }
@@ -68,22 +68,23 @@ impl Watch {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(run, Arc::downgrade(pulse));
     }
 
-    /// Whether enough time has passed to say again that the store is in trouble.
+    /// Whether enough time has passed to log again that the store is in trouble.
     pub(crate) fn may_log(&self, monotonic: Duration) -> bool {
+        // Ahead by one interval, so that the first trouble is logged, even right after the start of the clock.
         let now = monotonic.as_millis() as u64 + LOG_EVERY.as_millis() as u64;
         let last = self.last_log_millis.load(Ordering::Relaxed);
         now - last >= LOG_EVERY.as_millis() as u64
             && self.last_log_millis.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Hands that have been at one visit for longer than `limit`, each told once.
+    /// Returns the kernel threads that have made one visit for longer than `limit`, each once per visit.
     fn blocked_hands(&self, monotonic: Duration, limit: Duration) -> Vec<Arc<Station>> {
         let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
         let is_blocked = |station: &Arc<Station>| {
             station.busy_for(monotonic) > limit && !station.was_named.swap(true, Ordering::Relaxed)
         };
         let blocked: Vec<_> = stations.iter().filter(|station| is_blocked(station)).cloned().collect();
-        // A replaced hand that has come back is gone for good.
+        // A replaced thread ends when its visit is over, so it is not watched any more.
         stations.retain(|station| !station.is_replaced() || station.since.load(Ordering::Relaxed) != 0);
         blocked
     }
@@ -126,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Names the code that blocks a hand, and starts another hand if one is left.
+    /// Logs the code that blocks a kernel thread, and starts another thread if one is left.
     fn replace(self: &Arc<Self>, station: &Station, spare: &mut usize) {
         let doing = station.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (key, method) = doing.map_or((None, None), |(key, method)| (Some(key), Some(method)));

@@ -1,5 +1,5 @@
-//! Who may be taken up after a crash: many innocents at once, the suspicious few by few, the worst alone, and not before
-//! the controls of this life are over (W2).
+//! Admission after a crash: many innocent entities at once, suspects a few at a time, the worst suspects
+//! alone and only after the controls of this life (W2).
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -12,18 +12,19 @@ use crate::{Crashes, Key};
 /// A control lasts between one probation and this many.
 const CONTROL_PROBATIONS_MAX: u32 = 10;
 
-/// How suspicious an entity is, by how many deaths are held against it.
+/// How suspicious an entity is, by the deaths held against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Acquitted: as the next, but not while others are held back, for it may be guilty beside them.
+    /// Acquitted: like `Fresh`, but not while other entities are held back. It may be guilty as well, and a
+    /// death by its work would acquit them.
     Acquitted,
-    /// One at most: 1,024 at once.
+    /// At most one death: 1,024 at once.
     Fresh,
-    /// Two: 32 at once.
+    /// Two deaths: 32 at once.
     Twice,
-    /// Three: alone, after its control.
+    /// Three deaths: alone, after its control.
     Alone,
-    /// More: alone, after its control, and after those of the classes before.
+    /// More deaths: alone, after its control, and after the classes above.
     Trial,
 }
 
@@ -48,7 +49,7 @@ impl Class {
         }
     }
 
-    /// The places that it takes: those who run alone share one.
+    /// The index of the set of places that the class uses. The classes that run alone share a place.
     const fn seats(self) -> usize {
         match self {
             Self::Acquitted | Self::Fresh => 0,
@@ -58,7 +59,7 @@ impl Class {
     }
 }
 
-/// The places that entities take while they are taken up, the line before them, and the controls.
+/// The places that entities take after a crash, the lines for them, and the controls.
 #[derive(Debug, Default)]
 pub(crate) struct Window(Mutex<Places>);
 
@@ -66,16 +67,19 @@ pub(crate) struct Window(Mutex<Places>);
 struct Places {
     seated: [BTreeSet<Key>; 3],
     line: [VecDeque<Key>; 5],
-    /// Those who are held back, all until the same time: a trial during a control could acquit a guilty one.
+    /// The keys that are held back, all until the same time: a trial during a control could acquit a guilty
+    /// entity.
     controls: BTreeSet<Key>,
     controls_end: Duration,
 }
 
 impl Window {
-    /// Takes a place for `key`, or puts it in line: then it is woken when one is free, and asks again.
+    /// Takes a place for `key`, or puts the key in line. A key in line is woken when a place is free, and
+    /// asks again.
     pub(crate) fn admit(&self, key: &Key, class: Class) -> bool {
         let mut places = self.lock();
-        // An entity that is read again keeps its place, of whatever class: it would wait for itself otherwise.
+        // An entity that is read again keeps its place, of whatever class: otherwise it would wait for
+        // itself.
         if places.seated.iter().any(|seated| seated.contains(key)) {
             return true;
         }
@@ -90,8 +94,8 @@ impl Window {
         false
     }
 
-    /// Holds `key` back; returns until when. The time is drawn once for all who are held back together: nobody who kills the
-    /// process from outside can know when the trials begin.
+    /// Holds `key` back and returns until when. The time is random, and drawn once for all keys that are
+    /// held back together: a cause outside the process that kills it cannot know when the trials begin.
     pub(crate) fn hold_back(&self, key: &Key, now: Duration, probation: Duration, random: u64) -> Duration {
         let mut places = self.lock();
         if places.controls_end < now + probation {
@@ -102,14 +106,14 @@ impl Window {
         places.controls_end
     }
 
-    /// The control of `key` is over; returns the keys that may ask again.
+    /// Ends the control of `key`; returns the keys that may ask again.
     pub(crate) fn end_control(&self, key: &Key) -> Vec<Key> {
         let mut places = self.lock();
         places.controls.remove(key);
         places.next()
     }
 
-    /// Gives up the place of `key`, wherever it is; returns who may ask again.
+    /// Gives up the place of `key`, wherever it is; returns the keys that may ask again.
     pub(crate) fn leave(&self, key: &Key) -> Vec<Key> {
         let mut places = self.lock();
         for seated in &mut places.seated {
@@ -122,7 +126,7 @@ impl Window {
         places.next()
     }
 
-    /// How many wait in line: a takeover that is far ahead of the window pauses.
+    /// Returns how many keys wait in line. A takeover that is far ahead of the window pauses.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().line.iter().map(VecDeque::len).sum()
     }
@@ -145,13 +149,13 @@ impl Places {
         }
     }
 
-    /// Those first in line for whom there is room now; the least suspicious go first.
+    /// Takes the keys for which there is room now out of the lines. The least suspicious go first.
     fn next(&mut self) -> Vec<Key> {
         let mut called = Vec::new();
         for class in Class::ALL {
             let taken = self.seated[class.seats()].len();
             let room = if self.is_free(class) { class.places().saturating_sub(taken) } else { 0 };
-            // One that runs alone waits until nobody of the other classes is in line either.
+            // An entity runs alone only when no entity of the other classes is in line.
             let room = if class >= Class::Alone && !called.is_empty() { 0 } else { room };
             let line = &mut self.line[class as usize];
             called.extend(line.drain(..room.min(line.len())));

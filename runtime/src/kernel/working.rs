@@ -1,4 +1,4 @@
-//! Work: started after its commit is durable, dropped when no longer listed, ended once.
+//! Work: it starts after its commit is durable, is dropped when it is no longer listed, and ends once.
 
 use std::{
     pin::Pin,
@@ -26,7 +26,7 @@ use crate::{
     planted::Bug,
 };
 
-/// A piece of work that is running. Dropping it drops the code.
+/// A piece of work that is running. Dropping this drops the code.
 pub(crate) struct Running {
     pub(crate) run: u64,
     pub(crate) work: Work,
@@ -38,7 +38,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The caller who waits for it.
+    /// Takes out the caller that waits for the run, if there is one.
     pub(crate) fn take_caller(&mut self) -> Option<Pending> {
         match std::mem::replace(&mut self.origin, Origin::Listed) {
             Origin::Call(pending) | Origin::Read(pending) => Some(pending),
@@ -54,8 +54,9 @@ impl std::fmt::Debug for Running {
 }
 
 impl Body {
-    /// Whether code that borrows the struct exclusively is running, or has ended and what it left is not taken yet: that
-    /// turn may wait for rows, or for another try. Whoever borrowed the struct now would not see it, and undo it.
+    /// Whether the struct is lent: exclusive code is running, or it has ended and the entity has not taken
+    /// its result yet, because that turn waits for rows or for a retry. Code that borrowed the struct now
+    /// would miss that result and overwrite it.
     pub(crate) fn is_lent(&self) -> bool {
         let exclusive = |work: &Work| work.borrow == Borrow::Exclusive;
         let ended = |source: &Source| matches!(source, Source::End(end) if exclusive(&end.work));
@@ -65,15 +66,15 @@ impl Body {
                     || self.later.iter().any(|(_, source)| ended(source)))
     }
 
-    /// Whether the author's struct is in the store as it is at the tip.
+    /// Whether the author's struct is stored as it is at the tip.
     pub(crate) fn state_is_durable(&self) -> bool {
         let changes = |chain: &Chain| chain.changes_state;
         !changes(&self.chain) && !self.flying.as_ref().is_some_and(|(flying, _)| changes(flying))
     }
 
-    /// Starts what is listed and not running, drops what runs and is not listed.
+    /// Starts work that is listed and not running; drops listed work that is no longer listed.
     pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
-        // If it is to be listed again, what was listed before may have ended.
+        // While a new list is due, the current list may name work that has ended.
         if self.relist || self.is_tended {
             return;
         }
@@ -102,8 +103,8 @@ impl Body {
         self.running.retain(|running| !matches!(running.origin, Origin::Listed) || listed.has(&running.work));
     }
 
-    /// What is listed, does not run, and has not ended. A later list may be on its way with a commit: what is not in that any more has
-    /// ended meanwhile, or is not wanted.
+    /// Returns work that is listed, is not running and has not ended. If a later list is on its way with a
+    /// commit, work missing from that list is left out: it has ended, or is not wanted any more.
     fn to_start(&self) -> Vec<Work> {
         if self.listed.is_empty() {
             return Vec::new();
@@ -124,7 +125,8 @@ impl Body {
             && self.lease.is_valid(at.driver.monotonic())
     }
 
-    /// Running, or ended and its end not settled yet: (work, attempt) ends once.
+    /// Whether the piece is running, or has ended and its end is not settled yet. Each (work, attempt) ends
+    /// once.
     pub(crate) fn is_under_way(&self, work: &Work) -> bool {
         self.under_way().any(|other| other.id == work.id && other.attempt == work.attempt)
     }
@@ -143,19 +145,22 @@ impl Body {
         all.filter(|(origin, _)| matches!(origin, Origin::Listed)).map(|(_, work)| work)
     }
 
-    /// The struct goes to listed work and to calls by turns, so that neither starves the other (E3).
+    /// Whether the piece may borrow the struct now. Listed work and calls alternate: neither may starve the
+    /// other (E3).
     fn may_borrow(&self, work: &Work) -> bool {
         if work.borrow != Borrow::Exclusive {
             return true;
         }
         let waits = |source: &Source| matches!(source, Source::Call(pending) if pending.borrow == Borrow::Exclusive);
-        // Those calls wait for what may have left a record (W6): such work must not wait for them.
+        // Calls wait for work that may have left a record (W6). Such work must not wait for calls: both
+        // would wait forever.
         let goes_first = work.goes_first && self.may_have_left;
         let calls_first = !self.calls_went_last && !goes_first && self.queue.iter().any(waits);
         !self.is_lent() && self.state_is_durable() && !calls_first
     }
 
-    /// After two crashes work runs one piece at a time, and each is named in the store before it starts (W2).
+    /// Whether the piece may start. After two crashes, work runs one piece at a time, and each piece is
+    /// named in the store before it starts (W2).
     fn is_named(&mut self, work: &Work, at: &Shared) -> bool {
         let Some(tip) = &self.tip else { return false };
         if tip.crashes.deaths() < ONE_AT_A_TIME {
@@ -171,7 +176,8 @@ impl Body {
         match suspect {
             Some(suspect) => suspect == work.id,
             None => {
-                // What it is held to account for begins here: the crashes before were another's, which is listed no more.
+                // Cap the count for the new suspect: the deaths beyond it were held against a piece that is
+                // no longer listed.
                 let suspect = work.id.clone();
                 self.stack_own(at, Link::kernel(), |entity| {
                     entity.suspect = Some(suspect);
@@ -182,7 +188,7 @@ impl Body {
         }
     }
 
-    /// Runs a piece of work on what is durable.
+    /// Runs a piece of work on the durable state.
     pub(crate) fn start(
         &mut self,
         work: Work,
@@ -199,14 +205,15 @@ impl Body {
             return self.no_place(origin, out);
         };
         let (cx, pulse) = self.context(&work, &chain, definition, at);
-        // While turns are on their way the memory is of the tip, not of what is durable.
+        // While turns are not durable, the memory belongs to the tip, but the work runs on the durable
+        // entity.
         let ahead = !self.chain.is_empty() || self.flying.is_some();
         let (mut fresh, entity) = (Hot::default(), self.committed.as_ref());
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {
             Ok(future) => {
                 let pace = pace_of(&work, &origin, definition, at);
-                // After some pieces other keys have their turn.
+                // A visit starts a limited number of pieces here, to leave other keys their turn.
                 let has_time = out.started < at.options.turns_per_visit as u64;
                 let is_quick = has_time && pace.as_ref().is_some_and(|pace| pace.is_quick(at.options.quick_habit));
                 let code = Watched { future, pulse, driver: at.driver.clone(), pace };
@@ -223,7 +230,8 @@ impl Body {
         }
     }
 
-    /// Polls a piece of work that is listed on this very hand: it is likely to be over then. If it is not it goes where all others do.
+    /// Polls a listed piece of work on this thread, where it probably ends at its first poll. If it does
+    /// not end, it continues as a task like all other work.
     fn poll_here(&mut self, work: Work, mut code: Watched, place: Place, at: &Shared, out: &mut Effects) {
         if let Some(station) = &out.station {
             station.doing(&self.key, work.id.name());
@@ -261,6 +269,8 @@ impl Body {
         self.running.add(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
     }
 
+    /// Handles work for which no place is free: a call is refused, a message returns to the queue, and
+    /// listed work is started when a place is free.
     fn no_place(&mut self, origin: Origin, out: &mut Effects) {
         let error = Err(Error::Overloaded { what: Limit::Work });
         match origin {
@@ -293,7 +303,7 @@ impl Body {
         }
     }
 
-    /// The attempt is over, whether or not its code yields.
+    /// Ends the attempt without waiting for its code to yield.
     pub(crate) fn give_up(&mut self, run: u64, outcome: Outcome) {
         let Some(index) = self.running.iter().position(|running| running.run == run) else { return };
         let running = self.running.swap_remove(index);
@@ -303,7 +313,8 @@ impl Body {
         }
     }
 
-    /// The time for an attempt is up, unless the store has taken some of it: that is not the code's.
+    /// Ends the run if its timeout has passed. The time in which the run waited for rows from the store
+    /// does not count.
     pub(crate) fn check_timeout(&mut self, run: u64, at: &Shared, out: &mut Effects) {
         let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
         let Some(limit) = running.work.timeout else { return };
@@ -327,7 +338,7 @@ impl Body {
         }
     }
 
-    /// What the code of a piece of work is given, and its signs of life.
+    /// Builds the context that the code of a piece of work gets, and the record of its signs of life.
     pub(crate) fn context(
         &self,
         work: &Work,
@@ -357,8 +368,9 @@ impl Body {
     }
 }
 
-/// How quick work of this kind was, if it may be polled where it is started. Code that borrows the struct may not: it goes after all that
-/// was dropped has gone, and the runtime sees to that (E3).
+/// Returns the pace of this definition's work, if the piece may be polled where it is started. Code that
+/// borrows the struct may not: it must start after all dropped code has gone, which the async runtime
+/// ensures (E3).
 fn pace_of(work: &Work, origin: &Origin, definition: &Definition, at: &Shared) -> Option<Arc<Pace>> {
     let may_stay = matches!(origin, Origin::Listed) && work.borrow == Borrow::None;
     may_stay.then(|| at.pace(&definition.name)).flatten()
@@ -377,12 +389,12 @@ fn read_reply(outcome: Outcome, key: &Key, verb: &str, limit: usize) -> crate::R
     }
 }
 
-/// The author's future, with its polls timed and its panics caught.
+/// The author's future. Its polls are timed and its panics are caught.
 pub(crate) struct Watched {
     pub(crate) future: Pin<Box<dyn Future<Output = Outcome> + Send>>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) driver: Arc<dyn Driver>,
-    /// Who is told of its first poll.
+    /// Records the first poll.
     pub(crate) pace: Option<Arc<Pace>>,
 }
 
@@ -401,8 +413,9 @@ impl Future for Watched {
     }
 }
 
-/// Pieces of work, each by its name and attempt. In order: an entity may list a thousand, and is tended after every batch; most list
-/// one, which a set would cost more than it is worth.
+/// Pieces of work by id and attempt, sorted. An entity may list a thousand pieces and is tended after every
+/// batch, so a linear search would be slow. Most entities list one piece, for which a set would cost too
+/// much.
 struct Named<'a>(Vec<(&'a WorkId, u32)>);
 
 impl<'a> Named<'a> {

@@ -1,4 +1,4 @@
-//! The writer: one batch at a time goes to the store, and each entity learns what became of its part.
+//! The writer: one batch at a time goes to the store, and each entity gets the verdict on its part.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,17 @@ use crate::{
     store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
 };
 
-/// So many of a large batch are told at once, under one lock: more would keep the other hands from those who were told first.
+/// How many verdicts of a large batch are delivered under one lock. With more, the threads that handle the
+/// first verdicts would wait for the lock.
 const TOLD_AT_ONCE: usize = 32;
 
-/// A batch on its way, and whose it is.
+/// A batch in flight, and its chains.
 pub(crate) struct Flight {
     pub(crate) batch: Batch,
-    /// One per write, in order: of which key, and the version that its chain makes, by which the body knows its own.
+    /// One per write, in order: the key, and the version that the chain makes, by which the body recognises
+    /// its verdict.
     pub(crate) chains: Vec<(Key, Version)>,
-    /// What each entity was before, and whether a planted bug has had its say: nobody else looks at them.
+    /// For planted bugs alone: each entity before the batch, and whether a bug has changed the batch.
     pub(crate) before: Vec<Option<Entity>>,
     #[cfg_attr(not(feature = "planted"), expect(dead_code, reason = "see above"))]
     pub(crate) is_prepared: bool,
@@ -32,7 +34,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// One with room for so many.
+    /// Creates an empty batch with room for `most` writes.
     pub(crate) fn new(now: Millis, most: usize) -> Self {
         let batch = Batch { now, writes: Vec::with_capacity(most), ..Batch::default() };
         Self { batch, chains: Vec::with_capacity(most), before: Vec::new(), is_prepared: false, bytes: 0 }
@@ -59,7 +61,7 @@ impl Flight {
         }
     }
 
-    /// Keeps those writes for which `keep` says so.
+    /// Keeps the writes whose entry in `keep` is true. A write without an entry is dropped.
     fn retain(&mut self, keep: &[bool]) {
         let mut kept = keep.iter();
         self.batch.writes.retain(|_| *kept.next().unwrap_or(&false));
@@ -71,7 +73,7 @@ impl Flight {
 }
 
 impl Shared {
-    /// Writes a batch, however long the store takes to come back (R4), and settles it.
+    /// Writes a batch, retries until the store answers (R4), and settles the batch.
     pub(crate) async fn fly(&self, mut flight: Flight) {
         let writing = Whenever(self, Core::written);
         let (mut failures, mut released) = (0, Released::default());
@@ -96,7 +98,7 @@ impl Shared {
         if failures > 0 {
             self.set_trouble(None);
         }
-        // The next batch does not wait for what the author's values do when they are dropped.
+        // The next batch must not wait while values of the author's are dropped.
         drop(writing);
         if released.drops() {
             released.hands += self.lock().hands_wanted(&self.options);
@@ -106,13 +108,13 @@ impl Shared {
 
     async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
         mutants::before_the_batch(self, flight).await?;
-        // Numbered anew at every try: whatever is still on its way of an earlier one comes too late.
+        // Each try has a new number, so that the store refuses an earlier try that is still on its way.
         flight.batch.number = self.next_number();
         self.store()?.commit(&flight.batch).await
     }
 
-    /// An error: what is known to be durable is settled, what will never be is given up, the rest stays to be
-    /// written again.
+    /// Handles an error: chains that are known to be durable are settled, chains that never will be are
+    /// given up, and the rest stays to be written again.
     async fn take_in(&self, error: StoreError, flight: &mut Flight) {
         if error.applied() == Applied::Unknown {
             return self.look_what_happened(flight).await;
@@ -125,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// The outcome of a batch is not known: it is read back before anything else is done (fB13).
+    /// Reads back every entity of a batch with an unknown outcome, before anything else is done (fB13).
     async fn look_what_happened(&self, flight: &mut Flight) {
         if Bug::UnknownRetriedBlindly.planted() {
             let blind = flight.chains.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
@@ -161,9 +163,10 @@ impl Shared {
         race(self.closed(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
     }
 
-    /// Each entity learns what became of its part; what may be let go of then is returned. A few are told here and now: a lone caller is
-    /// answered at once, and this hand does next what follows from it. Of many each is told when it is visited: hands share that, and an
-    /// entity is in the cache of its hand once and not twice.
+    /// Gives each entity the verdict on its part; returns the effects that follow. A small batch is settled
+    /// here and now: a lone caller is answered at once, and this thread continues with what follows. In a
+    /// large batch each entity takes its verdict when it is visited: all threads share the work, and an
+    /// entity comes into the cache of its thread once and not twice.
     fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) -> Released {
         self.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
@@ -188,7 +191,7 @@ impl Shared {
         released
     }
 
-    /// Some at a time: other hands begin with the first while the last are still to be told.
+    /// Delivers verdicts a few at a time: other threads begin with the first while the last still wait.
     fn tell_later(&self, told: Vec<(&(Key, Version), Settled)>) {
         let mut told = told.into_iter().peekable();
         while told.peek().is_some() {
@@ -212,7 +215,8 @@ impl Shared {
     }
 }
 
-/// Tells the core that a job is over, however it ends: else no other would ever begin.
+/// Notifies the core that a job is over, however the job ends. Otherwise the next job of its kind would
+/// never begin.
 pub(crate) struct Whenever<'a>(pub(crate) &'a Shared, pub(crate) fn(&mut Core));
 
 impl Drop for Whenever<'_> {
@@ -221,18 +225,18 @@ impl Drop for Whenever<'_> {
     }
 }
 
-/// What a verdict means for an entity.
+/// The meaning of a verdict for an entity.
 #[derive(Clone, Debug)]
 pub(crate) enum Ruling {
     Settle(Settled),
-    /// Its partition has another owner.
+    /// The partition has another owner.
     Lose,
 }
 
 fn settled(verdict: Verdict, write: &Write) -> Option<Ruling> {
     Some(match verdict {
         Verdict::Applied => Ruling::Settle(Settled::Applied),
-        // A write that was given up for lost has happened meanwhile, and met itself (fB13).
+        // An earlier try of this write seemed lost and has happened: this try has met it (fB13).
         Verdict::Stale(found) if is_as_made(write, found) => Ruling::Settle(Settled::Applied),
         Verdict::Stale(_) => Ruling::Settle(Settled::Stale),
         Verdict::Fenced(_) => Ruling::Lose,
@@ -240,8 +244,8 @@ fn settled(verdict: Verdict, write: &Write) -> Option<Ruling> {
     })
 }
 
-/// Whether the store has the entity as this write leaves it. No version is given out twice, and within an epoch nobody else destroys what
-/// stood at one.
+/// Whether the store has the entity as this write leaves it. No version is used twice, and within an epoch
+/// no other owner destroys the entity that the guard names.
 fn is_as_made(write: &Write, found: Option<Version>) -> bool {
     match (&write.after, found) {
         (After::Entity(entity), Some(found)) => entity.version == found,
@@ -250,7 +254,7 @@ fn is_as_made(write: &Write, found: Option<Version>) -> bool {
     }
 }
 
-/// What to read to see whether a write has happened.
+/// Returns the read that shows whether a write has happened.
 fn trace_of(write: &Write) -> Read {
     let key = write.key.clone();
     match (&write.after, write.taken.first(), write.remember.first()) {
@@ -260,6 +264,7 @@ fn trace_of(write: &Write) -> Read {
     }
 }
 
+/// Returns the id just before `id`, so that a page of the inbox begins with `id`.
 fn before(id: MessageId) -> Option<MessageId> {
     match id.index.checked_sub(1) {
         Some(index) => Some(MessageId { index, ..id }),
@@ -267,7 +272,7 @@ fn before(id: MessageId) -> Option<MessageId> {
     }
 }
 
-/// Whether a write has happened; `None`: it has not, and can be written again.
+/// Returns what became of a write; `None` if it has not happened and can be written again.
 fn happened(write: &Write, found: &Found) -> Option<Ruling> {
     let applied = Some(Ruling::Settle(Settled::Applied));
     match (found, &write.after) {
@@ -281,7 +286,7 @@ fn happened(write: &Write, found: &Found) -> Option<Ruling> {
         (Found::Entity(found), _) => match (found, write.guard) {
             (None, Guard::Absent) => None,
             (Some(found), Guard::At { version, .. }) if found.version == version => None,
-            // Somebody has written since: only another owner can have.
+            // Another write has come since, and only another owner can have made it.
             _ => Some(Ruling::Lose),
         },
         _ => None,

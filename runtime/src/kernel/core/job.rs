@@ -1,4 +1,4 @@
-//! What a hand does next: a visit, a batch or a read; and how many hands that takes.
+//! What a kernel thread does next: a visit, a batch or a read; and how many threads are woken for the rest.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,11 @@ use super::{
 };
 use crate::Key;
 
-/// Of very many keys that wait a batch takes so many times what it takes of few: the first of it should not wait for long.
+/// While all threads are busy, a batch waits for at most this many times `turns_per_visit` visits. Without
+/// the bound the first turns of a batch would wait too long.
 const FEW_TIMES: usize = 8;
 
-/// What a hand does next.
+/// The next job of a kernel thread.
 pub(crate) enum Job {
     /// Visits a key.
     Visit(Key, Box<Body>, Vec<Mail>),
@@ -22,7 +23,7 @@ pub(crate) enum Job {
 }
 
 impl Core {
-    /// What a hand does now, and whom it calls before it does.
+    /// Takes the next job, and counts the threads that must be woken for the jobs that are left.
     pub(crate) fn take_job(&mut self, at: &Shared, released: &mut Released) -> Option<Job> {
         let job = self.next_job(at);
         if job.is_some() {
@@ -32,8 +33,9 @@ impl Core {
         job
     }
 
-    /// What a hand should do now. While all hands are busy turns come first, until as many keys were visited as still wait: the more
-    /// there is to do, the more of them share a batch. If another hand can visit them, the writer need not wait.
+    /// Chooses the next job. While all threads are busy, turns come first, until as many keys were visited
+    /// as still wait: the more keys wait, the more of them share a batch. If another thread is free to
+    /// visit them, a batch is written without waiting.
     fn next_job(&mut self, at: &Shared) -> Option<Job> {
         if !self.is_loading && !self.wanted.is_empty() {
             self.is_loading = true;
@@ -75,7 +77,7 @@ impl Core {
         }
     }
 
-    /// How many more hands there is something to do for.
+    /// Returns how many more threads have something to do, and counts them as no longer idle.
     pub(crate) fn hands_wanted(&mut self, options: &Options) -> usize {
         let write = usize::from(!self.is_writing && !self.writable.is_empty());
         let load = usize::from(!self.is_loading && !self.wanted.is_empty());
@@ -85,14 +87,14 @@ impl Core {
         wanted
     }
 
-    /// Idle hands that may be called for turns and batches. One is kept back, unless another waits for a read: more of them
-    /// than there are processors get in each other's way.
+    /// Returns the number of idle threads that may be woken for turns and batches. One is kept back unless
+    /// a thread is reading: more running threads than processors slow each other down.
     fn free_hands(&self, options: &Options) -> usize {
         let is_kept = options.hands > 2 && !self.is_loading;
         self.idle_hands.saturating_sub(usize::from(is_kept))
     }
 
-    /// Takes every chain that waits, merged to one write per entity.
+    /// Takes every chain that waits, up to the limits of a batch, merged to one write per entity.
     fn take_off(&mut self, at: &Shared) -> Option<Flight> {
         let most = self.writable.len().min(at.options.batch_writes_max);
         let mut flight = Flight::new(at.time.now(), most);
@@ -102,7 +104,7 @@ impl Core {
         {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             match slot.body.as_mut() {
-                // A hand has it: it stays in line.
+                // A thread is visiting the key: it stays in line.
                 None => visiting.push_back(key),
                 Some(body) => {
                     slot.is_writable = false;
