@@ -26,7 +26,7 @@ const MANY: usize = 64;
 const SHARED_BYTES_MAX: usize = 16 << 10;
 const PART_BYTES_MAX: usize = 4 << 10;
 
-/// The number of unused rows that a turn removes one by one. More unused rows go with their lane. The rest
+/// The number of unused rows that a turn removes individually. More unused rows go with their lane. The rest
 /// of the rows that a commit may remove is left for rows that must go (K3).
 const REMOVED_MAX: usize = 400;
 

@@ -129,7 +129,7 @@ fn event_of(lane: &str) -> &str {
     lane.split_once('/').map_or(lane, |(_, event)| event)
 }
 
-/// An operation that is due now: its index in `pending`, and the events that it takes.
+/// An operation that is due now: an index into `pending`, and the events for the operation.
 pub(super) struct Ready {
     index: usize,
     hit: Option<Hit>,

@@ -28,7 +28,7 @@ use crate::{Timestamp, decode, encode};
 /// A schedule starts a run.
 const START: &str = "drystone:tick";
 
-/// A run tells its schedule its end.
+/// A run reports the end to the schedule.
 const ENDED: &str = "drystone:ended";
 
 /// The message that starts a run.

@@ -34,8 +34,8 @@ const WAITED_FOR: &[u8] = b"waited for";
 /// for.
 pub(super) const UNCLAIMED: &str = "its row is not there yet";
 
-/// The transactional steps that have a row at once. The other steps wait, which costs no time: transactions
-/// run one after another anyway.
+/// The transactional steps that have a row at once. The other steps wait at no cost, because transactions
+/// run in sequence anyway.
 const CLAIMED_MAX: usize = 400;
 
 /// The default time limit of a transaction, during which nothing else is written.

@@ -118,8 +118,8 @@ pub(super) struct Turning<'a, W> {
     /// Whether the body is given the whole journal in this turn. The operations that it asks for meanwhile
     /// are not stored yet.
     pub(super) is_told_anew: bool,
-    /// Whether the body is given entries that were recorded while it was stopped. The body resumes from
-    /// there in this turn.
+    /// Whether the body is given entries that were recorded while it was stopped. The body resumes behind
+    /// those entries in this turn.
     pub(super) is_told_late: bool,
     workflow: PhantomData<fn() -> W>,
     /// Operations asked for in this turn: steps that have not run yet, and waits whose deadline has passed
