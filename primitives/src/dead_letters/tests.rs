@@ -144,7 +144,7 @@ async fn the_alarm_is_that_of_the_oldest_letter() {
 #[tokio::test]
 async fn older_ones_are_removed_in_slices_wherever_they_lie() {
     let mut desk = open(LIMITS).await;
-    // Letters are sent twice, so that some early deaths lie behind late deaths.
+    // Sent twice: old letters then also lie behind newer letters.
     for _ in 0..2 {
         desk.send(400).await;
         desk.heard("dead_letter.added", 400).await;

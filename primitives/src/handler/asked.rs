@@ -6,8 +6,8 @@ use bytes::Bytes;
 use drystone_runtime::{Idempotency, Key, Mark, MessageId, Name, Version};
 use serde::{Deserialize, Serialize};
 
-/// A record that lasts from the commit with the call of an action to the commit with the end of the action.
-/// The parameters are in its claim, a row.
+/// A recorded action. The record exists from the commit that takes the call to the commit that takes the end
+/// of the action. The parameters are in a row, the claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
     /// The name of its work, `action:put/1-7`. Callers who wait for the answer are held under this name.

@@ -1,4 +1,5 @@
-//! Transactional actions: `#[action(transaction)] fn book(&mut self, total: u64, sql: &mut Transaction<'_>)` (W6).
+//! Transactional actions (W6):
+//! `#[action(transaction)] fn book(&mut self, total: u64, sql: &mut Transaction<'_>)`.
 //!
 //! An ordinary action leaves nothing before its only commit. A transactional action writes rows of the
 //! author's in a transaction of its own, so its call is recorded first: the turn that takes the call keeps

@@ -115,7 +115,8 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// Puts the claims of the hooks that should run after this turn, and removes those of hooks that should not.
+    /// Puts the claims of the hooks that should run after this turn, and removes the claims of hooks that
+    /// should not.
     pub(super) fn claim(&self, open: &mut Open<'_, Record<T>>) {
         let has_hooks = T::CODE.destroy_transaction || T::CODE.hooks.iter().any(|hook| hook.transaction);
         // All rows of an entity go with the entity.

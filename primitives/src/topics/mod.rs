@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! A topic is an ordinary entity. Each key has a topic; the fields named by `key` make the key. An event
+//! A topic is an ordinary entity. Each value of the fields named by `key` has a topic of its own. An event
 //! exists from the commit that publishes it and gives it the next number. This commit costs the same however
 //! many runs wait: the runs are notified in slices, each in a commit of its own.
 //!

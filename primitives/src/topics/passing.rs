@@ -139,9 +139,9 @@ impl Turn<'_> {
         there.min_by(|one, other| one.key.cmp(&other.key)).map(read).transpose()
     }
 
-    /// Reads the first stored events from a number on: one more than this turn has removed, because those
-    /// may be the first. The limit is rounded up to a power of two, so that a slice reads seldom, and not
-    /// much more than it gives away.
+    /// Reads the first stored events from a number on: one more than this turn has removed, because removed
+    /// rows are still stored. The limit is rounded up to a power of two, so that a slice reads seldom, and
+    /// not much more than it gives away.
     fn stored(&self, lane: &Lane, from: u64) -> Result<&[Row], Halt> {
         let taken = self.commit.remove.iter().filter(|(of, _)| of == lane).count();
         let wanted = if Bug::NewestPublishedFirst.planted() { 64 } else { 1 };

@@ -86,8 +86,8 @@ impl Turn<'_> {
         Ok((low <= self.record.last).then_some(low))
     }
 
-    /// Withdraws a wait that is over or whose deadline has passed. The wait still gets an event that was
-    /// published before its deadline (T4).
+    /// Withdraws a wait that is over or whose deadline has passed. In the second case the wait still gets an
+    /// event that was published before the deadline (T4).
     pub(super) fn leave(&mut self, leave: &Leave) -> Result<(), Halt> {
         let place = leave.wait.place();
         let Some(row) = self.row(WATCHERS, &place)? else {
