@@ -1,4 +1,4 @@
-//! A letter comes in. A box that is full drops the oldest, and counts it (D3).
+//! New letters. If there are too many letters, the oldest is dropped and counted (D3).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{BATCH, EVENT, ITEM, STATE, kept::Kept, removing::SLICE, turn::Turn};
 use crate::{decode, halt::Halt};
 
 impl Turn<'_> {
-    /// A message that the kernel gave up (M4).
+    /// Adds a message that the kernel gave up (M4).
     pub(super) fn add_message(&mut self, body: &Bytes, kinds: &BTreeMap<Name, Name>) -> Result<(), Halt> {
         let unreadable = || Halt::malformed("letter", "this is no dead letter".to_owned());
         let dead = runtime::DeadLetter::decode(body).ok_or_else(unreadable)?;
@@ -18,27 +18,27 @@ impl Turn<'_> {
         self.add(&kept, body)
     }
 
-    /// A batch that its buffer gave up.
+    /// Adds a batch after the last attempt of the buffer.
     pub(super) fn add_batch(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
         let [batch] = decode(body).map_err(|reason| Halt::malformed(BATCH, reason))?;
         self.add(&Kept::batch(batch, from, self.now.into()), None)
     }
 
-    /// An item that its queue gave up.
+    /// Adds an item after the last attempt of the queue.
     pub(super) fn add_item(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
         let [item] = decode(body).map_err(|reason| Halt::malformed(ITEM, reason))?;
         let (kept, body) = Kept::item(item, from, self.now.into());
         self.add(&kept, Some(body))
     }
 
-    /// An event that nobody took.
+    /// Adds an event that was not taken.
     pub(super) fn add_event(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
         let [event] = decode(body).map_err(|reason| Halt::malformed(EVENT, reason))?;
         let (kept, body) = Kept::event(event, from, self.now.into());
         self.add(&kept, Some(body))
     }
 
-    /// The last state of an entity that gave up.
+    /// Adds the last state of an entity that gave up.
     pub(super) fn add_state(&mut self, body: &[u8], from: &Key) -> Result<(), Halt> {
         let [state] = decode(body).map_err(|reason| Halt::malformed(STATE, reason))?;
         let (kept, body) = Kept::state(state, from, self.now.into());
@@ -56,7 +56,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Room for one more; in slices, should the box have been larger once.
+    /// Makes room for one more letter. If the limit was larger before, each new letter removes a slice of
+    /// the oldest.
     fn make_room(&mut self) -> Result<(), Halt> {
         let beyond = (self.record.count + 1).saturating_sub(self.limits.letters_max.max(1));
         if beyond == 0 {

@@ -1,4 +1,4 @@
-//! What a person does with dead letters.
+//! The caller's side of dead letters.
 
 use drystone_runtime::Call;
 use serde::de::DeserializeOwned;
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{Args, CallError, Desk, Error, Event, Timestamp, decode, definitions::Definitions, view::json};
 
-/// The dead letters of an app: [`Runtime::dead_letters`](crate::Runtime::dead_letters).
+/// The dead letters of an app, from [`Runtime::dead_letters`](crate::Runtime::dead_letters).
 ///
-/// At most 10,000 are kept, each for 30 days. One more, and the oldest is dropped; listeners are told
-/// (`dead_letter.dropped`, `dead_letter.expired`).
+/// At most 10,000 letters are kept, each for 30 days. Beyond that, the oldest is dropped. Listeners are
+/// notified of both (`dead_letter.dropped`, `dead_letter.expired`).
 #[derive(Clone, Debug)]
 pub struct DeadLetters {
     desk: Desk,
@@ -28,7 +28,8 @@ impl DeadLetters {
         Self { desk, definitions }
     }
 
-    /// A page of letters, the oldest first. Letters that come or go meanwhile move no other to another page.
+    /// Returns a page of letters, the oldest first. Letters that come or go meanwhile do not move others to
+    /// another page.
     pub async fn list(&self, filter: Filter) -> Result<Page, Error> {
         let (mut page, limit) = (Page::default(), filter.limit.max(1));
         let mut asked = filter;
@@ -44,8 +45,8 @@ impl DeadLetters {
         }
     }
 
-    /// A page of events of this type that nobody took, the oldest first: of those that `filter` asks for. One that is replayed or
-    /// removed meanwhile is left out.
+    /// Returns a page of events of this type that were not taken, the oldest first, of those that match
+    /// `filter`. An event that is replayed or removed meanwhile is left out.
     pub async fn events<E: Event>(&self, filter: Filter) -> Result<EventPage<E>, Error> {
         let filter = Filter { what: Some(What::Event), event: Some(E::NAME.to_owned()), ..filter };
         let Page { letters, next } = self.list(filter).await?;
@@ -61,7 +62,7 @@ impl DeadLetters {
         Ok(EventPage { events, next })
     }
 
-    /// A letter with what is in it; of a batch the first items.
+    /// Returns a letter with its payload; of a batch, the payload is the first items.
     pub async fn get(&self, id: u64) -> Result<Opened, CallError<LetterError>> {
         let letter: DeadLetter = self.ask_of("get", Args::new().put(&id)).await?;
         let payload = match letter.what {
@@ -74,18 +75,20 @@ impl DeadLetters {
         Ok(Opened { letter, payload })
     }
 
-    /// More items of a batch: those after a place, or the first.
+    /// Returns more items of a batch: those after a place, or the first.
     pub async fn items(&self, id: u64, after: Option<ItemCursor>) -> Result<Items, CallError<LetterError>> {
         self.ask_of("items", Args::new().put(&id).put(&after)).await
     }
 
-    /// Sends a letter to where it was going, and takes it away: both or neither, once. A message is tried as if it were
-    /// new, a batch is flushed again, an item enqueued again; if that fails too, it is a dead letter again, with another number.
+    /// Sends a letter to where it was going and removes it, in one commit. A message is tried as if it were
+    /// new, a batch is flushed again, an item is enqueued again, an event is sent or published again. If
+    /// that fails, too, it becomes a dead letter again, under another number.
     pub async fn replay(&self, id: u64) -> Result<(), CallError<LetterError>> {
         self.ask_of("replay", Args::new().put(&id)).await
     }
 
-    /// Sends a letter to another entity instead, which must have the same action, or be a buffer or a queue of the same items.
+    /// Sends a letter to another entity instead. That entity must have the same action, be a buffer or a
+    /// queue of the same items, or be a run that accepts the event.
     pub async fn replay_to(
         &self,
         id: u64,
@@ -98,18 +101,19 @@ impl DeadLetters {
         self.ask_of("replay_to", Args::new().put(&id).put(&to)).await
     }
 
-    /// Publishes an event on its topic instead, and takes its letter away: both or neither, once. Whoever waits for it there gets it.
+    /// Publishes an event on its topic instead and removes its letter, in one commit. Waits on the topic get
+    /// the event.
     pub async fn replay_to_topic(&self, id: u64) -> Result<(), CallError<LetterError>> {
         self.ask_of("replay_to_topic", Args::new().put(&id)).await
     }
 
-    /// Removes a letter for good, and what was in it.
+    /// Removes a letter and its payload for good.
     pub async fn remove(&self, id: u64) -> Result<(), CallError<LetterError>> {
         self.ask_of("remove", Args::new().put(&id)).await
     }
 
-    /// Removes those that died before a time, in slices of 250, each one commit; how many there were. Asked again after
-    /// an error, it goes on.
+    /// Removes the letters that died before a time, in slices of 250, each in one commit. Returns how many
+    /// were removed. After an error, another call continues the removal.
     pub async fn remove_older(&self, before: impl Into<Timestamp>) -> Result<u64, Error> {
         let (before, mut removed, mut after) = (before.into(), 0, None);
         loop {
@@ -122,17 +126,17 @@ impl DeadLetters {
         }
     }
 
-    /// How many letters there are.
+    /// Returns how many letters are kept.
     pub async fn count(&self) -> Result<u64, Error> {
         self.ask("count", Args::new()).await
     }
 
-    /// What became of letters, of all time.
+    /// Returns the numbers of letters of all time: kept, added, expired, dropped, replayed and removed.
     pub async fn counts(&self) -> Result<Counts, Error> {
         self.ask("counts", Args::new()).await
     }
 
-    /// A call that has no error of its own.
+    /// Makes a call that has no error of its own.
     async fn ask<T: DeserializeOwned>(&self, verb: &'static str, args: Args) -> Result<T, Error> {
         self.ask_of(verb, args).await.map_err(|error: CallError<LetterError>| match error {
             CallError::Fault(error) => error,

@@ -1,5 +1,5 @@
-//! What the entity that keeps dead letters does: a message brings a letter, a call asks for some or does something with
-//! one, the alarm lets old ones go.
+//! The handler of the entity that keeps dead letters. A message brings a letter, a call reads or changes
+//! letters, and the alarm removes old ones.
 
 use std::{collections::BTreeMap, pin::Pin};
 
@@ -16,22 +16,22 @@ use super::{
 };
 use crate::{Error, Params, Stored, Timestamp, halt::Halt, view::json};
 
-/// Letters looked at by one turn of a listing.
+/// The letters that one turn of a listing looks at.
 const SCAN: u32 = 200;
 
-/// Items told by one turn.
+/// The limit of items in an answer.
 const ITEMS: u32 = 100;
 
-/// Bytes after which an answer is not made longer.
+/// The bytes after which an answer is not made longer.
 const ANSWER_BYTES: usize = 256 << 10;
 
-/// Those that only read.
+/// The verbs that only read.
 const READS: [&str; 6] = ["list", "get", "body", "items", "count", "counts"];
 
-/// Those that change something.
+/// The verbs that change something.
 const WRITES: [&str; 5] = ["replay", "replay_to", "replay_to_topic", "remove", "remove_older"];
 
-/// The handler.
+/// The handler of dead letters.
 pub(super) struct Letters {
     pub(super) limits: Limits,
     /// The kinds of the app's definitions.
@@ -56,7 +56,7 @@ impl Handler for Letters {
             Input::Message { verb, body, from, .. } => self.sent(turn, verb, body, from),
             Input::Call { verb, body, ticket, .. } => called(turn, verb, body, *ticket),
             Input::Alarm { .. } => expire(turn),
-            // The limits are others than before: what is too old is looked for at once.
+            // The limits have changed, so the alarm looks at once for letters that are too old.
             Input::Changed => Ok(looked_at_soon(turn)),
             Input::Done { .. } | Input::Gone { .. } => Ok(Next::nothing()),
         });
@@ -150,11 +150,11 @@ fn called(mut turn: Turn<'_>, verb: &str, body: &[u8], ticket: Ticket) -> Result
         }
         _ => return Err(unknown(verb)),
     }
-    // A read closes nothing: there may be nothing to close.
+    // A read must not write the record, so it does not close the turn.
     Ok(if READS.contains(&verb) { Next::Commit(turn.commit) } else { turn.close() })
 }
 
-/// Some letters that are asked for; a listing goes on where this one ends.
+/// Returns letters that match the filter. If this is not all of them, the next call continues behind `next`.
 fn list(turn: &Turn<'_>, filter: &Filter) -> Result<Page, Halt> {
     let looked_at = turn.letters(filter.after, SCAN)?;
     let is_more = looked_at.len() >= SCAN as usize;
@@ -173,7 +173,7 @@ fn list(turn: &Turn<'_>, filter: &Filter) -> Result<Page, Halt> {
     Ok(page)
 }
 
-/// Some items of a batch.
+/// Returns a page of the items of a batch.
 fn items(turn: &Turn<'_>, id: u64, after: Option<ItemCursor>) -> Result<Items, Halt> {
     let kept = turn.letter(id)?;
     let lane = kept.lane().filter(|_| kept.what() == What::Batch).ok_or(LetterError::NotABatch { id })?;

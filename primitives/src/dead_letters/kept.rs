@@ -1,4 +1,4 @@
-//! A dead letter as it is stored, and as it is sent.
+//! Dead letters as they are stored, and the messages that bring and replay them.
 
 use bytes::Bytes;
 use drystone_runtime::{self as runtime, Key, Message, Name, Version};
@@ -22,10 +22,10 @@ use crate::{
 /// The longest error that is kept, as JSON.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 
-/// The longest reason that is kept: a panic may say anything.
+/// The longest reason that is kept. The message of a panic may be of any length.
 const REASON_BYTES_MAX: usize = 4 << 10;
 
-/// The row of a letter: all but what was in it, so that a listing reads little.
+/// The row of a letter: everything but its payload, so that a listing reads little.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     what: What,
@@ -43,28 +43,29 @@ pub(super) struct Kept {
     count: u64,
     bytes: u64,
     pub(super) died_at: Timestamp,
-    /// When it came here: by this it expires.
+    /// When the letter was stored, from which the time to its expiry counts.
     pub(super) kept_at: Timestamp,
-    /// Where its items lie.
+    /// The lane with the items of a batch.
     batch: Option<Lane>,
-    /// What its queue knows it by.
+    /// The identity of an item in its queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     item: Option<Named>,
-    /// Which event it is.
+    /// The type and topic of an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event: Option<NamedEvent>,
 }
 
-/// An event, but for what is in it.
+/// An event without its payload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct NamedEvent {
     event: String,
-    /// The topic that it could be published on.
+    /// The topic that the event can be published on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     topic: Option<(TopicName, TopicOptions)>,
 }
 
-/// An event that nobody took, as it is sent here: the only parameter. It was going to its sender.
+/// An event that was not taken, as a message brings it: the only parameter. The event was going to the
+/// sender of the message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Event {
     definition: String,
@@ -74,7 +75,7 @@ pub(super) struct Event {
     reason: String,
 }
 
-/// The message that brings an event here which a run did not take.
+/// Builds the message that brings an event which a run did not take.
 pub(crate) fn event_of_run(
     definition: &Name,
     event: &str,
@@ -92,7 +93,7 @@ pub(crate) fn event_of_run(
     })
 }
 
-/// The message that brings an event here which nobody took of its topic.
+/// Builds the message that brings an event which no wait took from its topic.
 pub(crate) fn event_of_topic(
     (topic, options): (&TopicName, TopicOptions),
     payload: &RawValue,
@@ -113,14 +114,14 @@ fn letter(event: &Event) -> Option<Message> {
     Some(Message { to, definition, verb: Name::new(EVENT), body: encode(&[event]).ok()? })
 }
 
-/// An item of a queue, but for what was enqueued.
+/// An item of a queue without its payload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Named {
     id: String,
     priority: u8,
 }
 
-/// Another entity's lane, held for us.
+/// A lane of another entity, which is held for a letter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Lane {
     of: u64,
@@ -130,7 +131,7 @@ struct Lane {
     mark: Option<String>,
 }
 
-/// A batch as a buffer sends it: the only parameter. The key is that of its sender.
+/// A batch as a buffer sends it: the only parameter. The key is that of the sender.
 #[derive(Debug, Deserialize)]
 pub(super) struct Batch {
     definition: String,
@@ -149,7 +150,7 @@ pub(super) struct Batch {
     died_at: Timestamp,
 }
 
-/// An item as a queue sends it: the only parameter. The key is that of its sender.
+/// An item as a queue sends it: the only parameter. The key is that of the sender.
 #[derive(Debug, Deserialize)]
 pub(super) struct Item {
     definition: String,
@@ -165,7 +166,8 @@ pub(super) struct Item {
     died_at: Timestamp,
 }
 
-/// A state as a kind sends it when it gives up: the only parameter. The key is that of its sender.
+/// The state of an entity as its kind sends it when it gives up: the only parameter. The key is that of the
+/// sender.
 #[derive(Debug, Deserialize)]
 pub(super) struct State {
     definition: String,
@@ -181,7 +183,7 @@ pub(super) struct State {
     died_at: Option<Timestamp>,
 }
 
-/// A batch on its way back: what a buffer is given to flush.
+/// A batch sent back to a buffer for flushing.
 #[derive(Debug, Serialize, Deserialize)]
 struct Returned {
     of: u64,
@@ -192,7 +194,7 @@ struct Returned {
     mark: Option<String>,
 }
 
-/// An item on its way back: what a queue is given to process.
+/// An item sent back to a queue for processing.
 #[derive(Debug, Serialize, Deserialize)]
 struct ReturnedItem {
     id: String,
@@ -201,8 +203,9 @@ struct ReturnedItem {
 }
 
 impl Kept {
-    /// A message that the kernel gave up, and its body. A batch that was on its way back to its buffer is a batch again:
-    /// its lane is held, and must be released with it. So is an item an item, and an event an event.
+    /// Builds the letter of a message that the kernel gave up, and its payload. If the message was the
+    /// replay of a batch, the letter is a batch again: its lane is held, and must be released with the
+    /// letter. In the same way a replayed item is an item again, and a replayed event an event.
     pub(super) fn message(dead: &runtime::DeadLetter, kind: Option<&Name>, now: Timestamp) -> (Self, Option<Bytes>) {
         let returned = (dead.verb == REPLAY_BATCH).then(|| decode::<[Returned; 1]>(&dead.body).ok()).flatten();
         let kept = Self {
@@ -245,7 +248,7 @@ impl Kept {
         }
     }
 
-    /// A batch that its buffer gave up.
+    /// Builds the letter of a batch that its buffer gave up.
     pub(super) fn batch(batch: Batch, from: &Key, now: Timestamp) -> Self {
         Self {
             what: What::Batch,
@@ -269,7 +272,7 @@ impl Kept {
         }
     }
 
-    /// An item that its queue gave up, and what was enqueued.
+    /// Builds the letter of an item that its queue gave up, and its payload.
     pub(super) fn item(item: Item, from: &Key, now: Timestamp) -> (Self, Bytes) {
         let body = text(item.item);
         let kept = Self {
@@ -295,7 +298,7 @@ impl Kept {
         (kept, body)
     }
 
-    /// An event that nobody took, and what is in it.
+    /// Builds the letter of an event that was not taken, and its payload.
     pub(super) fn event(event: Event, from: &Key, now: Timestamp) -> (Self, Bytes) {
         let body = text(event.payload);
         let kept = Self {
@@ -321,7 +324,7 @@ impl Kept {
         (kept, body)
     }
 
-    /// The last state of an entity, and that state.
+    /// Builds the letter of an entity's last state, and its payload.
     pub(super) fn state(state: State, from: &Key, now: Timestamp) -> (Self, Bytes) {
         let body = text(state.state);
         let kept = Self {
@@ -347,7 +350,7 @@ impl Kept {
         (kept, body)
     }
 
-    /// The letter, as it is shown.
+    /// Returns the letter as it is shown.
     pub(super) fn shown(&self, id: u64) -> DeadLetter {
         DeadLetter {
             id,
@@ -368,7 +371,7 @@ impl Kept {
         }
     }
 
-    /// Whether it is one of those that are asked for.
+    /// Whether the letter matches the filter.
     pub(super) fn is_wanted(&self, filter: &Filter) -> bool {
         filter.what.is_none_or(|what| what == self.what)
             && filter.definition.as_ref().is_none_or(|definition| *definition == self.definition)
@@ -377,7 +380,7 @@ impl Kept {
             && filter.event.as_ref().is_none_or(|event| self.event.as_ref().is_some_and(|named| named.event == *event))
     }
 
-    /// About how many bytes it takes in an answer.
+    /// Returns about how many bytes the letter takes in an answer.
     pub(super) fn weight(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |error| error.to_string().len());
         256 + self.definition.len() + self.key.len() + self.reason.len() + error
@@ -391,12 +394,13 @@ impl Kept {
         &self.definition
     }
 
-    /// Where its items lie, if it is a batch.
+    /// Returns the lane of the items, if the letter is a batch.
     pub(super) fn lane(&self) -> Option<(Version, Name)> {
         self.batch.as_ref().map(|batch| (Version(batch.of), Name::from(batch.lane.clone())))
     }
 
-    /// The message that brings it back, there or to another entity; `None` if it is a state. `body` is what was in it.
+    /// Builds the message that replays the letter, to its receiver or to another entity; `None` if the
+    /// letter is a state. `body` is the payload.
     pub(super) fn replayed(self, body: Bytes, to: Option<(Name, Key)>) -> Option<Message> {
         let (verb, body) = match (self.what, self.batch) {
             (What::Message, _) => (Name::from(self.action?), body),
@@ -408,7 +412,8 @@ impl Kept {
                 let (Named { id, priority }, item) = (self.item?, decode(&body).ok()?);
                 (Name::new(REPLAY_ITEM), encode(&[ReturnedItem { id, priority, item }]).ok()?)
             }
-            // Elsewhere is a run, and a run is sent what a topic is told to publish.
+            // An event of a topic is published again. Any other receiver is a run, and the event is sent
+            // there.
             (What::Event, _) if to.is_none() && self.definition == *topics::DEFINITION => {
                 (Name::new(PUBLISH), publish(&self.event?, &body)?)
             }
@@ -423,7 +428,7 @@ impl Kept {
         Some(Message { to, definition, verb, body })
     }
 
-    /// The message that publishes it on its topic; `None` if it has none.
+    /// Builds the message that publishes the event; `None` without a topic.
     pub(super) fn published(&self, body: &[u8]) -> Option<Message> {
         let named = self.event.as_ref()?;
         let to = named.topic.as_ref()?.0.address().ok()?;
@@ -436,10 +441,11 @@ fn publish(named: &NamedEvent, body: &[u8]) -> Option<Bytes> {
     encode(&[Publish { topic, options, event: decode(body).ok()? }]).ok()
 }
 
-/// What a run is sent with an event: should nobody take it again, its topic is known.
+/// The verb that sends an event to a run. The message also names the topic, which is kept if the message
+/// becomes a dead letter again.
 const SEND: &str = "send";
 
-/// An event on its way.
+/// An event in a message.
 struct Sent {
     named: NamedEvent,
     payload: Box<RawValue>,
@@ -450,7 +456,8 @@ impl Sent {
         encode(&(&self.named.event, &self.payload, &self.named.topic)).ok()
     }
 
-    /// The event in a message, whatever way it was on: to a run, to its topic, from there to a run, or back.
+    /// Returns the event in a message, whether the message was going to a run, to a topic, from a topic to a
+    /// run, or back.
     fn of(dead: &runtime::DeadLetter) -> Option<Self> {
         let on_topic = |topic: TopicName, options, payload| {
             let named = NamedEvent { event: topic.event.clone(), topic: Some((topic, options)) };
@@ -474,7 +481,7 @@ impl Sent {
         }
     }
 
-    /// As it is written here, or by a sender.
+    /// Reads an event as it is written here, or by another sender.
     fn read(body: &[u8]) -> Option<Self> {
         type Own = (String, Box<RawValue>, Option<(TopicName, TopicOptions)>);
         if let Ok((event, payload, topic)) = decode::<Own>(body) {
@@ -489,7 +496,7 @@ fn text(json: Box<RawValue>) -> Bytes {
     Bytes::from(String::from(Box::<str>::from(json)))
 }
 
-/// An error as JSON; one that is no JSON is text.
+/// Returns an error as JSON; an error that is no JSON becomes text.
 fn error_of(error: &[u8]) -> Option<Value> {
     (!error.is_empty() && error.len() <= ERROR_BYTES_MAX).then(|| json(error))
 }

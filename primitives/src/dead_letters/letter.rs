@@ -1,50 +1,52 @@
-//! A dead letter as a person sees it.
+//! Dead letters as a person sees them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Timestamp, kinds::PastError};
 
-/// Something that nobody could take.
+/// A message, batch, item, event or state that could not be handled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
-    /// Its number; later ones are higher, and none is used again.
+    /// The number of the letter. Later letters have higher numbers, and no number is used again.
     pub id: u64,
-    /// What it was.
+    /// The type of the letter.
     pub what: What,
-    /// The definition that it was meant for, or that gave it up.
+    /// The definition of the receiver, or of the entity that gave up.
     pub definition: String,
-    /// The key that it was going to, as text; bytes that are not UTF-8 are replaced.
+    /// The key of that entity, as text; bytes that are not UTF-8 are replaced.
     pub key: String,
-    /// The kind of that definition; `None` if the app did not have it.
+    /// The kind of that definition; `None` if the app did not have the definition.
     pub kind: Option<String>,
-    /// The action that a message asked for.
+    /// The action that the message asked for.
     pub action: Option<String>,
-    /// The type of an event.
+    /// The type of the event.
     #[serde(default)]
     pub event: Option<String>,
-    /// The topic of an event, if it has one: where [`replay_to_topic`](super::DeadLetters::replay_to_topic) brings it.
+    /// The topic of the event, if it has one: [`replay_to_topic`](super::DeadLetters::replay_to_topic)
+    /// publishes it there.
     #[serde(default)]
     pub topic: Option<String>,
-    /// Who sent it, as text; `None` if it is the entity's own.
+    /// The sender, as text; `None` if the letter is the entity's own.
     pub from: Option<String>,
-    /// Why it died.
+    /// The reason why the letter died.
     pub reason: String,
-    /// The last error, as JSON: an action's own, or a [`Failure`](crate::Failure) of a hook. One of more than 16 KiB is
-    /// left out.
+    /// The last error, as JSON: the error of an action, or a [`Failure`](crate::Failure) of a hook. An error
+    /// of more than 16 KiB is left out.
     pub error: Option<Value>,
-    /// What the attempts of a batch or an item failed with, the oldest first; of many the last ones.
+    /// The errors of the attempts of a batch or an item, the oldest first. Of very many errors the last ones
+    /// are kept.
     #[serde(default)]
     pub errors: Vec<PastError>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How many items it holds: those of a batch, else 1.
+    /// The number of items: those of a batch, otherwise 1.
     pub count: u64,
-    /// When it died.
+    /// When the letter died.
     pub died_at: Timestamp,
 }
 
-/// What a dead letter was.
+/// The type of a dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -54,13 +56,13 @@ pub enum What {
     Batch,
     /// An item that could not be processed.
     Item,
-    /// An event that nobody took: its run has ended, or nobody waited for it in time.
+    /// An event that was not taken: its run has ended, or no wait took it in time.
     Event,
-    /// The last state of an entity that gave up. There is nowhere to replay it to.
+    /// The last state of an entity that gave up. It cannot be replayed.
     State,
 }
 
-/// Which dead letters to list. The default asks for all, 100 at a time.
+/// A filter for dead letters. The default matches all, 100 at a time.
 ///
 /// ```
 /// use drystone::dead_letters::Filter;
@@ -69,20 +71,20 @@ pub enum What {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// What they were.
+    /// The type of the letters.
     pub what: Option<What>,
-    /// The definition that they were meant for.
+    /// The definition of the receiver.
     pub definition: Option<String>,
-    /// The key that they were going to.
+    /// The key of the receiver.
     pub key: Option<Vec<u8>>,
-    /// The kind of that definition: `"buffer"`.
+    /// The kind of that definition, for example `"buffer"`.
     pub kind: Option<String>,
-    /// The type of an event, by its name.
+    /// The name of the event's type.
     #[serde(default)]
     pub event: Option<String>,
-    /// After this one: [`Page::next`].
+    /// The number of the letter after which the page begins: [`Page::next`].
     pub after: Option<u64>,
-    /// At most so many: 100.
+    /// The most letters that a page has; 100 by default.
     pub limit: usize,
 }
 
@@ -97,64 +99,64 @@ impl Default for Filter {
 pub struct Page {
     /// The letters.
     pub letters: Vec<DeadLetter>,
-    /// Where the next page begins: pass it as [`Filter::after`]. `None` at the end.
+    /// The value of [`Filter::after`] for the next page; `None` at the end.
     pub next: Option<u64>,
 }
 
-/// A page of events that nobody took, the oldest first.
+/// A page of events that were not taken, the oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventPage<E> {
     /// The events.
     pub events: Vec<EventLetter<E>>,
-    /// Where the next page begins: pass it as [`Filter::after`]. `None` at the end.
+    /// The value of [`Filter::after`] for the next page; `None` at the end.
     pub next: Option<u64>,
 }
 
-/// An event that nobody took, with its letter.
+/// An event that was not taken, with its letter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventLetter<E> {
     /// The letter.
     pub letter: DeadLetter,
-    /// The event; the path and the reason if it cannot be read as one of today.
+    /// The event; the path and the reason if the current type cannot read it.
     pub event: Result<E, String>,
 }
 
-/// What became of dead letters, of all time.
+/// The numbers of dead letters, of all time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// How many there are.
+    /// The letters that are kept.
     pub kept: u64,
-    /// How many there were, ever.
+    /// The letters that were added, ever.
     pub added: u64,
-    /// How many were kept for so long that they are gone.
+    /// The letters that expired.
     pub expired: u64,
-    /// How many were gone because there were too many.
+    /// The letters that were dropped because there were too many.
     pub dropped: u64,
-    /// How many were replayed.
+    /// The letters that were replayed.
     pub replayed: u64,
-    /// How many were removed.
+    /// The letters that were removed.
     pub removed: u64,
 }
 
-/// A dead letter with what is in it.
+/// A dead letter with its payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     /// The letter.
     pub letter: DeadLetter,
-    /// What is in it.
+    /// The payload of the letter.
     pub payload: Payload,
 }
 
-/// What is in a dead letter.
+/// The payload of a dead letter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
     /// The parameters of the action, in order.
     Message(Value),
-    /// The first items: see [`DeadLetters::items`](super::DeadLetters::items) for the others.
+    /// The first items; see [`DeadLetters::items`](super::DeadLetters::items) for the others.
     Batch(Items),
-    /// What was enqueued.
+    /// The item that was enqueued.
     Item(Value),
     /// The event.
     Event(Value),
@@ -162,12 +164,12 @@ pub enum Payload {
     State(Value),
 }
 
-/// Some items of a batch, in order.
+/// A page of the items of a batch, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Items {
     /// The items: at most 100, and fewer if they are large.
     pub items: Vec<Value>,
-    /// Where the next ones begin; `None` at the end.
+    /// The place where the next page begins; `None` at the end.
     pub next: Option<ItemCursor>,
 }
 
@@ -176,34 +178,34 @@ pub struct Items {
 #[serde(transparent)]
 pub struct ItemCursor(pub(super) Vec<u8>);
 
-/// What can be wrong with a request about one dead letter.
+/// An error of a request about one dead letter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum LetterError {
     /// There is no such letter.
     #[error("there is no dead letter {id}: it was replayed, removed or has expired")]
     Unknown {
-        /// The number.
+        /// The number of the letter.
         id: u64,
     },
-    /// A state is not a message: nobody would take it.
+    /// The letter is a state, which is no message that an entity could take.
     #[error("dead letter {id} is the last state of `{definition}` and cannot be replayed; read it, and start anew")]
     NotReplayable {
-        /// The number.
+        /// The number of the letter.
         id: u64,
-        /// Whose state it was.
+        /// The definition of the entity whose state it was.
         definition: String,
     },
-    /// It is no event, or one without a topic.
+    /// The letter is no event, or an event without a topic.
     #[error("dead letter {id} is no event of a topic: nobody could wait for it there")]
     NoTopic {
-        /// The number.
+        /// The number of the letter.
         id: u64,
     },
-    /// It is no batch, and has no items.
+    /// The letter is no batch, so it has no items.
     #[error("dead letter {id} is not a batch and has no items")]
     NotABatch {
-        /// The number.
+        /// The number of the letter.
         id: u64,
     },
 }

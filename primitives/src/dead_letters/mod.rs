@@ -1,11 +1,13 @@
-//! Dead letters: what nobody could take, kept for a person (D2, D3).
+//! Dead letters: messages, batches, items, events and states that could not be handled, kept for a person
+//! (D2, D3).
 //!
-//! They lie in one ordinary entity, `drystone:dead_letters` under the key `dead-letters`, a row each. The kernel sends it messages that were tried
-//! in vain, kinds send what they give up. All that is done with a letter is one turn of that entity, and so one commit: a
-//! replay removes the letter and sends the message, or neither.
+//! All dead letters lie in one ordinary entity, `drystone:dead_letters` under the key `dead-letters`, a row
+//! each. The kernel sends it the messages that were retried in vain; kinds send what they give up. Whatever
+//! is done with a letter is one turn of that entity, and so one commit: a replay removes the letter and
+//! sends the message, or does neither.
 //!
-//! A batch is kept by reference: its rows stay where they are, in a lane of the buffer's that is held (D2). Whoever removes
-//! such a letter for good releases the lane; a replay hands it on.
+//! A batch is kept by reference: its rows stay where they are, in a lane of the buffer that is held (D2).
+//! Removing such a letter for good releases the lane; a replay hands the lane on.
 
 mod adding;
 mod client;
@@ -35,33 +37,33 @@ use crate::encode;
 /// The definition of the entity that keeps dead letters.
 pub(crate) const DEFINITION: Name = Name::new("drystone:dead_letters");
 
-/// Its key.
+/// The key of that entity.
 const KEY: &[u8] = b"dead-letters";
 
-/// What a batch that could not be flushed is sent with; its body is [`kept::Batch`].
+/// The verb that brings a batch which could not be flushed; the body is [`kept::Batch`].
 const BATCH: &str = "batch";
 
-/// What an item that could not be processed is sent with; its body is [`kept::Item`].
+/// The verb that brings an item which could not be processed; the body is [`kept::Item`].
 const ITEM: &str = "item";
 
-/// What an event that nobody took is sent with; its body is [`kept::Event`].
+/// The verb that brings an event which was not taken; the body is [`kept::Event`].
 const EVENT: &str = "event";
 
-/// What a state that was given up is sent with; its body is [`kept::State`].
+/// The verb that brings the last state of an entity which gave up; the body is [`kept::State`].
 const STATE: &str = "entity";
 
-/// What a buffer is sent with a batch of its own, to flush it again.
+/// The verb that sends a batch back to a buffer, to flush it again.
 const REPLAY_BATCH: &str = "replay_batch";
 
-/// What a queue is sent with an item of its own, to process it again.
+/// The verb that sends an item back to a queue, to process it again.
 const REPLAY_ITEM: &str = "replay_item";
 
-/// How much is kept, and how long.
+/// The limits of the dead letters.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Limits {
-    /// Letters at once: 10,000. One more, and the oldest is dropped.
+    /// The letters that are kept at once: 10,000. Beyond that, the oldest is dropped.
     letters_max: u64,
-    /// How long each: 30 days.
+    /// How long a letter is kept: 30 days.
     keep_for: Duration,
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn address() -> Key {
     Key { space: Name::new("drystone"), key: Bytes::from_static(KEY) }
 }
 
-/// With dead letters kept.
+/// Registers the entity that keeps dead letters.
 pub(crate) fn registered(registry: Registry) -> Registry {
     registered_with(registry, LIMITS)
 }

@@ -1,4 +1,4 @@
-//! Letters go: replayed, removed, too old (D3).
+//! The removal of letters: replayed, removed, or expired (D3).
 
 use drystone_runtime::{Change, Key, Name};
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use serde_json::json;
 use super::{kept::Kept, letter::LetterError, turn::Turn};
 use crate::{Timestamp, halt::Halt};
 
-/// Letters that one commit takes away: a row or two each, and perhaps a lane, of the thousand changes that a commit may
-/// have.
+/// The limit of letters that a commit removes. A letter takes a row or two, and perhaps a lane, of the
+/// thousand changes that a commit may have.
 pub(super) const SLICE: u32 = 250;
 
-/// What one slice of a removal did.
+/// The result of one slice of a removal.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Slice {
     pub(super) removed: u64,
-    /// Where the next slice begins; `None` at the end.
+    /// The place where the next slice begins; `None` at the end.
     pub(super) next: Option<u64>,
 }
 
 impl Turn<'_> {
-    /// Sends a letter to where it was going, or elsewhere, and takes it away: in one commit.
+    /// Sends a letter to its receiver or to another entity, and removes the letter in the same commit.
     pub(super) fn replay(&mut self, id: u64, to: Option<(Name, Key)>) -> Result<(), Halt> {
         let kept = self.letter(id)?;
         let body = if kept.lane().is_none() { self.body(id)? } else { Default::default() };
@@ -34,7 +34,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Publishes an event on its topic, and takes its letter away: in one commit.
+    /// Publishes an event on its topic, and removes its letter in the same commit.
     pub(super) fn publish(&mut self, id: u64) -> Result<(), Halt> {
         let (kept, body) = (self.letter(id)?, self.body(id)?);
         let message = kept.published(&body).ok_or(LetterError::NoTopic { id })?;
@@ -46,7 +46,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Removes one.
+    /// Removes one letter.
     pub(super) fn remove_one(&mut self, id: u64) -> Result<(), Halt> {
         let kept = self.letter(id)?;
         self.remove_all("dead_letter.removed", &[(id, kept)]);
@@ -54,7 +54,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Removes those that died before a time, of one slice of all letters.
+    /// Removes letters that died before a time, out of one slice of all letters.
     pub(super) fn remove_older(&mut self, before: Timestamp, after: Option<u64>) -> Result<Slice, Halt> {
         let looked_at = self.letters(after, SLICE)?;
         let next = looked_at.last().filter(|_| looked_at.len() >= SLICE as usize).map(|(id, _)| *id);
@@ -64,7 +64,8 @@ impl Turn<'_> {
         Ok(Slice { removed: older.len() as u64, next })
     }
 
-    /// The alarm: lets a slice of those go that are too old, and is set for the oldest that is left.
+    /// Handles the alarm: removes a slice of expired letters, and sets the alarm for the oldest letter that
+    /// is left.
     pub(super) fn expire(&mut self) -> Result<(), Halt> {
         let mut oldest = self.letters(None, SLICE)?;
         let is_more = oldest.len() >= SLICE as usize;

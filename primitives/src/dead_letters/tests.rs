@@ -1,4 +1,4 @@
-//! What the bounds of the box do, with bounds that a test can reach.
+//! The limits of the dead letters, with limits that a test can reach.
 
 use std::pin::Pin;
 
@@ -10,7 +10,7 @@ use drystone_runtime::{
 use super::*;
 use crate::{Error, Timestamp, definitions::Definitions, events::Events};
 
-/// Sends the box as many last states as it is asked to.
+/// A handler that sends as many last states to the dead letters as a call asks for.
 struct Quitter;
 
 impl Handler for Quitter {
@@ -75,7 +75,7 @@ impl Desk {
         self.kernel.call(call).await.unwrap();
     }
 
-    /// Waits for so many events of a name, each of which may tell of several letters.
+    /// Waits until events of this name have reported `count` letters; an event may report several.
     async fn heard(&mut self, name: &str, count: u64) {
         let mut heard = 0;
         while heard < count {
@@ -144,7 +144,7 @@ async fn the_alarm_is_that_of_the_oldest_letter() {
 #[tokio::test]
 async fn older_ones_are_removed_in_slices_wherever_they_lie() {
     let mut desk = open(LIMITS).await;
-    // Twice, so that old ones lie behind young ones.
+    // Sent twice: old letters then also lie behind newer letters.
     for _ in 0..2 {
         desk.send(400).await;
         desk.heard("dead_letter.added", 400).await;

@@ -1,4 +1,4 @@
-//! One turn of the entity that keeps dead letters: its record, the rows it needs, what it writes.
+//! A turn of the entity that keeps dead letters: the record, the rows to read, and the commit.
 
 use bytes::Bytes;
 use drystone_runtime::{
@@ -13,27 +13,28 @@ use super::{
 };
 use crate::{context::fields, decode, encode, halt::Halt};
 
-/// The letters, by number.
+/// The lane of letters, by number.
 const LETTERS: &str = "letters";
 
-/// What was in them, by the same number: apart, so that each may be as large as a message may be.
+/// The lane of payloads, by the same number. They lie apart from the letters, so that each may be as large
+/// as a message.
 const BODIES: &str = "bodies";
 
-/// What is kept beside the letters.
+/// The record of the entity.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The number of the next letter.
     pub(super) next: u64,
-    /// How many there are.
+    /// How many letters are kept.
     pub(super) count: u64,
-    /// How many expired, ever.
+    /// How many letters expired, of all time.
     pub(super) expired: u64,
-    /// How many were dropped because there were too many, ever.
+    /// How many letters were dropped because there were too many, of all time.
     pub(super) dropped: u64,
-    /// How many were replayed, ever.
+    /// How many letters were replayed, of all time.
     #[serde(default)]
     pub(super) replayed: u64,
-    /// How many were removed, ever.
+    /// How many letters were removed, of all time.
     #[serde(default)]
     pub(super) removed: u64,
 }
@@ -66,25 +67,25 @@ impl<'a> Turn<'a> {
         Ok(Self { limits, now, record, commit: Commit::default(), entity, rows })
     }
 
-    /// Rows, once they are read.
+    /// Returns rows, or asks for them to be read.
     pub(super) fn rows(&self, range: Range) -> Result<&'a [Row], Halt> {
         self.rows.get(&range).ok_or(Halt::Read(range))
     }
 
-    /// The first letters after a number, oldest first.
+    /// Returns the first letters after a number, the oldest first.
     pub(super) fn letters(&self, after: Option<u64>, limit: u32) -> Result<Vec<(u64, Kept)>, Halt> {
         let from = after.map(|after| number_key(after.saturating_add(1)));
         let range = Range { from, ..Range::first(LETTERS, limit) };
         self.rows(range)?.iter().map(read).collect()
     }
 
-    /// One letter.
+    /// Returns one letter.
     pub(super) fn letter(&self, id: u64) -> Result<Kept, Halt> {
         let row = self.row(LETTERS, id)?.ok_or(LetterError::Unknown { id })?;
         read(row).map(|(_, kept)| kept)
     }
 
-    /// What was in a letter; empty if it is a batch.
+    /// Returns the payload of a letter; empty if the letter is a batch.
     pub(super) fn body(&self, id: u64) -> Result<Bytes, Halt> {
         Ok(self.row(BODIES, id)?.map(|row| row.body.clone()).unwrap_or_default())
     }
@@ -94,7 +95,7 @@ impl<'a> Turn<'a> {
         Ok(self.rows(Range::at(lane, key.clone()))?.first().filter(|row| row.key == key))
     }
 
-    /// Puts a letter; its number.
+    /// Puts a letter, and returns its number.
     pub(super) fn put(&mut self, kept: &Kept, body: Option<Bytes>) -> Result<u64, Halt> {
         let id = self.record.next;
         let letter = encode(kept).map_err(|reason| Halt::malformed("letter", reason))?;
@@ -103,14 +104,14 @@ impl<'a> Turn<'a> {
         let mut put = |lane, body| self.commit.put.push(Row { lane: Name::new(lane), key: number_key(id), body });
         put(LETTERS, letter);
         body.into_iter().for_each(|body| put(BODIES, body));
-        // While there are letters the alarm is set, and not after the first of them expires.
+        // While there are letters, the alarm is set, and rings no later than the first of them expires.
         if self.entity.is_none_or(|entity| entity.alarm.is_none()) {
             self.commit.alarm = Change::Set(self.now.after(self.limits.keep_for));
         }
         Ok(id)
     }
 
-    /// Takes a letter away; what it refers to is somebody else's from now on.
+    /// Removes a letter. A lane that it refers to is left to the receiver of the replay.
     pub(super) fn take(&mut self, id: u64, kept: &Kept) {
         self.commit.remove.push((Name::new(LETTERS), number_key(id)));
         if kept.lane().is_none() {
@@ -119,7 +120,7 @@ impl<'a> Turn<'a> {
         self.record.count = self.record.count.saturating_sub(1);
     }
 
-    /// Takes a letter away for good, and releases what it refers to.
+    /// Removes a letter for good, and releases the lane that it refers to.
     pub(super) fn remove(&mut self, id: u64, kept: &Kept) {
         self.take(id, kept);
         self.commit.release.extend(kept.lane());
@@ -130,10 +131,10 @@ impl<'a> Turn<'a> {
         self.commit.emit.push(Lifecycle { name: Name::new(name), fields });
     }
 
-    /// The turn's commit, with what changed of the record.
+    /// Builds the commit, with the record if it has changed.
     pub(super) fn close(mut self) -> Next {
         if self.entity.is_none() && self.record.next == 0 {
-            // There was nothing, and there is nothing: that is not written.
+            // No letter was ever stored, so no entity is created.
             return Next::Commit(self.commit);
         }
         match encode(&self.record) {
@@ -163,7 +164,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// A stretch of a lane that is held for a letter.
+/// Returns a range of a lane that is held for a letter.
 pub(super) fn held((of, lane): (Version, Name), from: Option<RowKey>, limit: u32) -> Range {
     Range { of: Some(of), lane, from, limit, backwards: false }
 }
@@ -179,7 +180,7 @@ fn read(row: &Row) -> Result<(u64, Kept), Halt> {
     decode(&row.body).map(|kept| (id, kept)).map_err(|reason| Halt::Park(format!("letter {id}: {reason}")))
 }
 
-/// Where a message goes instead, as a client names it.
+/// The entity that a letter is sent to instead, as a client names it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Elsewhere {
     pub(super) definition: String,

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use drystone_runtime::{Idempotency, Key, Mark, MessageId, Name, Version};
 use serde::{Deserialize, Serialize};
 
-/// An action from the commit that recorded it to the commit that takes its end. Its parameters are in its claim, a row.
+/// A recorded action. The record exists from the commit that takes the call to the commit that takes the end
+/// of the action. The parameters are in a row, the claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
     /// The name of its work, `action:put/1-7`. Callers who wait for the answer are held under this name.
@@ -18,7 +19,7 @@ pub(super) struct Asked {
     /// The caller's idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) once: Option<Once>,
-    /// The message that asked, if a message did.
+    /// The message that asked for the action; `None` for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<Sent>,
 }
@@ -39,17 +40,17 @@ pub(super) struct Sent {
     index: u32,
     from_space: String,
     from_key: Vec<u8>,
-    /// How long its body is.
+    /// The length of the body.
     pub(super) bytes: usize,
 }
 
 impl Asked {
-    /// Whether a call with this key repeats the one that asked.
+    /// Whether a call with this key repeats the recorded call.
     pub(super) fn is_repeated_by(&self, once: &Idempotency) -> bool {
         self.once.as_ref().is_some_and(|own| own.key == once.key)
     }
 
-    /// Whether such a repeat asks for the same.
+    /// Whether such a repeat has the same action and parameters.
     pub(super) fn is_same(&self, once: &Idempotency) -> bool {
         self.once.as_ref().is_some_and(|own| own.hash == once.hash)
     }

@@ -1,10 +1,11 @@
-//! Transactional actions: `#[action(transaction)] fn book(&mut self, total: u64, sql: &mut Transaction<'_>)` (W6).
+//! Transactional actions (W6):
+//! `#[action(transaction)] fn book(&mut self, total: u64, sql: &mut Transaction<'_>)`.
 //!
-//! An ordinary action leaves nothing before its one commit. A transactional one writes rows of the author's in a transaction of its
-//! own, so its call is recorded first: the turn that takes the call keeps it in the head, puts the parameters into a row, and holds
-//! the caller. From then on the action is run as a transactional hook is, with that row as its claim (see
-//! [`transacting`](super::transacting)), also after a crash. A caller who repeats the call with the same idempotency key is held
-//! for the same answer.
+//! An ordinary action leaves nothing before its only commit. A transactional action writes rows of the
+//! author's in a transaction of its own, so its call is recorded first: the turn that takes the call keeps
+//! it in the head, puts the parameters into a row, and holds the caller. From then on the action runs as a
+//! transactional hook does, with that row as its claim (see [`transacting`](super::transacting)), also after
+//! a crash. A caller that repeats the call with the same idempotency key is held for the same answer.
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, DeadLetter, Input, Limit, Name, Next, Outcome, Range, Reply, To, Work};
@@ -25,10 +26,11 @@ use crate::{
     primitive::Action,
 };
 
-/// Actions of one entity that are recorded at once.
+/// The actions of one entity that are recorded at once.
 const ASKED_MAX: usize = 256;
 
-/// Bytes of recorded actions that messages asked for: the entity may end, and all of them are dead letters of one commit then (K3).
+/// The bytes of recorded actions that messages asked for. If the entity ends, one commit sends all of them
+/// to the dead letters (K3).
 const SENT_BYTES_MAX: usize = 2 << 20;
 
 /// How often the action of a message is tried.
@@ -58,7 +60,8 @@ where
             return Ok(Next::Commit(Commit { hold: Some(known.name()), ..Commit::default() }));
         }
         check_room(&open.asked, message.as_ref())?;
-        // What the code leaves in this row is an object: the two are never taken for each other.
+        // The result that the code leaves in this row is an object, so the two are never taken for each
+        // other.
         if body.first() != Some(&b'[') {
             return Err(Stop::Malformed("the parameters of an action are an array".to_owned()).into());
         }
@@ -101,7 +104,8 @@ where
         Ok(())
     }
 
-    /// The entity ends: what was recorded is not run any more. Callers are told by the kernel; messages become dead letters.
+    /// Drops the recorded actions because the entity ends. The kernel answers their callers; their messages
+    /// become dead letters.
     pub(super) fn abandon_asked(&self, open: &mut Open<'_, Record<T>>) -> Result<(), Stop> {
         let key = open.turn.key().clone();
         for asked in std::mem::take(&mut open.asked) {
@@ -111,7 +115,8 @@ where
         Ok(())
     }
 
-    /// The message of a recorded action becomes a dead letter (M4). An action that a caller asked for leaves none.
+    /// Sends the message of a recorded action to the dead letters (M4). An action that a caller asked for
+    /// leaves no dead letter.
     fn bury(&self, open: &mut Open<'_, Record<T>>, asked: &Asked, error: &Error) -> Result<(), Stop> {
         let Some(message) = &asked.message else { return Ok(()) };
         let work = Bytes::copy_from_slice(asked.work.as_bytes());
@@ -134,7 +139,7 @@ where
     }
 }
 
-/// The work of the actions that are recorded.
+/// Returns the work of the recorded actions.
 pub(super) fn works<T: crate::OfKind>(head: &Head<Record<T>>) -> impl Iterator<Item = Work> {
     head.asked.iter().map(|asked| {
         let borrow = super::transacting::borrow_of_action::<T>(&asked.work);
@@ -143,7 +148,7 @@ pub(super) fn works<T: crate::OfKind>(head: &Head<Record<T>>) -> impl Iterator<I
     })
 }
 
-/// The idempotency key of a call, or which message asks.
+/// Returns the idempotency key of a call, or the message that asks.
 fn asked_by(input: &Input, body: &Bytes) -> (Option<drystone_runtime::Idempotency>, Option<Sent>) {
     match input {
         Input::Call { once, .. } => (once.clone(), None),
@@ -158,7 +163,7 @@ fn check_room(asked: &[Asked], message: Option<&Sent>) -> Result<(), Halt> {
         None if asked.len() < ASKED_MAX => Ok(()),
         None => Err(Stop::Refuse(Error::Overloaded { what: Limit::CallsPerKey }).into()),
         Some(sent) if asked.len() < ASKED_MAX && bytes + sent.bytes <= SENT_BYTES_MAX => Ok(()),
-        // A message that is refused so is tried again later.
+        // A message that is refused in this way is retried later.
         Some(_) => Err(Stop::Failed(Bytes::from_static(b"\"too many actions wait for their transactions\"")).into()),
     }
 }

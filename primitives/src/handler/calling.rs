@@ -1,4 +1,5 @@
-//! Calls and messages: a verb of every entity, of the kind, or of the author; on a key that is bound, ending, or not there.
+//! Calls and messages: a verb of every entity, of the kind, or of the author, on a key that is bound, ending
+//! or unbound.
 
 use bytes::Bytes;
 use drystone_runtime::Next;
@@ -86,7 +87,7 @@ where
                 self.close(memory, open, Some(value(&Started::Started)?), ticket)
             }
             Verb::Create(create) => Ok(Next::Run(running::create(create, asker, body))),
-            // No text, for the state of a struct without fields is `null`.
+            // The answer is empty if there is no state: `null` is the state of a struct without fields.
             Verb::State => Ok(reply(ticket, Bytes::new())),
             Verb::Status => Ok(reply(ticket, Bytes::from_static(b"null"))),
             Verb::Destroy { .. } => Ok(reply(ticket, Bytes::from_static(b"false"))),
@@ -118,8 +119,8 @@ where
         }
     }
 
-    /// A start that was given a state or arguments, on a key that is bound. An entity that has stopped or failed keeps its
-    /// state, so the start is refused: otherwise the state that was given would be lost silently (C2).
+    /// Handles a start with a state or arguments on a bound key. An entity that has stopped or failed keeps
+    /// its state, so the start is refused: otherwise the given state would be lost silently (C2).
     pub(super) fn start_bound(&self, open: &mut Open<'_, Record<T>>, verb: &str) -> Result<Started, Stop> {
         let status = open.turn.entity().map(|entity| entity.status.word.to_string()).unwrap_or_default();
         match self.kind.restart(&mut open.turn) {
@@ -131,30 +132,31 @@ where
         }
     }
 
-    /// Whether a state can be made without being given one (E1).
+    /// Whether a state can be made if the caller gives none (E1).
     fn can_make(&self) -> bool {
         T::CODE.init.is_some() || T::initial().is_some()
     }
 }
 
-/// Whether a `start` was given a state: it takes one parameter or none.
+/// Whether a `start` has a state, which is the only parameter that `start` can take.
 fn is_given_a_state(body: &[u8]) -> bool {
     Params::read(body, 0).is_err()
 }
 
-/// The state of a primitive that is `Default`; `None` if it is not.
+/// Returns the state of a primitive that is `Default`; `None` if it is not.
 fn initial<T: OfKind>() -> Result<Option<Bytes>, Stop> {
     T::initial().map(|state| T::codec().write(&state).map_err(Stop::Malformed)).transpose()
 }
 
-/// A `start` without a state on an unbound key, of a primitive whose state cannot be made.
+/// Returns the error of a `start` without a state on an unbound key, for a primitive whose state cannot be
+/// made.
 fn no_state() -> Stop {
     Stop::Malformed(
         "nothing is bound to the key, and no state can be made: give `start` the state to begin with".to_owned(),
     )
 }
 
-/// The state that a caller hands in, read once and written as we write it.
+/// Returns the state that a caller gives, decoded once and encoded again as all states are.
 fn state_in<T: OfKind>(body: &[u8]) -> Result<Bytes, Stop> {
     let state: T =
         Params::read(body, 1).and_then(|mut params| params.take_with(T::codec())).map_err(Stop::Malformed)?;

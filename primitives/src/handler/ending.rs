@@ -1,4 +1,5 @@
-//! The end of an entity: accepted at once; its `#[destroy]` runs as work, and then everything goes in one commit (E8).
+//! The end of an entity: it is accepted at once, `#[destroy]` runs as work, and then one commit removes
+//! everything (E8).
 
 use bytes::Bytes;
 use drystone_runtime::{Millis, Next, Outcome, Status, Ticket};
@@ -31,7 +32,7 @@ where
         let is_given_up = open.ending.as_ref().is_some_and(|ending| ending.at.is_none());
         match verb {
             Verb::Destroy { force: true } => self.destroy(memory, open, true, ticket),
-            // Given up: asked again, it is tried again.
+            // The hook was given up. Another `destroy` tries it again.
             Verb::Destroy { force: false } if is_given_up => self.destroy(memory, open, false, ticket),
             Verb::Destroy { force: false } => Ok(reply(ticket, Bytes::from_static(b"true"))),
             Verb::State => Ok(reply(ticket, Bytes::new())),
@@ -57,7 +58,7 @@ where
         self.close(memory, open, Some(answer), ticket)
     }
 
-    /// The kind has ended the entity: a `#[destroy]` still comes first.
+    /// Handles the end of an entity by its kind: a `#[destroy]` still runs first.
     pub(super) fn ended_by_kind(&self, open: &mut Open<'_, Record<T>>) -> Result<(), Stop> {
         if open.turn.commit.destroy {
             self.abandon_asked(open)?;
@@ -96,7 +97,7 @@ where
 
 fn begin<R>(open: &mut Open<'_, R>) {
     let now = open.turn.now;
-    // One that was given up and is asked for again is still the same piece of work.
+    // A hook that was given up and is tried again is still the same piece of work.
     let mark = open.ending.as_ref().map_or(Some(open.turn.mark()), |ending| ending.mark);
     open.ending = Some(Ending::begin(now, mark));
     open.applying.clear();

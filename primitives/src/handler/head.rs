@@ -1,4 +1,4 @@
-//! What is stored beside the author's struct: the kind's record, and what all kinds have in common.
+//! The data stored beside the author's struct: the record of the kind, and what all kinds have in common.
 
 use drystone_runtime::{Mark, Millis};
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ pub(super) struct Head<R> {
     /// The mark of the turn that bound the entity, for a kind whose pieces have none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
-    /// It is being destroyed.
+    /// Set while the entity is being destroyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ending: Option<Ending>,
-    /// Values that hooks returned and that are to be applied.
+    /// Values that hooks returned and that are still to be applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) applying: Vec<Applying>,
-    /// Transactional hooks that have their claim: a row that says that they are waited for.
+    /// Transactional hooks with a claim, which is the row that lets a hook run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) claims: Vec<String>,
     /// Transactional actions that were asked for and have not ended.
@@ -27,11 +27,11 @@ pub(super) struct Head<R> {
     pub(super) asked: Vec<Asked>,
 }
 
-/// An entity on its way out: its `#[destroy]` runs until it succeeds, or is given up.
+/// An entity that is being destroyed. Its `#[destroy]` runs until it succeeds or is given up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Ending {
     pub(super) attempt: u32,
-    /// Not before this time; never if it was given up.
+    /// The time of the next attempt; `None` if the hook was given up.
     pub(super) at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
@@ -39,7 +39,7 @@ pub(super) struct Ending {
     pub(super) mark: Option<Mark>,
 }
 
-/// How often, and with what pauses, a `#[destroy]` is tried.
+/// The number of attempts of a `#[destroy]`, and the pauses between them.
 const DESTROY_RETRY: Retry = Retry::exponential(d!("1s")).capped(d!("1m")).attempts(5);
 
 impl Ending {
@@ -47,7 +47,7 @@ impl Ending {
         Self { attempt: 1, at: Some(now.0), error: None, mark }
     }
 
-    /// The hook failed: when it is tried again, if it is.
+    /// Records a failure of the hook, and plans the next attempt if there is one.
     pub(super) fn failed(&mut self, error: Failure, now: Millis) {
         let pause = DESTROY_RETRY.pause_after(self.attempt, u64::from(self.attempt));
         self.at = pause.map(|pause| now.after(pause).0);

@@ -1,5 +1,5 @@
-//! What a handler remembers of an entity: decoded records. Each is kept with the bytes it was read from, so that memory
-//! can never be taken for what is stored.
+//! The memory of an entity: decoded records. Each is kept with the bytes that it was decoded from, so that
+//! memory can never be taken for what is stored.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{
     stored::{decode_part, is_same},
 };
 
-/// Work that was listed before: the same piece and attempt is the same work, and need not be written out again.
+/// Work that was listed before. The same piece and attempt is the same work, and need not be encoded again.
 #[derive(Default)]
 pub(super) struct Works(Vec<Work>);
 
 impl Works {
-    /// The work of these pieces. Kinds list what goes on in the order in which it began, so that what is known is met in
-    /// one walk.
+    /// Returns the work of these pieces. Kinds list work in the order in which it began, so one walk through
+    /// the known work finds all of it.
     pub(super) fn of(&mut self, pieces: impl Iterator<Item = Piece>, make: impl Fn(Piece) -> Work) -> Vec<Work> {
         let (known, mut from) = (std::mem::take(&mut self.0), 0);
         let listed = pieces.map(|piece| {
@@ -38,10 +38,10 @@ impl Works {
     }
 }
 
-/// Rows that pieces of work will soon be given, so that they need not be read: not many, and no long ones.
+/// Rows that work will soon need, kept so that they need not be read: a limited number, and no long rows.
 ///
-/// A turn that comes to nothing is forgotten with all else that is in memory, so a row here is one that is stored, or will
-/// be before the work that is given it starts.
+/// A turn without a commit is forgotten together with everything in memory. So a row here is stored, or will
+/// be stored before the work that needs it starts.
 #[derive(Default)]
 pub(super) struct Kept {
     rows: BTreeMap<(Lane, RowKey), Bytes>,
@@ -70,7 +70,7 @@ impl Kept {
         self.bytes -= self.rows.remove(row).map_or(0, |body| body.len());
     }
 
-    /// The only row that a piece is given, if it is kept.
+    /// Returns the only row that a piece needs, if the row is kept.
     pub(super) fn of(&self, piece: &Piece) -> Option<&Bytes> {
         let items = piece.items.as_ref().filter(|items| items.of.is_none())?;
         let key = Bytes::copy_from_slice(items.row.as_ref()?);
@@ -78,7 +78,7 @@ impl Kept {
     }
 }
 
-/// The memory of one entity; it may be gone before any turn (E13).
+/// The memory of one entity, which may be dropped before any turn (E13).
 pub(super) struct Memory<T, R> {
     head: Option<(Bytes, Head<R>)>,
     state: Option<(Bytes, T)>,
@@ -93,7 +93,7 @@ impl<T, R> Default for Memory<T, R> {
 }
 
 impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
-    /// The memory that lies in `hot`.
+    /// Returns the memory in `hot`, and creates the memory if `hot` is empty.
     pub(super) fn of(hot: &mut Hot) -> &mut Self {
         if hot.get::<Self>().is_none() {
             hot.set(Self::default());
@@ -101,7 +101,7 @@ impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         hot.get::<Self>().expect("it was just put there")
     }
 
-    /// The head in `bytes`.
+    /// Returns the head in `bytes`.
     pub(super) fn head(&mut self, bytes: &Bytes) -> Result<&Head<R>, String> {
         if self.head.as_ref().is_none_or(|(known, _)| !is_same(known, bytes)) {
             self.head = Some((bytes.clone(), decode_part("head", bytes)?));
@@ -109,21 +109,21 @@ impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         Ok(&self.head.as_ref().expect("it was just put there").1)
     }
 
-    /// Takes the head in `bytes`: the turn that changes it brings it back. One that comes to nothing does not, and it is read
-    /// again.
+    /// Takes the head in `bytes` out of the memory. The turn that changes the head puts it back. After a
+    /// turn without a commit, the head is decoded again.
     pub(super) fn take_head(&mut self, bytes: &Bytes) -> Result<Head<R>, String> {
         self.head(bytes)?;
         Ok(self.head.take().expect("it was just put there").1)
     }
 
-    /// The head in `bytes`, the work that was listed before, and the rows that are kept.
+    /// Returns the head in `bytes`, the work that was listed before, and the kept rows.
     pub(super) fn listing(&mut self, bytes: &Bytes) -> Result<(&Head<R>, &mut Works, &Kept), String> {
         self.head(bytes)?;
         let head = &self.head.as_ref().expect("it was just put there").1;
         Ok((head, &mut self.works, &self.rows))
     }
 
-    /// What a turn leaves of the rows that are kept, and of those that it says will soon be needed.
+    /// Updates the kept rows after a turn, and adds the rows that the turn says are needed soon.
     pub(super) fn keep_rows(&mut self, commit: &Commit, needed: Vec<Row>) {
         self.rows.take_in(commit, needed);
     }
@@ -132,7 +132,7 @@ impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         self.head = Some((bytes, head));
     }
 
-    /// Reads the state in `bytes`, if it is not known; the path and the reason if it cannot be read (E10).
+    /// Decodes the state in `bytes`, if it is not in memory. The error is the path and the reason (E10).
     pub(super) fn check_state(&mut self, bytes: &Bytes) -> Result<(), String> {
         if self.state.as_ref().is_none_or(|(known, _)| !is_same(known, bytes)) {
             self.state = Some((bytes.clone(), T::codec().read_part("state", bytes)?));
@@ -140,7 +140,7 @@ impl<T: OfKind, R: DeserializeOwned + Clone + Send + 'static> Memory<T, R> {
         Ok(())
     }
 
-    /// Takes the state in `bytes`.
+    /// Takes the state in `bytes` out of the memory.
     pub(super) fn take_state(&mut self, bytes: &Bytes) -> Result<T, String> {
         self.check_state(bytes)?;
         Ok(self.state.take().expect("it was just put there").1)

@@ -1,7 +1,8 @@
-//! The one handler behind every primitive: it joins a kind's pure functions and the author's code to the kernel's trait.
+//! The one handler behind every primitive. It joins the pure functions of a kind and the author's code to
+//! the kernel.
 //!
-//! What all kinds have in common is here: binding (E1), the author's actions (E3, E5), `start`, `replace`, `state`,
-//! `status` and `destroy` (E8), values that are applied afterwards. A kind sees its [`Turn`] alone.
+//! This handler does what all kinds have in common: binding (E1), the author's actions (E3, E5), `start`,
+//! `replace`, `state`, `status` and `destroy` (E8), and `#[apply]`. A kind sees only its [`Turn`].
 
 mod asked;
 mod asking;
@@ -45,7 +46,8 @@ pub(crate) struct Author<T: OfKind, D, A> {
     app: PhantomData<fn() -> A>,
 }
 
-/// The definition of a primitive that a kind gives its behaviour, under the name of its field.
+/// Builds the definition of a primitive whose behaviour a kind gives. `name` is the name of its field in the
+/// app.
 pub fn define<T, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
 where
     T: Acts<D, A>,
@@ -71,7 +73,7 @@ where
     fn borrow(&self, verb: &str) -> Borrow {
         match self.verb(verb) {
             Some(Verb::Replace) => Borrow::Exclusive,
-            // Its call is recorded at once; its code borrows the struct later (W6).
+            // The call is recorded at once, and the code borrows the struct later (W6).
             Some(Verb::Action(action)) if action.transaction.is_some() => Borrow::None,
             Some(Verb::Action(action)) if action.writes => Borrow::Exclusive,
             Some(Verb::Action(_)) => Borrow::Shared,
@@ -88,7 +90,7 @@ where
         let memory = Memory::<T, Record<T>>::of(hot);
         match memory.listing(&entity.head) {
             Ok(known) => Needed::Ready(self.listed(known, entity, now)),
-            // The kernel parks the entity with this; it is not lost quietly (E10).
+            // The kernel parks the entity with this message, so it is not lost silently (E10).
             Err(reason) => panic!("its record cannot be read: {reason}"),
         }
     }
@@ -126,7 +128,7 @@ impl<T: OfKind, D, A> Author<T, D, A> {
     }
 }
 
-/// Who waits for what comes of an input.
+/// Returns the caller that waits for the result of an input.
 fn caller(input: &Input) -> Option<Ticket> {
     match input {
         Input::Call { ticket, .. } | Input::Done { cause: Cause::Call(ticket), .. } => Some(*ticket),

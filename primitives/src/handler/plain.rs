@@ -1,4 +1,5 @@
-//! Actions that write, take nothing but their input and wait for nothing: most are such. They are run within the turn of their call.
+//! Plain actions, which are most actions: they write, take only their input and wait for nothing. Plain
+//! actions run within the turn of their call.
 
 use std::{
     pin::pin,
@@ -26,8 +27,8 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// Runs a plain action within its turn. `None` for any other: it is run outside of turns. The macro has found no `.await` in a
-    /// plain one, so its first poll comes to its end.
+    /// Runs a plain action within its turn. Returns `None` if the action is not plain: such actions run
+    /// outside turns. The macro has found no `.await` in a plain action, so the first poll completes it.
     pub(super) fn act(
         &self,
         memory: &mut Memory<T, Record<T>>,
@@ -51,7 +52,7 @@ where
     }
 }
 
-/// What code comes to without waiting.
+/// Returns the output of code that completes without waiting.
 fn polled_once<F: Future>(code: F) -> Option<F::Output> {
     match pin!(code).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(returned) => Some(returned),

@@ -1,4 +1,4 @@
-//! Running the author's code: the state is lent to it, and what it leaves is checked and brought back.
+//! Running the author's code: the code is lent the state, and the state that it leaves is checked and kept.
 
 use std::{borrow::Cow, pin::Pin};
 
@@ -22,28 +22,29 @@ use crate::{
     primitive::{Action, Create, Given, HookRun, Thrown},
 };
 
-/// Rows read at once for a hook.
+/// The rows that one read brings for a hook.
 const ITEMS_PAGE: u32 = 1_000;
 
-/// A piece of work, by its name.
+/// A piece of work, parsed from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piecework<'a> {
-    /// An action of a caller's: `action:put/1-7`.
+    /// An action that a caller asked for: `action:put/1-7`.
     Action(&'a str),
-    /// A state in the making, for a verb of the kind's: `init:add/1-7`.
+    /// The making of a state, for a verb of the kind: `init:add/1-7`.
     Init(&'a str),
     /// A constructor of the author's, for its caller: `create:subscribe/1-7`.
     Create(&'a str),
     /// A value to be applied: `apply/7`.
     Apply(u64),
-    /// The last thing an entity does: `destroy/1`.
+    /// The `#[destroy]` of the entity: `destroy/1`.
     Destroy,
-    /// A hook of the kind's: `flush/7`.
+    /// A hook of the kind: `flush/7`.
     Hook(&'a str, u64),
 }
 
 impl<'a> Piecework<'a> {
-    /// Calls are many, so the names that they give come first, each told by its beginning.
+    /// Parses the name of a piece of work. Calls are frequent, so their names come first, each recognized by
+    /// its prefix.
     pub(super) fn parse(name: &'a str) -> Self {
         if let Some(action) = name.strip_prefix("action:") {
             return Self::Action(before_number(action));
@@ -68,7 +69,7 @@ impl<'a> Piecework<'a> {
     }
 }
 
-/// The name of a function, which has no slash, before the number of who asks for it.
+/// Returns the name of a function, which has no slash, before the number of the asker.
 fn before_number(text: &str) -> &str {
     text.bytes().position(|byte| byte == b'/').map_or(text, |slash| &text[..slash])
 }
@@ -78,8 +79,8 @@ pub(crate) fn is_asked_for(work: &str) -> bool {
     Piecework::parse(work).is_asked_for()
 }
 
-/// Which call or message asks. Its number is a part of the name of the code that runs for it: no other has that name, and
-/// a message that is tried again has the same (E14).
+/// The call or message that asks for code to run. Its number is a part of the work's name: no other work has
+/// that name, and a message that is retried has the same name (E14).
 #[derive(Clone, Copy)]
 pub(super) enum Asker {
     Call(Ticket),
@@ -87,8 +88,8 @@ pub(super) enum Asker {
 }
 
 impl Asker {
-    /// The name of the code that runs for it. Every call needs one, so it is put together without the formatter of the
-    /// standard library, which takes ten times as long.
+    /// Returns the work for this asker. Every call needs its name, so the name is put together without the
+    /// formatter of the standard library, which takes ten times as long.
     fn work(self, code: &str, name: &str) -> Work {
         Work::new(Name::from(self.name(code, name)))
     }
@@ -109,7 +110,7 @@ impl Asker {
         text
     }
 
-    /// Who waits for the answer.
+    /// Returns the caller that waits for the answer.
     pub(super) fn ticket(self) -> Option<Ticket> {
         match self {
             Self::Call(ticket) => Some(ticket),
@@ -131,23 +132,23 @@ fn push_decimal(text: &mut String, mut number: u64) {
     text.extend(digits[from..].iter().copied().map(char::from));
 }
 
-/// The code of an action.
+/// Returns the work of an action.
 pub(super) fn action(action: &Action, asker: Asker, body: &Bytes) -> Work {
     let borrow = if action.writes { Borrow::Exclusive } else { Borrow::Shared };
     Work { borrow, pure: action.pure, input: body.clone(), ..asker.work("action:", action.name) }
 }
 
-/// The making of a state, for a verb of the kind's.
+/// Returns the work that makes a state, for a verb of the kind.
 pub(super) fn init<T: OfKind>(verb: &str, asker: Asker, body: &Bytes) -> Work {
     Work { pure: T::CODE.init.unwrap_or_default(), input: body.clone(), ..asker.work("init:", verb) }
 }
 
-/// The code of a constructor. It borrows nothing: there is no state yet.
+/// Returns the work of a constructor. It borrows nothing, because there is no state yet.
 pub(super) fn create(create: &Create, asker: Asker, body: &Bytes) -> Work {
     Work { pure: create.pure, input: body.clone(), ..asker.work("create:", create.name) }
 }
 
-/// The applying of a value.
+/// Returns the work that applies a value.
 pub(super) fn apply(applying: &Applying) -> Work {
     let input = Bytes::copy_from_slice(applying.value.get().as_bytes());
     let name = Name::from(format!("apply/{}", applying.number));
@@ -155,13 +156,13 @@ pub(super) fn apply(applying: &Applying) -> Work {
     Work { attempt, borrow: Borrow::Exclusive, input, mark, ..Work::new(name) }
 }
 
-/// What code is run, and on what.
+/// How code runs: with which access to the struct.
 enum Task {
     /// `&mut self`.
     Write,
     /// `&self`.
     Read,
-    /// No struct yet: only a state is made.
+    /// No struct yet: the code only makes a state.
     Make,
 }
 
@@ -183,7 +184,7 @@ where
         let past = entity.map(|entity| Past {
             head: entity.head.clone(),
             run_count: run_count::<T>,
-            // Only a hook stands for a time, and calls are many: nothing more is kept for them.
+            // Only a hook stands for a time. Calls are frequent, so nothing more is kept for them.
             hook: is_hook.then(|| (Box::new(entity.clone()), scheduled_for::<T> as ScheduledFor)),
         });
         let env = Env::<D, A>::new(self.services.clone(), Context::new(cx, self.is_shared, past));
@@ -208,12 +209,12 @@ where
     }
 }
 
-/// How often the hook has succeeded.
+/// Returns how often the hook has succeeded.
 fn run_count<T: OfKind>(head: &[u8]) -> u64 {
     head_of::<T>(head).map_or(0, |head| T::kind().run_count(&head.record))
 }
 
-/// What a hook of the kind's stands for.
+/// Returns the time that a hook of the kind stands for.
 fn scheduled_for<T: OfKind>(entity: &Entity, now: Millis) -> Option<Timestamp> {
     let head = head_of::<T>(&entity.head)?;
     T::kind().scheduled_for(&shown(&head.record, entity, now))
@@ -231,7 +232,7 @@ fn task_of(piece: Piecework<'_>, borrow: Borrow) -> Task {
     }
 }
 
-/// The name of the code that is a piece of work, as the author's functions are told apart.
+/// Returns the name of the code that a piece of work runs, as the macro names the author's functions.
 pub(super) fn code_of(piece: Piecework<'_>) -> Cow<'_, str> {
     match piece {
         Piecework::Action(name) | Piecework::Init(name) | Piecework::Create(name) => name.into(),
@@ -263,7 +264,7 @@ where
     };
     let name = code_of(piece);
     let returned = match &task {
-        // The kind's verb gets its own input back; a constructor is answered by the turn that binds.
+        // The verb of the kind gets its own input back; a constructor is answered by the turn that binds.
         Task::Make => Ok(work.input.clone()),
         Task::Write => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => state.write(&name, given, &env).await,
@@ -288,16 +289,18 @@ where
             Err(reason) => return Outcome::Refused(reason),
         },
     };
-    // Code that does not write was lent a memory of its own, and the entity's goes on without it.
+    // Code that does not write was lent a memory of its own, which is dropped. The memory of the entity
+    // stays in use.
     let hot = if matches!(task, Task::Read) { Hot::default() } else { Hot::boxed(memory) };
     said::<T, D, A>(&env, Produced { value, state: left, hot, ..Produced::default() })
 }
 
-/// A read has no commit that what it says could be a part of; it must not be lost quietly.
+/// A read makes no commit that its messages could be a part of, and they must not be lost silently.
 const UNHEARD: &str = "code with `&self` commits nothing, so what it says would be lost: take `&mut self` to send a \
                        message, tell listeners or set the alarm";
 
-/// A state that nobody handed in: by the `#[create]` that was called, by `#[init]`, or the default.
+/// Makes a state that no caller has given: by the `#[create]` that was called, by `#[init]`, or by
+/// `Default`.
 async fn make<T: Acts<D, A>, D, A>(piece: Piecework<'_>, input: &Bytes, env: &Env<D, A>) -> Result<T, Thrown> {
     match (piece, T::CODE.init) {
         (Piecework::Create(name), _) => T::make(name, Given { body: input.clone(), ..Given::default() }, env).await,
@@ -306,10 +309,10 @@ async fn make<T: Acts<D, A>, D, A>(piece: Piecework<'_>, input: &Bytes, env: &En
     }
 }
 
-/// The mark in a row.
+/// A function that returns the mark in a row.
 type MarkIn = fn(&[u8]) -> Option<Mark>;
 
-/// What the code is given: an action its parameters, a hook what its kind tells it and its items.
+/// Returns the input of the code: of an action its parameters, of a hook what its kind says, and its items.
 pub(super) async fn given<D, A>(
     piece: Piecework<'_>,
     work: &Work,
@@ -317,7 +320,7 @@ pub(super) async fn given<D, A>(
     mark_in: MarkIn,
 ) -> Result<Given, String> {
     match piece {
-        // Its future is long, and lies in that of every call if it is not put elsewhere.
+        // Boxed: this future is large, and would otherwise lie in the future of every call.
         Piecework::Hook(_, number) => Box::pin(given_to_hook(number, work, env, mark_in)).await,
         _ => Ok(Given { body: work.input.clone(), ..Given::default() }),
     }
@@ -334,7 +337,7 @@ async fn given_to_hook<D, A>(number: u64, work: &Work, env: &Env<D, A>, mark_in:
         Some(items) => read_items(&items, env.context()).await.map_err(|error| error.to_string())?,
         None => Vec::new(),
     };
-    // Only now the row is known that may say which mark the piece has.
+    // Only the row, which has been read now, may say which mark the piece has.
     if let (None, [row]) = (work.mark, rows.as_slice()) {
         env.context().set_mark(mark_in(row));
     }
@@ -359,8 +362,8 @@ async fn read_items(items: &Items, context: &Context) -> Result<Vec<Bytes>, crat
     }
 }
 
-/// The state that code left: written, and read back at once, so that what cannot be read is never stored. `None` if it
-/// is as it was.
+/// Encodes the state that code left, and decodes it again at once, so that no unreadable state is stored.
+/// Returns `None` if the state is unchanged.
 pub(super) fn left<T: OfKind>(
     memory: &mut Memory<T, Record<T>>,
     before: Option<&Bytes>,
@@ -371,14 +374,14 @@ pub(super) fn left<T: OfKind>(
     Ok((before != Some(&bytes)).then_some(bytes))
 }
 
-/// The state that code left, written, and as it reads back.
+/// Encodes the state that code left. Returns the bytes, and the state as they decode.
 fn read_back<T: OfKind>(state: &T) -> Result<(Bytes, T), String> {
     let bytes = T::codec().write(state).map_err(|reason| format!("the state it left cannot be written: {reason}"))?;
     let read = T::codec().read(&bytes).map_err(|reason| format!("the state it left cannot be read back: {reason}"))?;
     Ok((bytes, read))
 }
 
-/// The state that code left, written; it can be read back.
+/// Encodes the state that code left, and checks that it can be decoded.
 pub(super) fn written<T: OfKind>(state: &T) -> Result<Bytes, String> {
     read_back(state).map(|(bytes, _)| bytes)
 }

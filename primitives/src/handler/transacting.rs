@@ -1,9 +1,10 @@
-//! Transactional hooks: the row that says that one is waited for, and how one is run (W6).
+//! Transactional hooks: the row that claims a hook, and how the hook runs (W6).
 //!
-//! The commit after which a hook should run puts a row, its *claim*. The hook's transaction runs the author's code if the claim is as it
-//! was put, and puts what the code left (its value and the state) into that row. The turn that takes this into the entity removes the
-//! row. So a hook that begins again after a crash finds what it left, and its code is not run again. A commit after which the
-//! hook should not run any more removes the row, too: from then on no transaction of it is run. Steps do the same; see
+//! The commit after which a hook should run puts a row, its *claim*. The transaction of the hook runs the
+//! author's code if the claim is unchanged, and puts what the code left (its value and the state) into that
+//! row. The turn that takes this into the entity removes the row. So a hook that begins again after a crash
+//! finds the result, and its code is not run again. A commit after which the hook should no longer run
+//! removes the row, too: from then on no transaction of the hook runs. Steps do the same; see
 //! [`sql`](crate::sql).
 
 use std::{sync::Arc, time::Duration};
@@ -28,29 +29,32 @@ use crate::{
     primitive::{Action, Given},
 };
 
-/// What a claim holds as long as its hook was not run. It is no JSON, so it is never what a hook left.
+/// The content of a claim until its hook has run. No hook can leave this content, because it is not JSON.
 const WAITED_FOR: &[u8] = b"waited for";
 
-/// The outcome of a hook that was started without a claim: the turn that takes it puts the claim.
+/// The reason that a hook ends with if it was started without a claim. The turn that takes this outcome puts
+/// the claim.
 pub(super) const UNCLAIMED: &str = "its row is not there yet";
 
 /// The lane of the claims. Lanes of kinds have no slash in their names.
 pub(super) const LANE: &str = "drystone/transactions";
 
-/// Hooks of one entity that have their claim at once: a commit that ends them all removes as many rows (K3).
+/// The hooks of one entity that have a claim at once. A commit that ends all of them removes as many rows
+/// (K3).
 const CLAIMS_MAX: usize = 400;
 
-/// How long a transaction may take without a `timeout`, and with one at most: nobody else writes meanwhile.
+/// The time limit of a transaction: the default, and the highest `timeout`. Nothing else is written during a
+/// transaction.
 const LIMIT: Duration = Duration::from_secs(1);
 const LIMIT_MAX: Duration = Duration::from_secs(10);
 
 /// The longest value and the longest state.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What the author's code left, as it stands in the row.
+/// The result of the author's code, as the row stores it.
 #[derive(Serialize, Deserialize)]
 struct Left {
-    /// What `#[apply]` is given, or the answer of an action.
+    /// The value for `#[apply]`, or the answer of an action.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     value: Option<Box<RawValue>>,
     /// The state, if it changed.
@@ -58,12 +62,13 @@ struct Left {
     state: Option<Box<RawValue>>,
 }
 
-/// A field that is there. `null` is a value too: that of `()`, or of a state that is an empty `Option`.
+/// Reads a field that is present. `null` is a value, too: that of `()`, or of a state that is an empty
+/// `Option`.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Deserialize::deserialize(from).map(Some)
 }
 
-/// The hooks and actions of a primitive that are transactional, by name.
+/// Returns the names of the transactional hooks and actions of a primitive.
 pub(super) fn scripts<T: OfKind>() -> Vec<Name> {
     let hooks = T::CODE.hooks.iter().filter(|hook| hook.transaction).map(|hook| Name::new(hook.name));
     let actions = T::CODE.actions.iter().filter(|action| action.transaction.is_some());
@@ -71,7 +76,7 @@ pub(super) fn scripts<T: OfKind>() -> Vec<Name> {
     hooks.chain(T::CODE.destroy_transaction.then(|| Name::new("destroy"))).chain(actions).collect()
 }
 
-/// What a recorded action needs of the struct.
+/// Returns how a recorded action borrows the struct.
 pub(super) fn borrow_of_action<T: OfKind>(work: &str) -> Borrow {
     let writes = action_of::<T>(work).is_none_or(|action| action.writes);
     if writes { Borrow::Exclusive } else { Borrow::Shared }
@@ -95,7 +100,7 @@ pub(super) fn is_transactional_hook<T: OfKind>(name: &str) -> bool {
     T::CODE.hooks.iter().any(|hook| hook.transaction && hook.name == name)
 }
 
-/// The pieces that may run: of transactional hooks, those that have a place for their claim.
+/// Returns the pieces that may run: of transactional hooks, no more than may have a claim.
 pub(super) fn within_limit<T: OfKind>(pieces: Vec<Piece>) -> impl Iterator<Item = Piece> {
     let mut claims = 0;
     pieces.into_iter().filter(move |piece| {
@@ -110,10 +115,11 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// Puts the claims of the hooks that should run after this turn, and removes those of hooks that should not.
+    /// Puts the claims of the hooks that should run after this turn, and removes the claims of hooks that
+    /// should not.
     pub(super) fn claim(&self, open: &mut Open<'_, Record<T>>) {
         let has_hooks = T::CODE.destroy_transaction || T::CODE.hooks.iter().any(|hook| hook.transaction);
-        // With the entity all of its rows go.
+        // All rows of an entity go with the entity.
         if open.turn.commit.destroy || !has_hooks && open.claims.is_empty() {
             return;
         }
@@ -126,7 +132,7 @@ where
         commit.put.extend(begun.map(|(lane, key)| Row { lane, key, body: Bytes::from_static(WAITED_FOR) }));
     }
 
-    /// How long the transaction of a hook may take; `None` if the hook has no claim.
+    /// Returns how long the transaction of a hook may take; `None` if the hook has no claim.
     pub(super) fn transaction_limit(
         &self,
         head: &Head<Record<T>>,
@@ -147,7 +153,7 @@ where
         Some(said.unwrap_or(LIMIT).min(LIMIT_MAX))
     }
 
-    /// The names of the transactional hooks that should run after this turn.
+    /// Returns the names of the transactional hooks that should run after this turn.
     fn wanted(&self, open: &Open<'_, Record<T>>) -> Vec<String> {
         let turn = &open.turn;
         if let Some(ending) = &open.ending {
@@ -175,7 +181,7 @@ fn row(name: &str) -> (Name, Bytes) {
     (Name::new(LANE), Bytes::copy_from_slice(name.as_bytes()))
 }
 
-/// Runs a transactional hook: its code, unless it was run before.
+/// Runs the code of a transactional hook, unless a transaction has run it before.
 pub(super) async fn transacted<T, D, A>(state: Bytes, limit: Duration, work: Work, env: Env<D, A>) -> Outcome
 where
     T: Acts<D, A>,
@@ -203,17 +209,17 @@ where
     match scripted {
         Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::Refused),
         Ok(Scripted::Ended(outcome)) => outcome,
-        // Such an end is not waited for.
+        // The hook should no longer run, so this outcome is ignored.
         Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused("nobody waits for it".to_owned()),
         Err(error) => Outcome::Refused(error.to_string()),
     }
 }
 
-/// What the claim of an action holds.
+/// The content of the claim of an action.
 enum Parameters {
-    /// It was not run: its parameters.
+    /// The action has not run: its parameters.
     Given(Bytes),
-    /// It was run: what it left.
+    /// The action has run: its result.
     Left(Bytes),
 }
 
@@ -225,7 +231,7 @@ async fn parameters<D, A>(work: &Work, env: &Env<D, A>) -> Result<Parameters, St
     Ok(if is_given { Parameters::Given(claim.body) } else { Parameters::Left(claim.body) })
 }
 
-/// The author's code, on a state of its own: it may be run more than once.
+/// Runs the author's code on a state of its own, because the code may run more than once.
 fn run<T: Acts<D, A>, D, A>(
     name: &str,
     before: &Bytes,
@@ -255,7 +261,7 @@ fn left(value: &Bytes, state: Option<&Bytes>) -> Result<Bytes, String> {
     encode(&Left { value, state: state.map(raw).transpose()? })
 }
 
-/// What a hook left, now or before a crash.
+/// Returns the outcome of a hook from its result, which may be from before a crash.
 fn taken(left: &Bytes) -> Result<Outcome, String> {
     let Left { value, state } = decode(left)?;
     let bytes = |raw: Box<RawValue>| Bytes::copy_from_slice(raw.get().as_bytes());

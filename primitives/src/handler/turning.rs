@@ -1,4 +1,4 @@
-//! Turns: an input, the kind's or our own answer to it, one commit.
+//! Turns: an input, the answer of the kind or of this handler, and one commit.
 
 use bytes::Bytes;
 use drystone_runtime::{
@@ -21,7 +21,7 @@ use crate::{
     planted::Bug,
 };
 
-/// What a turn sees.
+/// The input of a turn, with the stored entity, the rows that were read, and the time.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) key: &'a Key,
@@ -31,14 +31,14 @@ pub(super) struct Seen<'a> {
     pub(super) input: &'a Input,
 }
 
-/// Why a turn does not come to a commit.
+/// Why a turn ends without a commit.
 pub(super) enum Halt {
     Stop(Stop),
-    /// What is stored cannot be read.
+    /// The stored data cannot be read: the entity is parked with this reason.
     Park(String),
-    /// Nothing is bound, and this cannot bind it.
+    /// The key is not bound, and this input cannot bind it.
     NotBound,
-    /// It is being destroyed.
+    /// The entity is being destroyed.
     Destroyed,
 }
 
@@ -48,7 +48,7 @@ impl From<Stop> for Halt {
     }
 }
 
-/// The turn of a bound entity, or of one that it binds, with what is stored beside the record.
+/// The turn of an entity that is bound, or that this turn binds, with the data stored beside the record.
 pub(super) struct Open<'a, R> {
     pub(super) turn: Turn<'a, R>,
     pub(super) mark: Option<Mark>,
@@ -56,7 +56,7 @@ pub(super) struct Open<'a, R> {
     pub(super) applying: Vec<Applying>,
     pub(super) claims: Vec<String>,
     pub(super) asked: Vec<Asked>,
-    /// The state, if this turn sets it.
+    /// The new state; `None` if this turn does not set the state.
     pub(super) state: Option<Bytes>,
 }
 
@@ -202,12 +202,12 @@ where
         if seen.entity.is_none() {
             return Ok(Next::nothing());
         }
-        // Perhaps the state is what could not be read: then no attempt will change it.
+        // If the state cannot be read, no attempt will succeed, so the entity is parked.
         if matches!(outcome, Outcome::Refused(_)) {
             self.check_state(memory, seen)?;
         }
         let mut open = self.open(memory, seen)?;
-        // Nothing was run: this turn puts its claim.
+        // The code was not run. This turn puts the claim.
         if matches!(outcome, Outcome::Refused(reason) if reason == transacting::UNCLAIMED) {
             return self.close(memory, open, None, None);
         }
@@ -245,7 +245,7 @@ where
         Ok(())
     }
 
-    /// What the code said goes with the commit that takes its success.
+    /// Adds the messages and events of the code to the commit that takes its success.
     pub(super) fn say(&self, open: &mut Open<'_, Record<T>>, produced: &Produced) {
         open.turn.commit.send.extend(produced.send.iter().cloned());
         open.turn.commit.emit.extend(produced.emit.iter().cloned());
@@ -284,7 +284,8 @@ where
         let shown = shown(&head.record, entity, now);
         let pieces = transacting::within_limit::<T>(self.kind.work(&shown));
         let is_written = |piece: &Piece| T::CODE.hooks.iter().any(|hook| hook.name == piece.hook);
-        // What has ended and is to be applied is still the kind's to list: it hears of the end when that is done.
+        // A piece that has ended and is to be applied is still listed by the kind, which hears of the end
+        // after that.
         let is_ended = |piece: &Piece| head.applying.iter().any(|applying| applying.number == piece.number);
         let pieces = pieces.filter(|piece| is_written(piece) && !is_ended(piece));
         let make = |piece: Piece| {
@@ -293,7 +294,8 @@ where
             let row = rows.of(&piece);
             let in_row = row.and_then(|row| <T::Kind as Kind>::mark_in(row));
             let mark = piece.mark.or(in_row).or(head.mark);
-            // A transaction has a limit of its own: how long it waits for others is not its code's time.
+            // A transaction has a limit of its own, because the time that it waits for other transactions is
+            // not the time of its code.
             let goes_first = transacting::is_transactional_hook::<T>(piece.hook);
             let work = Work { borrow, mark, goes_first, ..piece.into_work(row) };
             if goes_first { Work { timeout: None, silence: None, ..work } } else { work }
@@ -332,7 +334,7 @@ where
         Ok(Open { turn: self.turn_of(record, &seen), mark, ending, applying, claims, asked, state: None })
     }
 
-    /// The commit of a turn: the head only if it differs.
+    /// Builds the commit of a turn. The head is written only if it has changed.
     pub(super) fn close(
         &self,
         memory: &mut Memory<T, Record<T>>,
@@ -362,7 +364,8 @@ where
     }
 }
 
-/// The commit of an action that says nothing to its kind: the record stays as it is, and need not be written to see it.
+/// Builds the commit of an action that does not concern its kind. The record is unchanged, so it is not
+/// encoded to find that out.
 pub(super) fn acted<R>(head: &Head<R>, produced: &Produced, ticket: Option<Ticket>) -> Turned {
     if head.ending.is_some() {
         return Err(Halt::Destroyed);
@@ -391,7 +394,7 @@ pub(super) fn value<V: crate::Stored>(value: &V) -> Result<Answer, Stop> {
     Answer::value(value)
 }
 
-/// What the caller of an action is told when its code came to no value.
+/// Returns the error for the caller of an action whose code returned no value.
 pub(super) fn error_of(outcome: &Outcome, key: &Key, verb: &str) -> Error {
     match outcome {
         Outcome::Failed(error) => Error::Failed(error.clone()),

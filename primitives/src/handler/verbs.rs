@@ -1,4 +1,4 @@
-//! Which verbs there are: those of every entity, the kind's, the author's.
+//! The verbs of a primitive: those of every entity, of the kind, and of the author.
 
 use super::Author;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     primitive::{Action, Create},
 };
 
-/// What a verb is.
+/// A verb of a primitive.
 #[derive(Clone, Copy)]
 pub(super) enum Verb {
     Start,
@@ -17,11 +17,11 @@ pub(super) enum Verb {
     Destroy {
         force: bool,
     },
-    /// One of the kind's, and whether it binds an unbound key.
+    /// A verb of the kind, and whether it binds an unbound key.
     Kind {
         binds: bool,
     },
-    /// One of the author's.
+    /// An action of the author's.
     Action(&'static Action),
     /// A constructor of the author's.
     Create(&'static Create),
@@ -30,7 +30,7 @@ pub(super) enum Verb {
 /// The verbs of every entity.
 pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "destroy", "force_destroy"];
 
-/// The methods of every handle: no action and no constructor may have the name of one.
+/// The methods of every handle. No action and no constructor may have one of these names.
 pub const COMMON_VERBS: &[&str] = &[
     "start",
     "start_with",
@@ -61,7 +61,7 @@ impl<T: OfKind, D, A> Author<T, D, A> {
     }
 }
 
-/// The verb that the author wrote under this name.
+/// Returns the verb that the author wrote under this name.
 fn authors<T: OfKind>(name: &str) -> Option<Verb> {
     let action = T::CODE.actions.iter().find(|action| action.name == name).map(Verb::Action);
     action.or_else(|| T::CODE.creates.iter().find(|create| create.name == name).map(Verb::Create))

@@ -15,12 +15,12 @@ use crate::{
     workflow::{AnyKey, KeyOf, KeyedTopic, TopicEvent, Waiter},
 };
 
-/// What became of an event that was published (T1).
+/// The answer to a publisher (T1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
-    /// Its number: that of the one before it in its topic, and 1.
+    /// The number of the event: the number of the event before it in the topic, plus 1.
     pub number: u64,
-    /// How many waits there were.
+    /// The number of waits on the topic.
     pub waiting: u64,
 }
 
@@ -28,20 +28,20 @@ pub struct Published {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// So many events wait for somebody to take them that there is no room for another (`max_pending`).
+    /// The topic is full: `max_pending` events wait to be taken.
     #[error("the topic `{topic}` is full: {limit} events wait to be taken")]
     Full {
         /// The topic.
         topic: String,
-        /// How many may wait.
+        /// The limit.
         limit: u64,
     },
-    /// It is longer than an event may be.
+    /// The event is longer than an event may be.
     #[error("the event has {bytes} bytes, and {limit} is the most that can be published")]
     TooLarge {
-        /// How many bytes it has.
+        /// The length of the event.
         bytes: u64,
-        /// How many it may have.
+        /// The limit.
         limit: u64,
     },
 }
@@ -60,20 +60,21 @@ pub fn publish<E: TopicEvent>(desk: &Desk, event: E) -> Call<Published, PublishE
     }
 }
 
-/// The topic of an event: what generated clients hand out.
+/// Returns the topic of an event type, for generated clients.
 #[doc(hidden)]
 pub fn topic<E: TopicEvent + AnyKey>(desk: &Desk) -> Topic<E> {
     Topic::new(desk, None)
 }
 
-/// The topic of an event with this key.
+/// Returns the topic of an event type and a key, for generated clients.
 #[expect(clippy::needless_pass_by_value, reason = "a key is handed over")]
 #[doc(hidden)]
 pub fn topic_of<E: KeyedTopic>(desk: &Desk, key: impl KeyOf<E::Asks>) -> Topic<E> {
     Topic::new(desk, Some(key.text()))
 }
 
-/// A topic, as people look at it: who waits, what was published, who got it. Events are published by `client.publish(event)`.
+/// A view of a topic: its waits, its published events, and their deliveries. Events are published by
+/// `client.publish(event)`.
 pub struct Topic<E> {
     address: Address,
     event: PhantomData<fn() -> E>,
@@ -84,23 +85,26 @@ impl<E: TopicEvent> Topic<E> {
         Self { address: desk.address(DEFINITION, TopicName::new(E::NAME, key).text()), event: PhantomData }
     }
 
-    /// Where it stands; `None` if nobody waits and nothing is kept. One that has lost events is there for another `keep_for`, with how many.
+    /// Returns the status of the topic; `None` if nothing waits there and nothing is kept. A topic with lost
+    /// events keeps the status, with the number of lost events, for another `keep_for`.
     pub fn status(&self) -> Call<Option<TopicStatus>> {
         self.address.call("status", Args::new())
     }
 
-    /// Who waits, the longest first, 100 at a time: those behind a place, or the first (T6).
+    /// Returns a page of up to 100 waits, the longest waiting first. The page begins behind the place
+    /// `after`, or with the first wait (T6).
     #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     pub fn watchers(&self, after: Option<Place>) -> Call<Watchers> {
         self.address.call("watchers", Args::new().put(&after))
     }
 
-    /// The last events, the oldest first: 100 at most, and fewer if they are long.
+    /// Returns the last events, the oldest first: 100 at most, and fewer if they are long.
     pub fn history(&self, count: u32) -> Call<Vec<PublishedEvent<E>>> {
         Call::new(&self.address, "history", Args::new().put(&count), events_in::<E>, decode::<Never>)
     }
 
-    /// Who got an event, some at a time: those behind a place, or the first. Of very many the oldest are forgotten before their event is.
+    /// Returns a page of the waits that an event was sent to. The page begins behind the place `after`, or
+    /// with the first wait. If there are very many deliveries, the oldest are forgotten before their event.
     #[expect(clippy::needless_pass_by_value, reason = "a place is handed over")]
     pub fn deliveries(&self, number: u64, after: Option<Place>) -> Call<Deliveries> {
         self.address.call("deliveries", Args::new().put(&number).put(&after))
@@ -121,27 +125,27 @@ impl<E> fmt::Debug for Topic<E> {
     }
 }
 
-/// Where a topic stands.
+/// The status of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TopicStatus {
-    /// Since when its events are numbered.
+    /// The time since which events are numbered.
     pub since: Timestamp,
     /// The last number.
     pub last: u64,
-    /// How many events are kept.
+    /// The number of kept events.
     pub kept: u64,
-    /// How many of them nobody has got, of those that go to one alone.
+    /// The number of kept events that wait to be taken, in a work queue.
     pub pending: u64,
-    /// How many waits there are.
+    /// The number of waits.
     pub watching: u64,
-    /// Whether an event is on its way to those who wait.
+    /// Whether an event is being delivered to the waits.
     pub is_delivering: bool,
-    /// How many nobody took in time: they are dead letters.
+    /// The number of events that expired before they were taken, and became dead letters.
     pub dead: u64,
-    /// How many left the log early, for there were more than `max_pending`.
+    /// The number of events that left the log early, because the log had more than `max_pending`.
     pub trimmed: u64,
-    /// How many left the log after `keep_for`.
+    /// The number of events that left the log after `keep_for`.
     #[serde(default)]
     pub expired: u64,
 }
@@ -149,7 +153,7 @@ pub struct TopicStatus {
 /// An event that was published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedEvent<E> {
-    /// Its number.
+    /// The number of the event.
     pub number: u64,
     /// When it was published.
     pub at: Timestamp,
@@ -157,7 +161,7 @@ pub struct PublishedEvent<E> {
     pub event: E,
 }
 
-/// The same as it is answered.
+/// The same event, as a topic answers it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Logged {
     pub(super) number: u64,
@@ -170,12 +174,12 @@ pub(super) struct Logged {
 #[serde(transparent)]
 pub struct Place(pub(super) Vec<u8>);
 
-/// Some who wait.
+/// A page of waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watchers {
-    /// The longest first.
+    /// The waits, the longest waiting first.
     pub watchers: Vec<WatcherShown>,
-    /// Where the next ones begin; `None` at the end.
+    /// The place where the next page begins; `None` at the end.
     pub next: Option<Place>,
 }
 
@@ -183,15 +187,15 @@ pub struct Watchers {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WatcherShown {
-    /// The workflow: its field in the app.
+    /// The name of the workflow: its field in the app.
     pub workflow: String,
     /// The key of the run, as text; bytes that are not UTF-8 are replaced.
     pub run: String,
-    /// The operation: `wait:Paid#1`.
+    /// The operation, for example `wait:Paid#1`.
     pub operation: String,
-    /// Since when it waits.
+    /// When the wait began.
     pub since: Timestamp,
-    /// Until when.
+    /// The deadline of the wait, if any.
     pub until: Option<Timestamp>,
 }
 
@@ -207,27 +211,27 @@ impl WatcherShown {
     }
 }
 
-/// Some who got an event.
+/// A page of the deliveries of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deliveries {
-    /// In the order in which it was sent to them.
+    /// The deliveries, in the order in which they were sent.
     pub deliveries: Vec<Delivery>,
-    /// Where the next ones begin; `None` at the end.
+    /// The place where the next page begins; `None` at the end.
     pub next: Option<Place>,
 }
 
-/// A wait that an event was sent to. One that was over by then has not taken it: of a log it goes to nobody else for that, and
-/// what goes to one alone goes to the next.
+/// A wait that an event was sent to. A wait that was over when the event came has not taken the event. An
+/// event of a log then goes to no other wait instead; an event of a work queue goes to the next wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Delivery {
-    /// The workflow: its field in the app.
+    /// The name of the workflow: its field in the app.
     pub workflow: String,
     /// The key of the run, as text; bytes that are not UTF-8 are replaced.
     pub run: String,
-    /// The operation: `wait:Paid#1`.
+    /// The operation, for example `wait:Paid#1`.
     pub operation: String,
-    /// When it was sent.
+    /// When the event was sent.
     pub at: Timestamp,
 }
 

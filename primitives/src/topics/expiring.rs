@@ -1,4 +1,5 @@
-//! What is kept no longer goes, a slice in each commit, and is counted (T2): of what nobody has got there is a dead letter (T3).
+//! Expiry: events that are no longer kept are removed and counted, a slice in each commit (T2). An event of
+//! a work queue that was not taken becomes a dead letter (T3).
 
 use drystone_runtime::{Range, Row};
 use serde_json::json;
@@ -10,14 +11,14 @@ use super::{
 };
 use crate::{Timestamp, dead_letters, halt::Halt, planted::Bug};
 
-/// Rows that one commit lets go, of each lane.
+/// The rows that one commit removes, of each lane.
 const SLICE: u32 = 100;
 
-/// Bytes of dead letters after which a slice ends.
+/// The bytes of dead letters after which a slice ends.
 const SLICE_BYTES: usize = 2 << 20;
 
 impl Turn<'_> {
-    /// The alarm: a slice of the pass that is under way, or of what has expired.
+    /// Handles the alarm: a slice of the pass in progress, or of the expired events.
     pub(super) fn ring(&mut self) -> Result<(), Halt> {
         if self.record.pass.is_some() {
             return self.look_through(self.slices.next);
@@ -35,7 +36,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What nobody has got in time is a dead letter; when the next one is.
+    /// Turns expired events that were not taken into dead letters. Returns when the next event expires.
     fn bury(&mut self) -> Result<Option<i64>, Halt> {
         if self.record.pending == 0 {
             return Ok(None);
@@ -66,8 +67,8 @@ impl Turn<'_> {
         self.emit("topic.expired", &told);
     }
 
-    /// What is in the log for too long goes; when the next one does. What was for one alone is there because somebody has it: of that
-    /// nothing is lost.
+    /// Removes expired events from the log. Returns when the next event expires. In a work queue the log
+    /// holds only events that were taken, so nothing is lost there.
     fn forget(&mut self) -> Result<Option<i64>, Halt> {
         if self.record.logged == 0 {
             return Ok(None);
@@ -90,7 +91,7 @@ impl Turn<'_> {
         Ok(self.is_more(rows, SLICE))
     }
 
-    /// Who got what is not kept any more is forgotten.
+    /// Forgets the deliveries of events that are no longer kept.
     fn forget_older(&mut self) -> Result<Option<i64>, Halt> {
         if self.record.given == 0 {
             return Ok(None);
@@ -105,7 +106,7 @@ impl Turn<'_> {
         Ok(if is_whole { self.is_more(rows, SLICE) } else { None })
     }
 
-    /// Who got what first is forgotten early: a slice of them, so that this is seldom.
+    /// Forgets the oldest deliveries early. Removing a whole slice makes this rare.
     fn forget_given_first(&mut self) -> Result<(), Halt> {
         for row in self.rows(Range::first(GIVEN, SLICE))? {
             self.remove(GIVEN, row.key.clone());
@@ -114,7 +115,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Who got an event that came back did not.
+    /// Forgets the delivery of an event that came back.
     pub(super) fn forget_given(&mut self, number: u64) -> Result<(), Halt> {
         if self.record.given == 0 {
             return Ok(());
@@ -127,7 +128,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// At once, if there may be more rows like these.
+    /// Returns the current time if there may be more rows like these.
     fn is_more(&self, rows: &[Row], limit: u32) -> Option<i64> {
         (rows.len() >= limit as usize).then_some(self.now.0)
     }

@@ -1,4 +1,4 @@
-//! What a topic does: somebody publishes, runs come to wait and go, people look.
+//! The handler of all topics: events are published, runs register and withdraw waits, people read.
 
 use std::pin::Pin;
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{Error, halt::Halt};
 
-/// Those who only look.
+/// The verbs that only read.
 const READS: [&str; 4] = ["status", "watchers", "history", "deliveries"];
 
-/// What is said in messages alone.
+/// The verbs of messages only.
 const MESSAGES: [&str; 4] = [WATCH, LEAVE, MOVE, DECLINED];
 
 /// The handler of all topics.

@@ -1,4 +1,4 @@
-//! What a person sees of a topic.
+//! The reads of a topic.
 
 use drystone_runtime::{Commit, Next, Range, Row, Ticket, To, key_after};
 use serde::Serialize;
@@ -10,13 +10,14 @@ use super::{
 };
 use crate::{Params, Stored, Timestamp, encode, halt::Halt};
 
-/// Rows that are shown at once.
+/// The limit of rows in an answer.
 const PAGE: u32 = 100;
 
-/// Bytes after which an answer is not made longer.
+/// The bytes after which an answer is not made longer.
 const ANSWER_BYTES: usize = 512 << 10;
 
-/// Answers somebody who looks. A topic that is not there has nothing to show, and is not made for that.
+/// Answers a verb that only reads. A topic that does not exist has nothing to show, and is not created by a
+/// read.
 pub(super) fn looked(seen: Seen<'_>, (verb, body): (&str, &[u8]), ticket: Ticket) -> Result<Next, Halt> {
     let turn = seen.entity.map(|entity| Turn::of(entity, seen)).transpose()?;
     let turn = turn.as_ref();
@@ -55,7 +56,7 @@ fn status(record: &Record) -> TopicStatus {
 }
 
 impl Turn<'_> {
-    /// Who waits, the longest first, behind a place.
+    /// Returns the waits behind a place, the longest waiting first.
     fn watchers(&self, after: Option<Place>) -> Result<Watchers, Halt> {
         let from = after.map(|Place(key)| key_after(&key));
         let rows = self.rows(Range { from, ..Range::first(WATCHERS, PAGE) })?;
@@ -64,7 +65,7 @@ impl Turn<'_> {
         Ok(Watchers { watchers, next: next(rows) })
     }
 
-    /// The last events, the oldest first.
+    /// Returns the last events, the oldest first.
     fn history(&self, count: u32) -> Result<Vec<Logged>, Halt> {
         let count = count.clamp(1, PAGE);
         let backwards = |lane| Range { backwards: true, ..Range::first(lane, count) };
@@ -84,7 +85,7 @@ impl Turn<'_> {
         Ok(events)
     }
 
-    /// Who got an event, in the order in which they were told.
+    /// Returns the deliveries of an event, in the order in which they were sent.
     fn deliveries(&self, number: u64, after: Option<Place>) -> Result<Deliveries, Halt> {
         let from = after.map_or_else(|| number_key(number), |Place(key)| key_after(&key));
         let rows = self.rows(Range { from: Some(from), ..Range::first(GIVEN, 5) })?;

@@ -1,14 +1,15 @@
-//! Topics: events to whoever waits (T).
+//! Topics: events for every run that waits for them (T).
 //!
-//! An event with `#[event(topic)]` can be published, by `client.publish(event)`, by `flow.publish(event)` in a body, by
-//! `cx.publish(event)` in any other code. It goes to runs that wait for it with `flow.wait_for::<Paid>()`, as if it had been sent to each
-//! of them; nobody need know who they are.
+//! An event with `#[event(topic)]` can be published: by `client.publish(event)`, by `flow.publish(event)` in
+//! a body, or by `cx.publish(event)` in any other code. The topic delivers the event to runs that wait for
+//! it with `flow.wait_for::<Paid>()`, as if it had been sent to each of them. The publisher need not know
+//! these runs.
 //!
 //! ```
 //! use drystone::{Event, Flow, Primitives, d, testing::World, workflow};
 //! use serde::{Deserialize, Serialize};
 //!
-//! /// Money has come for an order: all who wait for this order hear of it.
+//! /// Money has come for an order: every run that waits for this order gets the event.
 //! #[derive(Event, Serialize, Deserialize)]
 //! #[event(topic, key = order)]
 //! struct Paid { order: String, cents: u64 }
@@ -37,23 +38,29 @@
 //! # }
 //! ```
 //!
-//! A topic is an ordinary entity, one for each key: that of the fields which `key` names. An event exists from the commit that publishes
-//! it, which gives it the next number; that costs the same whoever waits, and those who wait are told in slices, each a commit.
+//! A topic is an ordinary entity. Each value of the fields named by `key` has a topic of its own. An event
+//! exists from the commit that publishes it and gives it the next number. This commit costs the same however
+//! many runs wait: the runs are notified in slices, each in a commit of its own.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `deliver` | `"all"` | to all who wait, a log; or `"one"`, to the one who waits longest, a work queue |
-//! | `from` | `"wait"` | of a log: a wait takes what is published after it; or after its run began, `"created"`; or the oldest that is kept, `"start"` |
-//! | `keep_for` | `"7d"` | how long events are kept; what nobody has got by then, of those for one, is a dead letter; of a log it is gone, counted |
-//! | `max_pending` | 10,000 | how many events of a topic wait for the one who takes them; then publishing is refused. Of a log: how many are kept; the oldest goes, counted |
-//! | `key` | none | a field by which events of this type are told apart, or several, `key = (shop, order)`: a topic for each |
+//! | `deliver` | `"all"` | `"all"` is a log: every wait gets the event. `"one"` is a work queue: the longest waiting wait gets it |
+//! | `from` | `"wait"` | where a wait begins to read a log: with what is published after the wait began (`"wait"`), after its run began (`"created"`), or with the oldest kept event (`"start"`) |
+//! | `keep_for` | `"7d"` | how long events are kept. Expired events of a log are removed and counted; an expired event of a work queue that was not taken becomes a dead letter |
+//! | `max_pending` | 10,000 | of a work queue, how many events wait to be taken: beyond that, publishing is refused. Of a log, how many events are kept: beyond that, the oldest is removed and counted |
+//! | `key` | none | the field by which events of this type are told apart, or several fields, `key = (shop, order)`. Each key has a topic of its own |
 //!
-//! - A run sees an event of a log once, in order. What was sent to it directly comes first (T6).
-//! - An event that was published before the deadline of a wait wins over it, whenever it is delivered (T4).
-//! - A run that waits for an event for one, and is gone or goes on when it comes, gives it back, and the next gets it.
-//! - What is lost is counted in the topic's [status](TopicStatus), and told as it happens (`topic.expired`, `topic.trimmed`). A topic that has
-//!   nothing else left is there for another `keep_for` with its counts; then it is gone with them, and numbers begin anew.
-//! - [`Topic`] shows who waits, what was published, and who got it. [`which_event_goes_where`] has a picture.
+//! - A run sees each event of a log once, in order. Events that were sent to the run directly come first
+//!   (T6).
+//! - An event that was published before the deadline of a wait wins over the deadline, whenever it is
+//!   delivered (T4).
+//! - If an event of a work queue comes to a run that has ended or no longer waits, the run gives the event
+//!   back, and the next wait gets it.
+//! - Lost events are counted in the topic's [status](TopicStatus), and listeners are notified
+//!   (`topic.expired`, `topic.trimmed`). A topic that has nothing left but these counts stays for another
+//!   `keep_for`. Then the topic is removed with its counts, and numbers begin again.
+//! - [`Topic`] shows the waits, the published events, and their deliveries. [`which_event_goes_where`] has a
+//!   picture.
 
 mod client;
 mod expiring;
@@ -89,15 +96,15 @@ pub use client::{publish, topic, topic_of};
 /// The definition of all topics.
 pub(crate) const DEFINITION: Name = Name::new("drystone:topics");
 
-/// The space of their keys.
+/// The space of the keys of topics.
 const SPACE: Name = DEFINITION;
 
-/// With topics.
+/// Registers the definition of all topics.
 pub(crate) fn registered(registry: Registry) -> Registry {
     registry.with(in_slices(Slices::SHIPPED))
 }
 
-/// The definition of all topics.
+/// Returns the definition of all topics, with slices of these sizes.
 pub(crate) fn in_slices(slices: Slices) -> Definition {
     Definition {
         name: DEFINITION,

@@ -1,4 +1,4 @@
-//! How events of a type are published: what `#[event(topic, ..)]` says.
+//! The options of a topic, which `#[event(topic, ..)]` sets.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,34 +11,35 @@ pub(crate) struct TopicOptions {
     pub(crate) max_pending: u64,
 }
 
-/// To whom an event goes.
+/// The waits that an event goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Deliver {
-    /// To all who wait: a log (T2).
+    /// All waits: a log (T2).
     All,
-    /// To the one who waits longest: a work queue (T3).
+    /// The longest waiting wait: a work queue (T3).
     One,
 }
 
-/// Where a wait begins to read a log.
+/// The event with which a wait begins to read a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum From {
-    /// With what is published after it.
+    /// The first event that is published after the wait began.
     Wait,
-    /// With what was published after its run began.
+    /// The first event that was published after the run began.
     Created,
-    /// With the oldest that is kept.
+    /// The oldest event that is kept.
     Start,
 }
 
 impl TopicOptions {
-    /// The defaults: to all who wait, from when they wait; kept for 7 days, 10,000 at most.
+    /// The defaults: events go to all waits, from when the wait began; up to 10,000 events are kept for 7
+    /// days.
     pub(crate) const NEW: Self =
         Self { deliver: Deliver::All, from: From::Wait, keep_for_ms: 7 * 24 * 60 * 60 * 1_000, max_pending: 10_000 };
 
-    /// When an event of this time is kept no longer.
+    /// Returns the time until which an event of this time is kept.
     pub(crate) fn kept_until(&self, at: i64) -> i64 {
         at.saturating_add(i64::try_from(self.keep_for_ms).unwrap_or(i64::MAX))
     }

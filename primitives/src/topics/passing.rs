@@ -1,4 +1,5 @@
-//! A pass through those who wait: a slice of them in each commit, with where it stands (T5).
+//! A pass through the waits of a topic: each commit serves a slice of them, and records how far the pass is
+//! (T5).
 
 use drystone_runtime::{Lane, Range, Row, RowKey, key_after};
 
@@ -11,43 +12,44 @@ use super::{
 };
 use crate::{halt::Halt, planted::Bug};
 
-/// How many of those who wait one commit looks at.
+/// The number of waits that one commit looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slices {
-    /// The commit that publishes: it is answered to a caller who waits.
+    /// In the commit that publishes, whose caller waits for the answer.
     pub(crate) first: u32,
-    /// Each commit that goes on from there (T5).
+    /// In each commit that continues the pass (T5).
     pub(crate) next: u32,
 }
 
 impl Slices {
-    /// Those of every app. A test kit may set others, to see many slices with few who wait.
+    /// The sizes in every app. A test kit may set others, to see many slices with few waits.
     pub(crate) const SHIPPED: Self = Self { first: 16, next: 200 };
 }
 
-/// Changes after which a slice ends, of the thousand that a commit may have: whoever gets what is for one alone makes five of them, a
-/// message among them (K3).
+/// The changes after which a slice ends, of the thousand that a commit may have (K3). A wait that gets an
+/// event of a work queue makes five changes, a message among them.
 const SLICE_CHANGES: usize = 800;
 
-/// Bytes after which a slice ends: an event of any length is still to fit, twice, for what is for one alone is logged as it is sent.
+/// The bytes after which a slice ends. An event of any length must still fit twice, because an event of a
+/// work queue is logged when it is sent.
 const SLICE_BYTES: usize = 3 << 19;
 
 impl Turn<'_> {
-    /// Somebody may be due an event from this number on.
+    /// Begins a pass: some wait may be due an event from this number on.
     pub(super) fn begin_pass(&mut self, oldest: u64) {
         if self.record.watching > 0 && self.record.pass.is_none() {
             self.record.pass = Some(Pass { behind: None, upto: self.record.last, oldest });
         }
     }
 
-    /// An event is for one alone, and nobody has it any more: the first who wait are looked at again, whom the pass that is under way may
-    /// have left behind.
+    /// Begins the pass again from the first wait. An event of a work queue waits to be taken, and the pass
+    /// in progress may have left behind a wait that is due it.
     pub(super) fn begin_pass_anew(&mut self, oldest: u64) {
         let oldest = self.record.pass.take().map_or(oldest, |pass| pass.oldest.min(oldest));
         self.begin_pass(oldest);
     }
 
-    /// The next slice of the pass that is under way.
+    /// Takes the next slice of the pass in progress.
     pub(super) fn look_through(&mut self, limit: u32) -> Result<(), Halt> {
         let Some(pass) = self.record.pass.clone() else { return Ok(()) };
         if self.is_all_taken() {
@@ -70,14 +72,14 @@ impl Turn<'_> {
         self.note_given(told)?;
         self.record.pass = match is_last {
             true => self.next_pass(&pass),
-            // Whoever else waits need not be looked at: that would be a commit for nothing.
+            // Nothing is left for the other waits: looking at them would be a commit for nothing.
             false if self.is_all_taken() => None,
             false => Some(Pass { behind, ..pass }),
         };
         Ok(())
     }
 
-    /// Whether a slice has done as much as one commit should, with a row for each of those who got something.
+    /// Whether a slice has done as much as a commit should, with a row for each wait that got an event.
     fn is_much(&self, told: usize) -> bool {
         let commit = &self.commit;
         let changes = commit.put.len() + commit.remove.len() + commit.send.len() + told;
@@ -85,18 +87,18 @@ impl Turn<'_> {
         changes >= SLICE_CHANGES || put + self.bytes_sent() >= SLICE_BYTES
     }
 
-    /// Whether nothing is left for anybody, of what is for one alone.
+    /// Whether a work queue has no event left that waits to be taken.
     fn is_all_taken(&self) -> bool {
         self.record.options.deliver == Deliver::One && self.record.pending == 0
     }
 
-    /// At the end of a pass: another one, if something was published meanwhile, or is left for somebody.
+    /// Returns the next pass, if events were published during the pass that ends.
     fn next_pass(&self, pass: &Pass) -> Option<Pass> {
         let (last, is_new) = (self.record.last, self.record.last > pass.upto);
         (is_new && self.record.watching > 0).then_some(Pass { behind: None, upto: last, oldest: pass.upto + 1 })
     }
 
-    /// Gives somebody who waits what is due, if anything is.
+    /// Sends the wait in this row the event that is due, if any.
     fn serve(&mut self, row: &Row) -> Result<Option<(u64, Delivery)>, Halt> {
         if self.is_removed(&WATCHERS, &row.key) {
             return Ok(None);
@@ -107,7 +109,8 @@ impl Turn<'_> {
         Ok(Some(self.give(&watcher, number, &kept)?))
     }
 
-    /// What somebody who waits is due: of a log the first event after it came, else the oldest that nobody has.
+    /// Returns the event that a wait is due: of a log the first event after the wait came, of a work queue
+    /// the oldest event that was not taken.
     pub(super) fn due(&self, watcher: &Watcher) -> Result<Option<(u64, Kept)>, Halt> {
         let found = match self.record.options.deliver {
             Deliver::All if watcher.after >= self.record.last => None,
@@ -117,7 +120,7 @@ impl Turn<'_> {
         Ok(found.filter(|(_, kept)| watcher.wait.is_in_time(kept.at)))
     }
 
-    /// The first event from a number on, also one that this very turn has put.
+    /// Returns the first event from a number on, even if this turn has put it.
     #[expect(clippy::needless_pass_by_value, reason = "a lane is a constant")]
     pub(super) fn first_of(&self, lane: Lane, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
         let key = number_key(from);
@@ -126,7 +129,7 @@ impl Turn<'_> {
         }
         let put = self.commit.put.iter().filter(|row| row.lane == lane);
         let count = if lane == LOG { self.record.logged } else { self.record.pending };
-        // If this very turn has put all that there are, nothing is stored that could be read.
+        // If this turn has put all events of the lane, there is nothing stored to read.
         let stored = if count <= put.clone().count() as u64 { &[][..] } else { self.stored(&lane, from)? };
         let put = put.filter(|row| row.key >= key);
         let there = stored.iter().filter(|row| !self.is_removed(&lane, &row.key)).chain(put);
@@ -136,8 +139,9 @@ impl Turn<'_> {
         there.min_by(|one, other| one.key.cmp(&other.key)).map(read).transpose()
     }
 
-    /// The first that are stored from a number on: as many may be gone by now as this turn has taken away, and one is wanted. Each time
-    /// they are not enough twice as many are read, so that a slice reads seldom, and not much more than it gives away.
+    /// Reads the first stored events from a number on: one more than this turn has removed, because removed
+    /// rows are still stored. The limit is rounded up to a power of two, so that a slice reads seldom, and
+    /// not much more than it gives away.
     fn stored(&self, lane: &Lane, from: u64) -> Result<&[Row], Halt> {
         let taken = self.commit.remove.iter().filter(|(of, _)| of == lane).count();
         let wanted = if Bug::NewestPublishedFirst.planted() { 64 } else { 1 };
@@ -145,7 +149,7 @@ impl Turn<'_> {
         self.numbered(lane.clone(), from, limit)
     }
 
-    /// Somebody waits no more.
+    /// Removes a wait.
     pub(super) fn let_go(&mut self, place: &RowKey) {
         if !Bug::WatcherStays.planted() {
             self.remove(WATCHERS, place.clone());
@@ -153,7 +157,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Sends an event to somebody; what is only theirs is nobody's from now on.
+    /// Sends an event to a wait. An event of a work queue moves to the log, because it is taken.
     pub(super) fn give(&mut self, watcher: &Watcher, number: u64, kept: &Kept) -> Result<(u64, Delivery), Halt> {
         let (by, is_only) = (watcher.wait.by.clone(), self.record.options.deliver == Deliver::One);
         let delivered = Delivered {
@@ -173,7 +177,7 @@ impl Turn<'_> {
         Ok((number, Delivery::of(by, self.now)))
     }
 
-    /// Keeps who got what, a row for each number.
+    /// Stores deliveries, in one row for each event.
     pub(super) fn note_given(&mut self, mut told: Vec<(u64, Delivery)>) -> Result<(), Halt> {
         told.sort_by_key(|(number, _)| *number);
         for slice in told.chunk_by(|(one, _), (other, _)| one == other) {

@@ -1,4 +1,4 @@
-//! An event comes to exist: it gets the next number (T1).
+//! Publishing: an event gets the next number, and exists from then on (T1).
 
 use drystone_runtime::{Range, Ticket};
 use serde_json::{json, value::RawValue};
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{halt::Halt, planted::Bug};
 
-/// The longest event: it travels in a message, with where it belongs.
+/// The longest event. A message holds the event together with the address of its wait.
 pub(crate) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
 impl Turn<'_> {
-    /// Publishes an event: kept, numbered, and on its way to the first who wait.
+    /// Publishes an event: it is stored, numbered, and sent to the first waits.
     pub(super) fn publish(&mut self, event: Box<RawValue>, caller: Option<Ticket>) -> Result<(), Halt> {
         let bytes = event.get().len();
         if bytes > EVENT_BYTES_MAX {
@@ -40,7 +40,7 @@ impl Turn<'_> {
         if is_first { self.look_through(self.slices.first) } else { Ok(()) }
     }
 
-    /// An event that is kept for all, or that somebody has got.
+    /// Stores an event in the log: an event for all waits, or one that was taken.
     pub(super) fn log(&mut self, number: u64, kept: &Kept) -> Result<(), Halt> {
         self.put(LOG, number_key(number), kept)?;
         self.record.logged += 1;
@@ -48,7 +48,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// An event that waits for the one who takes it.
+    /// Stores an event of a work queue until it is taken.
     pub(super) fn hold(&mut self, number: u64, kept: &Kept) -> Result<(), Halt> {
         self.put(PENDING, number_key(number), kept)?;
         self.record.pending += 1;
@@ -61,8 +61,9 @@ impl Turn<'_> {
         self.record.expires_at = Some(self.record.expires_at.map_or(until, |first| first.min(until)));
     }
 
-    /// Room for one more. What nobody has got is never let go for it; of a log the oldest is. While somebody was still to have it the log
-    /// may have grown too long: two go for one that comes until it is not.
+    /// Makes room for another event. An event that waits to be taken is never removed for it; of a log the
+    /// oldest event is. While some wait was due the oldest event, the log may have grown beyond the limit.
+    /// Then two events go for each new one, until the log is short enough.
     fn make_room(&mut self) -> Result<(), Halt> {
         let limit = self.record.options.max_pending;
         if self.record.pending >= limit {
@@ -74,7 +75,7 @@ impl Turn<'_> {
             }
             let Some(oldest) = self.oldest_logged()? else { return Ok(()) };
             if self.record.pass.as_ref().is_some_and(|pass| oldest >= pass.oldest) {
-                // Somebody who waited is still to have it.
+                // The pass in progress still has to deliver this event.
                 return Ok(());
             }
             self.trim(oldest);
@@ -82,7 +83,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// An event leaves the log early. What was for one alone is there because somebody has it: of that nothing is lost.
+    /// Removes an event from the log early. In a work queue the log holds only events that were taken, so
+    /// nothing is lost there.
     fn trim(&mut self, number: u64) {
         self.remove(LOG, number_key(number));
         self.record.logged -= 1;
@@ -93,8 +95,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The oldest event of the log. One that was always for all has no gaps: it is known without a read, which every event on a full topic
-    /// would have to wait for.
+    /// Returns the number of the oldest event in the log. A log that never was a work queue has no gaps, so
+    /// the number follows from the record. A read would delay every event on a full topic.
     fn oldest_logged(&self) -> Result<Option<u64>, Halt> {
         if !self.record.has_gaps {
             return Ok(Some(self.record.forgotten + 1));
@@ -104,7 +106,7 @@ impl Turn<'_> {
     }
 }
 
-/// An error of ours for whoever publishes.
+/// Returns a typed error for the publisher.
 fn refused(error: &PublishError) -> Halt {
     Halt::own(PUBLISH, error)
 }

@@ -1,4 +1,4 @@
-//! What is stored of a topic: its record, and the rows of its lanes.
+//! The stored data of a topic: its record, and the rows of its lanes.
 
 use drystone_runtime::{Name, RowKey};
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use super::{
 };
 use crate::stored::is_default;
 
-/// Events that are kept, by number. Of those that go to one alone: those that somebody has got.
+/// The lane of kept events, by number. In a work queue, only events that were taken.
 pub(super) const LOG: Name = Name::new("log");
 
-/// Events that nobody has got yet, of those that go to one alone.
+/// The lane of events that wait to be taken, in a work queue.
 pub(super) const PENDING: Name = Name::new("pending");
 
-/// Who waits, the longest first.
+/// The lane of waits, the longest waiting first.
 pub(super) const WATCHERS: Name = Name::new("watchers");
 
-/// Who got what: by number, a slice of them in each row.
+/// The lane of deliveries, by number of the event: each row holds a slice of them.
 pub(super) const GIVEN: Name = Name::new("given");
 
-/// So many rows of who got what are kept in any case, for as long as the events are.
+/// The rows of deliveries that are kept in any case, for as long as their events.
 pub(super) const GIVEN_MIN: u64 = 1_000;
 
 /// The record of a topic.
@@ -30,11 +30,11 @@ pub(super) const GIVEN_MIN: u64 = 1_000;
 pub(super) struct Record {
     pub(super) topic: TopicName,
     pub(super) options: TopicOptions,
-    /// When it began: what tells its numbers from those of one that was gone.
+    /// When the topic was created. This tells its numbers from those of an earlier topic of the same key.
     pub(super) birth: i64,
     /// The last number that was given.
     pub(super) last: u64,
-    /// How many rows there are in each lane.
+    /// The numbers of rows in the four lanes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) logged: u64,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -43,44 +43,46 @@ pub(super) struct Record {
     pub(super) watching: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) given: u64,
-    /// How many slices of those who got something there were, of all time.
+    /// How many slices of deliveries there were, of all time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) slices: u64,
-    /// The pass through those who wait that is under way.
+    /// The pass through the waits that is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pass: Option<Pass>,
-    /// When the oldest event is kept no longer; never later than that.
+    /// When the oldest event expires, or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<i64>,
-    /// Up to which number events have expired: who got them is forgotten, too.
+    /// The highest number that was removed. Deliveries of events up to it are forgotten.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) forgotten: u64,
-    /// Whether its events were for one alone at some time: they come to the log as they are taken, not in the order of their numbers.
+    /// Whether the topic was a work queue at any time. Events then come to the log in the order in which
+    /// they are taken, not in the order of their numbers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) has_gaps: bool,
-    /// How many expired before anybody got them, and are dead letters.
+    /// How many events expired before they were taken, and became dead letters.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) dead: u64,
-    /// How many left the log early, for it was full.
+    /// How many events left the log early, because it was full.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) trimmed: u64,
-    /// How many left the log when their time was up.
+    /// How many events left the log because they expired.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) expired: u64,
-    /// Since when it has nothing but its counts.
+    /// Since when the topic has nothing but its counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) empty_since: Option<i64>,
 }
 
-/// Where a pass through those who wait stands (T5).
+/// How far a pass through the waits is (T5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pass {
-    /// Behind this one.
+    /// The wait behind which the pass continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) behind: Option<Vec<u8>>,
-    /// The last number when it began: if there are later ones at its end, another begins.
+    /// The last number when the pass began. If later numbers exist at the end of the pass, another pass
+    /// begins.
     pub(super) upto: u64,
-    /// The oldest event that somebody may still be due.
+    /// The oldest event that a wait may still be due.
     pub(super) oldest: u64,
 }
 
@@ -107,35 +109,37 @@ impl Record {
         }
     }
 
-    /// Whether nothing is left that anybody could ask for.
+    /// Whether the topic has no rows left.
     pub(super) fn is_empty(&self) -> bool {
         self.logged + self.pending + self.watching + self.given == 0
     }
 
-    /// Whether there are more rows of who got what than are worth keeping, also of events that are kept: each may have gone to a crowd.
+    /// Whether there are more rows of deliveries than are worth keeping, even of events that are kept: each
+    /// event may have gone to very many waits.
     pub(super) fn has_given_much(&self) -> bool {
         self.given > self.options.max_pending.saturating_mul(2).max(GIVEN_MIN)
     }
 
-    /// Until when one that has nothing left is kept for its counts: what was lost is seen for as long as an event would have been.
+    /// Returns until when an empty topic is kept for its counts. Lost events are shown for as long as an
+    /// event would have been kept.
     pub(super) fn counted_until(&self) -> Option<i64> {
         let is_counted = self.dead + self.trimmed + self.expired > 0;
         self.empty_since.filter(|_| is_counted).map(|since| self.options.kept_until(since))
     }
 }
 
-/// An event in a row.
+/// The stored form of an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) at: i64,
     pub(super) event: Box<RawValue>,
 }
 
-/// Somebody who waits, in a row.
+/// The stored form of a wait.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Watcher {
     pub(super) wait: Wait,
-    /// The last number when it came: it gets the next.
+    /// The last number when the wait came: the wait is due the next event.
     pub(super) after: u64,
 }
 
@@ -144,7 +148,7 @@ pub(super) fn number_key(number: u64) -> RowKey {
     RowKey::copy_from_slice(&number.to_be_bytes())
 }
 
-/// The number at the beginning of a row's key.
+/// Returns the number at the beginning of a row's key.
 pub(super) fn number_in(key: &[u8]) -> u64 {
     key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
 }

@@ -1,4 +1,4 @@
-//! What only messages bring about that were long under way, and how much of it one commit is: a topic alone, turn by turn.
+//! A topic alone, turn by turn: cases with messages that were in flight for long, and the size of commits.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn event(number: u32) -> Box<RawValue> {
     decode(number.to_string().as_bytes()).unwrap()
 }
 
-/// A wait of a run with this number.
+/// Returns a wait of the run with this number.
 fn wait(number: u32, until: Option<i64>) -> Wait {
     let by = serde_json::json!({
         "space": "app", "key": format!("run-{number}"), "definition": "worker", "op": "wait:Job#1", "generation": 1, "seed": 1,
@@ -61,13 +61,13 @@ impl Shelf {
         })
     }
 
-    /// Somebody says this to it.
+    /// Sends a message to the topic.
     fn say(&mut self, verb: &'static str, said: &impl Serialize) -> Commit {
         let (from, id) = (topic().address().unwrap(), MessageId { version: Version(1), index: 0 });
         self.turn(&Input::Message { from, id, verb: Name::new(verb), body: encode(said).unwrap() })
     }
 
-    /// A run with this number begins to wait.
+    /// Registers a wait of the run with this number.
     fn watch(&mut self, number: u32, until: Option<i64>) -> Commit {
         self.watch_from(Cursor::Next, wait(number, until))
     }
@@ -76,7 +76,7 @@ impl Shelf {
         self.say(WATCH, &Watch { topic: topic(), options: self.options, wait, cursor })
     }
 
-    /// The alarm rings for as long as it is due; what each commit was.
+    /// Rings the alarm for as long as it is due. Returns the commits.
     fn ring(&mut self) -> Vec<Commit> {
         let mut commits = Vec::new();
         while let Some(at) = self.entity.as_ref().and_then(|entity| entity.alarm).filter(|at| *at <= self.now) {
@@ -85,8 +85,8 @@ impl Shelf {
         commits
     }
 
-    /// Runs whose deadline has passed and who have not left, for they were paused, and events that came later; then their deadlines are
-    /// moved, so that all of them meet in one pass.
+    /// Registers waits whose deadline passes while their runs are paused, and publishes events after that.
+    /// Then the deadlines are moved, so that a single pass has all waits and events.
     fn meet(&mut self, events: &[Box<RawValue>]) -> Vec<Commit> {
         let count = u32::try_from(events.len()).unwrap();
         for number in 0..count {
@@ -107,7 +107,7 @@ impl Shelf {
         commits
     }
 
-    /// A turn, asked again until it has the rows that it needs.
+    /// Takes a turn, again and again until it has the rows that it needs.
     fn turn(&mut self, input: &Input) -> Commit {
         let (key, mut read) = (topic().address().unwrap(), Vec::new());
         loop {
@@ -167,7 +167,7 @@ impl Shelf {
         decode(&self.entity.as_ref().unwrap().head).unwrap()
     }
 
-    /// The events of a lane, by number.
+    /// Returns the events of a lane, by number.
     fn events(&self, lane: &Name) -> Vec<(u64, String)> {
         let own = self.rows.iter().filter(|((of, _), _)| of == lane);
         own.map(|((_, key), body)| (record::number_in(key), decode::<Kept>(body).unwrap().event.get().to_owned()))
@@ -210,7 +210,7 @@ fn what_comes_back_to_a_topic_that_was_gone_meanwhile_takes_the_place_of_nobody(
     assert_eq!((own.events(&PENDING), own.events(&LOG)), (vec![(1, "8".to_owned())], Vec::new()));
 }
 
-/// What of K3 a commit takes: changes, and bytes.
+/// Returns the size of a commit as K3 limits it: changes, and bytes.
 fn size(commit: &Commit) -> (usize, usize) {
     let put: usize = commit.put.iter().map(|row| row.key.len() + row.body.len()).sum();
     let sent: usize = commit.send.iter().map(|message| message.body.len()).sum();

@@ -1,4 +1,4 @@
-//! One turn of a topic: its record, the rows it needs, what it writes.
+//! A turn of a topic: the record, the rows to read, and the commit.
 
 use bytes::Bytes;
 use drystone_runtime::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{context::fields, decode, encode, halt::Halt};
 
-/// What a turn is taken on.
+/// The input of a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) entity: Option<&'a Entity>,
@@ -23,7 +23,7 @@ pub(super) struct Seen<'a> {
     pub(super) slices: Slices,
 }
 
-/// A turn under way.
+/// A turn in progress.
 pub(super) struct Turn<'a> {
     pub(super) now: Millis,
     pub(super) slices: Slices,
@@ -34,7 +34,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// That of a topic that is there.
+    /// Opens the turn of an existing topic.
     pub(super) fn of(entity: &'a Entity, seen: Seen<'a>) -> Result<Self, Halt> {
         let record = decode(&entity.head).map_err(Halt::Park)?;
         Ok(Self::with(Some(entity), seen, record))
@@ -44,7 +44,8 @@ impl<'a> Turn<'a> {
         Self { now, slices, record, commit: Commit::default(), entity, rows }
     }
 
-    /// That of a topic whether it is there or not. Its options are those of whoever used it last: code is authoritative.
+    /// Opens the turn of a topic, which is created if it does not exist. The options are those of the last
+    /// sender, because the code is authoritative.
     pub(super) fn open(seen: Seen<'a>, topic: &TopicName, options: TopicOptions) -> Result<Self, Halt> {
         let now = seen.now;
         let Some(entity) = seen.entity else {
@@ -53,24 +54,24 @@ impl<'a> Turn<'a> {
         let mut turn = Self::of(entity, seen)?;
         if turn.record.options != options {
             turn.record.options = options;
-            // What is kept for a shorter time now is looked for at once.
+            // Events that are to be kept for a shorter time may have expired, so this is looked up at once.
             turn.record.expires_at = turn.record.expires_at.map(|_| now.0);
         }
         turn.record.has_gaps |= options.deliver == Deliver::One;
         Ok(turn)
     }
 
-    /// Rows, once they are read.
+    /// Returns rows, or asks for them to be read.
     pub(super) fn rows(&self, range: Range) -> Result<&'a [Row], Halt> {
         self.rows.get(&range).ok_or(Halt::Read(range))
     }
 
-    /// The row of this very key, as it is stored.
+    /// Returns the stored row of exactly this key.
     pub(super) fn row(&self, lane: Lane, key: &RowKey) -> Result<Option<&'a Row>, Halt> {
         Ok(self.rows(Range::at(lane, key.clone()))?.first().filter(|row| row.key == *key))
     }
 
-    /// Rows of a lane from a number on.
+    /// Returns rows of a lane from a number on.
     pub(super) fn numbered(&self, lane: Lane, from: u64, limit: u32) -> Result<&'a [Row], Halt> {
         self.rows(Range { from: Some(super::record::number_key(from)), ..Range::first(lane, limit) })
     }
@@ -81,7 +82,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// A row goes; one that this very turn has put is not there at all.
+    /// Removes a row. A row that this turn has put is taken out of the commit instead.
     pub(super) fn remove(&mut self, lane: Lane, key: RowKey) {
         let before = self.commit.put.len();
         self.commit.put.retain(|row| row.lane != lane || row.key != key);
@@ -90,7 +91,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Whether this very turn has taken a row away.
+    /// Whether this turn has removed a row.
     pub(super) fn is_removed(&self, lane: &Lane, key: &RowKey) -> bool {
         self.commit.remove.iter().any(|(of, gone)| of == lane && gone == key)
     }
@@ -99,7 +100,7 @@ impl<'a> Turn<'a> {
         self.commit.send.extend(message);
     }
 
-    /// Bytes on their way to runs.
+    /// Returns the bytes that this turn sends to runs.
     pub(super) fn bytes_sent(&self) -> usize {
         self.commit.send.iter().map(|message| message.body.len()).sum()
     }
@@ -116,14 +117,14 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// The turn's commit. A topic that has nothing left goes, and begins anew when somebody uses it; one that has lost events is seen for
-    /// some time, with how many.
+    /// Builds the commit. A topic that has nothing left is removed, and is created anew when it is used
+    /// again. A topic that has lost events stays for some time with their number.
     pub(super) fn close(mut self) -> Result<Next, Halt> {
         let since = self.record.empty_since.unwrap_or(self.now.0);
         self.record.empty_since = self.record.is_empty().then_some(since);
         if self.record.is_empty() && self.record.counted_until().is_none_or(|until| until <= self.now.0) {
             self.commit.destroy = self.entity.is_some();
-            // What would have been put is not there either.
+            // An empty topic has no rows, so there is nothing else to write.
             return Ok(Next::Commit(self.commit));
         }
         let head = encode(&self.record).map_err(|reason| Halt::malformed("topic", reason))?;
@@ -140,7 +141,8 @@ impl<'a> Turn<'a> {
         Ok(Next::Commit(self.commit))
     }
 
-    /// At once while a pass is under way, or too much is kept of who got what; else when the oldest event expires, or the counts of what has.
+    /// Returns the next alarm. During a pass, or with too many deliveries, it is due at once. Otherwise it
+    /// is due when the oldest event expires, or the counts of an empty topic.
     fn next_alarm(&self) -> Option<Millis> {
         match &self.record.pass {
             Some(_) => Some(self.now),
@@ -151,7 +153,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// What a row holds, and its number.
+/// Returns the number and the content of a row.
 pub(super) fn read<T: DeserializeOwned>(row: &Row) -> Result<(u64, T), Halt> {
     let number = number_in(&row.key);
     decode(&row.body)

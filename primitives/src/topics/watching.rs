@@ -1,4 +1,4 @@
-//! Runs that come to wait, and go.
+//! The waits of runs: they are registered, withdrawn and moved, and their events come back.
 
 use drystone_runtime::{Range, RowKey};
 use serde_json::json;
@@ -12,11 +12,11 @@ use super::{
 use crate::{halt::Halt, planted::Bug};
 
 impl Turn<'_> {
-    /// A run begins to wait: it gets what it has not seen, if that is kept, or its place among those who wait.
+    /// Registers a wait. If an event that it has not seen is kept, the wait gets that event at once instead.
     pub(super) fn watch(&mut self, watch: Watch) -> Result<(), Halt> {
         let mut watcher = Watcher { wait: watch.wait, after: self.record.last };
         let found = match self.record.options.deliver {
-            // Those who wait longer come first: the pass looks at them.
+            // Older waits come first: the pass serves them.
             Deliver::One if self.record.pass.is_some() => None,
             Deliver::One => self.first_of(PENDING, 0)?,
             Deliver::All => match self.first_for(watch.cursor)? {
@@ -42,19 +42,20 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The first number that a wait would take; `None` if it is one that is not published yet.
+    /// Returns the first number that a wait would take; `None` if that number is not published yet.
     fn first_for(&self, cursor: Cursor) -> Result<Option<u64>, Halt> {
         Ok(match cursor {
             Cursor::Next => None,
             Cursor::After(seen) if seen.birth == self.record.birth => Some(seen.number + 1),
-            // Its numbers are those of a topic that was gone meanwhile.
+            // The number belongs to an earlier topic of the same key, which was removed meanwhile.
             Cursor::After(_) | Cursor::Oldest => Some(0),
             Cursor::Since(time) => self.first_since(time)?,
         })
     }
 
-    /// The first event of a log from a number on that is kept. One whose time is up may lie there until the alarm lets it go: a run that
-    /// has seen it may have forgotten that by now.
+    /// Returns the first kept event of a log from a number on. An expired event may be in the log until the
+    /// alarm removes it. A run that has seen this event may have forgotten that, so the event must not be
+    /// delivered again.
     fn first_kept(&self, from: u64) -> Result<Option<(u64, Kept)>, Halt> {
         let found = self.first_of(LOG, from)?;
         let is_over = |(_, kept): &(u64, Kept)| self.record.options.kept_until(kept.at) <= self.now.0;
@@ -68,7 +69,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The first event of a log that was published then or later: its numbers are in the order of time.
+    /// Returns the first event of a log that was published at a time or later. The numbers are in the order
+    /// of time.
     fn first_since(&self, time: i64) -> Result<Option<u64>, Halt> {
         let (mut low, mut high) = (self.record.last.saturating_sub(self.record.logged) + 1, self.record.last + 1);
         while low < high {
@@ -84,17 +86,18 @@ impl Turn<'_> {
         Ok((low <= self.record.last).then_some(low))
     }
 
-    /// A wait is over, or its time is up. What was published before that it gets all the same (T4).
+    /// Withdraws a wait that is over or whose deadline has passed. In the second case the wait still gets an
+    /// event that was published before the deadline (T4).
     pub(super) fn leave(&mut self, leave: &Leave) -> Result<(), Halt> {
         let place = leave.wait.place();
         let Some(row) = self.row(WATCHERS, &place)? else {
-            // What it was due is on its way, and comes before this.
+            // The event that the wait was due is in flight, and arrives before this answer.
             self.send(left(leave));
             return Ok(());
         };
         let (_, watcher) = read::<Watcher>(row)?;
         self.let_go(&place);
-        // What is for one goes to those first who wait longer.
+        // An event of a work queue goes to waits that have waited longer.
         let is_next = self.record.options.deliver == Deliver::All || self.is_first(&place)?;
         let due = if leave.is_answered && is_next { self.due(&watcher)? } else { None };
         match due {
@@ -109,7 +112,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether nobody waits longer, of those who are in time.
+    /// Whether no other wait has waited longer, of those that are in time.
     fn is_first(&self, place: &RowKey) -> Result<bool, Halt> {
         for row in self.rows(Range::first(WATCHERS, self.slices.next))? {
             if row.key >= *place {
@@ -122,13 +125,14 @@ impl Turn<'_> {
         Ok(false)
     }
 
-    /// The deadline of a wait is another one.
+    /// Changes the deadline of a wait.
     pub(super) fn move_deadline(&mut self, wait: Wait) -> Result<(), Halt> {
         let place = wait.place();
         let Some(row) = self.row(WATCHERS, &place)? else { return Ok(()) };
         let (_, watcher) = read::<Watcher>(row)?;
         let watcher = Watcher { wait, ..watcher };
-        // What came between the two deadlines was not for it then, and is now.
+        // An event that came between the two deadlines was too late for the old one, and is in time for the
+        // new one.
         let is_log = self.record.options.deliver == Deliver::All;
         let due = if is_log { self.due(&watcher)? } else { None };
         if let Some((number, kept)) = due {
@@ -138,19 +142,20 @@ impl Turn<'_> {
         }
         self.put(WATCHERS, place, &watcher)?;
         if !is_log && self.record.pending > 0 {
-            // Others may wait longer.
+            // Other waits may have waited longer.
             self.begin_pass_anew(watcher.after + 1);
         }
         Ok(())
     }
 
-    /// An event comes back: its run did not wait for it any more. It goes to the next, under its number.
+    /// Takes back an event for which its run did not wait any more. The event goes to the next wait, under
+    /// its number.
     pub(super) fn take_back(&mut self, declined: Declined) -> Result<(), Halt> {
         let Declined { birth, at, event, .. } = declined;
         if Bug::DeclinedLost.planted() {
             return Ok(());
         }
-        // If the topic was gone meanwhile, its number is another's by now, or will be.
+        // If the topic was removed meanwhile, another event has this number, or will have it.
         let is_ours = birth == self.record.birth;
         let number = if is_ours { declined.number } else { self.record.last + 1 };
         if is_ours {
@@ -163,7 +168,7 @@ impl Turn<'_> {
         self.look_through(self.slices.next)
     }
 
-    /// Nobody has got an event that somebody was to have.
+    /// Forgets that an event was given to a wait.
     fn was_not_given(&mut self, number: u64) -> Result<(), Halt> {
         let key = number_key(number);
         if self.row(LOG, &key)?.is_some() {
@@ -174,7 +179,7 @@ impl Turn<'_> {
     }
 }
 
-/// The answer to a wait that leaves, if it wants one.
+/// Returns the confirmation for a wait that was withdrawn, if it asks for one.
 pub(super) fn left(leave: &Leave) -> Option<drystone_runtime::Message> {
     let said = Left { topic: leave.topic.clone(), to: leave.wait.by.clone() };
     leave.is_answered.then(|| leave.wait.told(LEFT, &said)).flatten()

@@ -1,9 +1,10 @@
-//! What runs and topics say to each other, each a message in its sender's commit (M1).
+//! The messages between runs and topics. Each is a part of its sender's commit (M1).
 //!
-//! A run that comes to a wait says [`Watch`]; the topic answers at once from what it keeps, or when an event is published, with
-//! [`Delivered`]. A wait that is over says [`Leave`]. If its time was up it is answered, for an event may be on its way that was
-//! published before: messages of one sender come in order, so [`Left`] comes behind it (T4). What one run alone was to have and does
-//! not wait for any more goes back as [`Declined`] (T3).
+//! A run that comes to a wait sends [`Watch`]. The topic answers with [`Delivered`]: at once if it keeps an
+//! event for the wait, or when an event is published. A wait that is over sends [`Leave`]. If the deadline
+//! of the wait has passed, the topic answers with [`Left`], because an event that was published before may
+//! be in flight. Messages of one sender arrive in order, so [`Left`] arrives after that event (T4). An event
+//! of a work queue goes back as [`Declined`] if its run no longer waits for it (T3).
 
 use bytes::Bytes;
 use drystone_runtime::{Key, Message, Name, stable_hash};
@@ -21,7 +22,7 @@ pub(crate) const DELIVERED: &str = "topic:event";
 pub(crate) const LEFT: &str = "topic:left";
 pub(crate) const PUBLISH: &str = "publish";
 
-/// A topic: an event by its name, and the key of those that it takes.
+/// The name of a topic: the name of its event type, and the key of its events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct TopicName {
     pub(crate) event: String,
@@ -34,7 +35,8 @@ impl TopicName {
         Self { event: event.to_owned(), key }
     }
 
-    /// The key of its entity. The name of an event that has a topic has no slash, so that none is taken for another (V10).
+    /// Returns the key of the topic's entity. The name of an event with a topic has no slash, so that no
+    /// topic is taken for another (V10).
     pub(crate) fn text(&self) -> String {
         match &self.key {
             Some(key) => format!("{}/{key}", self.event),
@@ -42,19 +44,19 @@ impl TopicName {
         }
     }
 
-    /// Where its entity is; an error if the key is too long.
+    /// Returns the address of the topic's entity; an error if the key is too long.
     pub(crate) fn address(&self) -> Result<Key, drystone_runtime::Error> {
         Key::new(SPACE, self.text().into_bytes())
     }
 
-    /// A message to it.
+    /// Builds a message to the topic.
     pub(crate) fn message<T: Serialize>(&self, verb: &'static str, said: &T) -> Option<Message> {
         let (to, body) = (self.address().ok()?, encode(said).ok()?);
         Some(Message { to, definition: DEFINITION, verb: Name::new(verb), body })
     }
 }
 
-/// Somebody publishes.
+/// Publishes an event.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Publish {
     pub(crate) topic: TopicName,
@@ -62,7 +64,7 @@ pub(crate) struct Publish {
     pub(crate) event: Box<RawValue>,
 }
 
-/// A run begins to wait.
+/// Registers a wait.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
     pub(crate) topic: TopicName,
@@ -71,19 +73,20 @@ pub(crate) struct Watch {
     pub(crate) cursor: Cursor,
 }
 
-/// A wait of a run, as its topic knows it.
+/// A wait of a run, as its topic stores it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
     pub(crate) by: Waiter,
-    /// Since when.
+    /// When the wait began.
     pub(crate) since: i64,
-    /// Until when.
+    /// The deadline of the wait, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<i64>,
 }
 
 impl Wait {
-    /// Its place among those who wait: by time, and then by chance, the same whenever it is asked.
+    /// Returns the place of the wait among all waits of its topic: by time, then by a hash, which is always
+    /// the same.
     pub(crate) fn place(&self) -> Bytes {
         let by = &self.by;
         let run = stable_hash(&[by.space.as_bytes(), &by.key.bytes()]);
@@ -92,12 +95,12 @@ impl Wait {
         [since, run, op].map(u64::to_be_bytes).concat().into()
     }
 
-    /// Whether an event of this time is in time for it.
+    /// Whether an event of this time is in time for the wait.
     pub(crate) fn is_in_time(&self, at: i64) -> bool {
         self.until.is_none_or(|until| at < until) || Bug::LateForWait.planted()
     }
 
-    /// A message to its run.
+    /// Builds a message to the run of the wait.
     pub(super) fn told<T: Serialize>(&self, verb: &'static str, said: &T) -> Option<Message> {
         let to = Key::new(Name::from(self.by.space.clone()), self.by.key.bytes()).ok()?;
         let definition = Name::from(self.by.definition.clone());
@@ -105,41 +108,42 @@ impl Wait {
     }
 }
 
-/// Where a wait begins to read.
+/// The event with which a wait begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cursor {
-    /// With the next that is published.
+    /// The next event that is published.
     Next,
-    /// With the one after this, which its run has seen.
+    /// The event after the last event seen by the run.
     After(Seen),
-    /// With the first that was published then, or later.
+    /// The first event that was published at this time or later.
     Since(i64),
-    /// With the oldest that is kept.
+    /// The oldest event that is kept.
     Oldest,
 }
 
-/// An event that a run has seen. Numbers begin anew if nobody used a topic for so long that it was gone: its birth tells one from another.
+/// An event that a run has seen. The numbers of a topic begin again if the topic was removed because nothing
+/// used it. The birth tells the numbers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(crate) birth: i64,
     pub(crate) number: u64,
 }
 
-/// A wait is over, or its time is up.
+/// Withdraws a wait that is over or whose deadline has passed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Leave {
     pub(crate) topic: TopicName,
     pub(crate) wait: Wait,
-    /// Whether its run waits to hear of it.
+    /// Whether the run waits for a confirmation.
     pub(crate) is_answered: bool,
 }
 
-/// An event for a wait.
+/// Delivers an event to a wait.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Delivered {
     pub(crate) topic: TopicName,
-    /// Which wait it is for.
+    /// The wait that the event is for.
     pub(crate) to: Waiter,
     pub(crate) seen: Seen,
     /// When it was published.
@@ -148,19 +152,19 @@ pub(crate) struct Delivered {
     pub(crate) event: Box<RawValue>,
 }
 
-/// Nothing more will come for a wait.
+/// Confirms that nothing more will come for a wait.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Left {
     pub(crate) topic: TopicName,
     pub(crate) to: Waiter,
 }
 
-/// An event that its run does not wait for any more.
+/// Gives back an event that its run no longer waits for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Declined {
     pub(crate) topic: TopicName,
     pub(crate) options: TopicOptions,
-    /// That of the topic which gave it its number.
+    /// The birth of the topic that gave the event its number.
     #[serde(default)]
     pub(crate) birth: i64,
     pub(crate) number: u64,
@@ -168,7 +172,7 @@ pub(crate) struct Declined {
     pub(crate) event: Box<RawValue>,
 }
 
-/// Reads what was said; every message has one parameter.
+/// Reads the content of a message, which is its only parameter.
 pub(super) fn said<T: DeserializeOwned>(verb: &str, body: &[u8]) -> Result<T, crate::halt::Halt> {
     crate::decode(body).map_err(|reason| crate::halt::Halt::malformed(verb, reason))
 }

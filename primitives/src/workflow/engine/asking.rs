@@ -1,4 +1,4 @@
-//! What a body asks for, as it is waited for, and how much of it there may be (W11).
+//! The operations that a body asks for: how they become pending, and how many there may be (W11).
 
 use drystone_runtime::Row;
 
@@ -18,18 +18,20 @@ use super::{
 };
 use crate::{encode, planted::Bug};
 
-/// What may be outstanding at once (W11).
+/// The operations that may be pending at once (W11).
 const PENDING_MAX: usize = 4_096;
 
-/// Where one is warned of that, once in a generation: however often something ends, and something else is asked for.
+/// The number of pending operations at which a warning is logged. The warning comes once in a generation,
+/// however often operations end and others are asked for.
 const PENDING_WARN: usize = PENDING_MAX / 5 * 4;
 
-/// Rows that a turn puts at most, and their bytes: what is left of a commit is for the record and the state (K3).
+/// The rows that a turn puts at most, and their bytes. The rest of a commit is for the record and the state
+/// (K3).
 const PUT_MAX: usize = 900;
 const PUT_BYTES_MAX: usize = 3 << 20;
 
 impl<W: Workflow> Turning<'_, W> {
-    /// What the body asked for is waited for; what it let go is not.
+    /// Makes pending what the body asked for, and releases what the body dropped.
     pub(super) fn take_in(&mut self, Moves { asked, dropped, released }: Moves) {
         for op in &released {
             self.release_permit(op);
@@ -39,7 +41,8 @@ impl<W: Workflow> Turning<'_, W> {
         let gone: Vec<_> = places.iter().map(|index| self.record.pending[*index].clone()).collect();
         self.record.pending.retain(|pending| !gone.iter().any(|gone| gone.op == pending.op));
         self.body_lets_go(&gone);
-        // Mostly it waits for one thing at a time, and very many runs may be at hand: no room for more than there is.
+        // Most bodies wait for one operation at a time, and very many runs may be in memory, so there is no
+        // spare room.
         self.record.pending.reserve_exact(asked.len());
         for (op, ask) in asked {
             let mut pending = self.asked(&op, &ask);
@@ -54,13 +57,13 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// A run that asks for more than can be stored at once ends.
+    /// Ends a run that asks for more than can be stored at once.
     pub(super) fn end_if_too_much(&mut self) -> Result<(), Halt> {
         let goes_on = self.record.goes_on() && !self.record.winds_down();
         self.too_much().filter(|_| goes_on).map_or(Ok(()), |end| self.end(end))
     }
 
-    /// Says once that little more may be asked for at once.
+    /// Warns once when few more operations may be asked for at once.
     fn warn_of_width(&mut self) {
         let operations = self.record.pending.len();
         if operations < PENDING_WARN || self.record.is_wide {
@@ -71,10 +74,11 @@ impl<W: Workflow> Turning<'_, W> {
         self.tell_listeners("workflow.wide", &[("operations", operations.into())]);
     }
 
-    /// How the run ends that asks for more than can be stored at once.
+    /// Returns the end of a run that asks for more than can be stored at once.
     fn too_much(&self) -> Option<End> {
         let put = &self.commit.put;
-        // Much of what is kept goes again while it is told: what is left is looked at when all of it is.
+        // While kept entries are delivered, much of what is put is removed again. What is left is counted at
+        // the end.
         let is_counted = !self.is_told_kept();
         if let Some(first) = self.record.pending.get(PENDING_MAX) {
             return Some(beyond(&first.op, "operations at once", PENDING_MAX));
@@ -102,13 +106,13 @@ impl<W: Workflow> Turning<'_, W> {
         self.commit.put.iter().map(|row| row.body.len()).sum()
     }
 
-    /// Whether what is kept for undos is more than one commit may put: how many bytes, and how many it may.
+    /// Returns the number of bytes put for undos and their limit, if they are more than one commit may put.
     pub(super) fn keeps_too_much(&self) -> Option<(usize, usize)> {
         let (rows, bytes) = (self.commit.put.len(), self.bytes_put());
         (rows > ROWS_MAX || bytes > PUT_BYTES_MAX).then_some((bytes, PUT_BYTES_MAX))
     }
 
-    /// Whether a row that is put aside is the input of a child.
+    /// Whether a row that this turn puts is the input of a child.
     fn is_of_child(&self, row: &Row) -> bool {
         let of = |childing: &Childing| matches!(childing.input, Some(Code::Row(number)) if journal::row_key(number) == row.key);
         row.lane == inputs_lane(self.record.generation) && self.record.pending().filter_map(Pending::child).any(of)
@@ -123,8 +127,9 @@ impl<W: Workflow> Turning<'_, W> {
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
-        // Counted from when the run got there, which is when it was last told something; what was kept of an older generation,
-        // or recorded while it was stopped, it was told just now.
+        // The time counts from when the body reached the operation, which is when its last entry was
+        // delivered. Entries that were kept of an older generation, or recorded while the run was stopped,
+        // were delivered just now.
         let is_late = self.is_told_late || self.record.kept >= self.told();
         let now = self.live.as_ref().filter(|_| !is_late).map_or(self.seen.now, |live| live.core.now());
         if let Some(paused) = &mut self.record.paused {
@@ -133,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
         Pending::of(op, ask, code, now)
     }
 
-    /// A call, as it is stored until it is answered.
+    /// Returns the input of a call, which is stored until the call is answered.
     pub(super) fn call_input(&mut self, called: &Called) -> Code {
         let stored = StoredCall {
             definition: self.seen.names.of(&called.of).to_string(),

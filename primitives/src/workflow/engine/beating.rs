@@ -1,4 +1,5 @@
-//! How far steps are that run, put into rows so that an attempt after a crash finds it (W10). The record is not touched by it.
+//! The progress of running steps, stored in rows so that an attempt after a crash finds it (W10). The record
+//! stays as it is.
 
 use bytes::Bytes;
 use drystone_runtime::{Name, Next, Range, Row};
@@ -25,7 +26,7 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// A step says how far it is. One that is not waited for any more is not heard.
+    /// Stores the progress that a step reports. A report of a step that is no longer pending is ignored.
     pub(super) fn beat(memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
         let (generation, op, progress): (u32, String, Progress) = decode(body).map_err(Halt::Malformed)?;
         let record = known(memory, seen)?;
@@ -44,20 +45,22 @@ where
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// What else there is of a step that is not waited for any more.
+    /// Removes the rows of a step that is no longer pending: its progress and its claim.
     pub(super) fn forget_traces(&mut self, pending: &Pending) {
         self.forget_beats(pending);
         self.forget_claim(pending);
     }
 
-    /// A step that has ended is nowhere any more. Operations have names of their own: one that is left reads to nobody.
+    /// Removes the progress of a step that has ended. A row that stays is never read, because no other
+    /// operation has its name.
     fn forget_beats(&mut self, pending: &Pending) {
         if pending.step().is_some() && beats::<W>(&pending.op) {
             self.remove_if_room(place(self.record.generation, &pending.op));
         }
     }
 
-    /// All that there is of steps goes with its lanes, for it may be more than one commit can remove (K6).
+    /// Drops the rows of all steps with their lanes, because they may be more than one commit can remove
+    /// (K6).
     pub(super) fn drop_traces(&mut self) {
         let (generation, steps) = (self.record.generation, W::SCRIPT.steps);
         let lanes = [
@@ -75,7 +78,7 @@ pub(super) fn beats<W: Workflow>(op: &str) -> bool {
     W::SCRIPT.steps.iter().any(|code| code.beats && Some(code.name) == name)
 }
 
-/// Where the progress of a step lies.
+/// Returns the lane and the key of a step's progress.
 fn place(generation: u32, op: &str) -> (Name, Bytes) {
     (beat_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
 }
@@ -84,7 +87,7 @@ fn beat_lane(generation: u32) -> Name {
     Name::from(format!("beat/{generation}"))
 }
 
-/// An attempt begins where the one before it was.
+/// Gives an attempt the progress that the attempt before it reported.
 pub(super) async fn begin(heart: &Heart, generation: u32, op: &str, context: &Context) -> Result<(), Error> {
     let (lane, key) = place(generation, op);
     let rows = context.rows(Range::at(lane, key.clone())).await?;

@@ -1,4 +1,5 @@
-//! What is left to do for a run that has ended: its unread events are buried (D1), and in the end it goes itself (L9).
+//! The work that is left for a run that has ended: its unread events are handled (D1), and at last the run
+//! itself is removed (L9).
 
 use bytes::Bytes;
 use drystone_runtime::{Message, Millis, Name, Range, Row, To};
@@ -16,14 +17,14 @@ use crate::{
     topics::wire::{PUBLISH, Publish, TopicName},
 };
 
-/// Unread events that are buried in one turn, and their bytes (K3).
+/// The unread events that one turn handles at most, and their bytes (K3).
 const BURIED_PER_TURN: u32 = 200;
 const BURIED_BYTES: usize = 2 << 20;
 
-/// What a run may wait for that is destroyed in one commit.
+/// The number of pending operations up to which one commit can destroy a run.
 const TOLD_AT_ONCE: usize = 200;
 
-/// What those are held under who destroy a run that has more to tell.
+/// The name under which callers are held that destroy a run with more messages than one commit can send.
 const GONE: &str = "gone";
 
 impl<W: Workflow> Turning<'_, W> {
@@ -31,8 +32,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.queues.values().any(|queue| queue.count > 0)
     }
 
-    /// Whether a run that is destroyed must tell more than one commit can: of events that nobody took, to topics and children that it
-    /// waits for, or what it owes.
+    /// Whether the end of a run that is destroyed takes more than one commit: it has unread events, owed
+    /// messages, or too many topics and children to notify.
     pub(super) fn has_much_to_tell(&self) -> bool {
         self.has_unread()
             || !self.record.owes.is_nothing()
@@ -40,7 +41,8 @@ impl<W: Workflow> Turning<'_, W> {
             || self.record.goes
     }
 
-    /// Ends a run that is destroyed, as if it were terminated. It goes when all is told, and whoever destroys it hears of it then.
+    /// Ends a run that is destroyed, as if it were terminated. When all its messages are sent, the run is
+    /// removed and its caller is answered.
     pub(super) fn destroy_when_told(mut self, memory: &mut Memory, caller: Caller) -> Turned {
         if self.record.end.is_none() {
             self.end(End::Terminated)?;
@@ -50,11 +52,12 @@ impl<W: Workflow> Turning<'_, W> {
         self.close(memory, None)
     }
 
-    /// What is left to do for a run that has ended: unread events are buried (D1), and in the end it goes itself (L9).
+    /// Does the work that is left for a run that has ended: unread events are handled (D1), and at last the
+    /// run is removed (L9).
     pub(super) fn after_the_end(&mut self) -> Result<(), Halt> {
         self.tell_parent_late()?;
         if !self.record.owes.is_nothing() {
-            // That comes first, and is sent with this commit.
+            // Owed messages come first, and are sent with this commit.
             return Ok(());
         }
         if self.has_unread() {
@@ -96,7 +99,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// They are gone, and counted for as long as the run is there.
+    /// Discards events. They are counted for as long as the run exists.
     fn discard(&mut self, event: &str, numbers: &[u64]) {
         let queue = self.record.queues.entry(event.to_owned()).or_default();
         if !Bug::DiscardedUncounted.planted() {
@@ -109,7 +112,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
     }
 
-    /// What becomes of an event that nobody took: a dead letter, unless its type says otherwise.
+    /// Returns the message that moves an unread event: to the dead letters by default, or to its topic.
     fn burial(&self, event: &str, code: Option<&EventCode>, row: &Row) -> Option<Message> {
         let queued: Queued = decode(&row.body).ok()?;
         let topic = code.and_then(|code| code.options.topic_options());
@@ -117,7 +120,7 @@ impl<W: Workflow> Turning<'_, W> {
         let topic = topic.map(|options| (TopicName::new(event, key), options));
         match (code.map(|code| code.options.unread), topic) {
             _ if Bug::UnreadForgotten.planted() => None,
-            // One whose key is longer than that of a topic may be has none to be published on.
+            // An event whose key is too long for a topic cannot be published, and becomes a dead letter.
             (Some(Unread::Publish), Some((topic, options))) if topic.address().is_ok() => {
                 topic.clone().message(PUBLISH, &[Publish { topic, options, event: queued.event }])
             }

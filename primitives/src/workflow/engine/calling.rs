@@ -26,20 +26,20 @@ use super::{
 };
 use crate::{Timestamp, decode, encode, primitive::Action, topics::wire};
 
-/// What those are held under who wait for the result.
+/// The name under which callers that wait for the result are held.
 pub(super) const RESULT: &str = "result";
 
-/// Entries of a history that are answered at once.
+/// The entries of a history that one answer holds at most.
 const HISTORY_PAGE: u64 = 500;
 
-/// Bytes of them at most.
+/// The bytes of those entries at most.
 const HISTORY_BYTES: usize = 512 << 10;
 
-/// Events that are listed at once, and their bytes at most.
+/// The limits of an answer that lists events: events, and their bytes.
 const EVENTS_PAGE: usize = 200;
 const EVENTS_BYTES: usize = 512 << 10;
 
-/// What a run can be asked.
+/// A verb of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Verb {
     Start,
@@ -53,27 +53,27 @@ pub(super) enum Verb {
     State,
     Events,
     History,
-    /// What becomes of steps that run.
+    /// The value says what happens to running steps.
     Cancel(Running),
     Terminate,
     Resume,
     Destroy,
     Execute,
-    /// Said by a parent and by a child, in messages alone (L6).
+    /// Sent by a parent and by a child, in messages only (L6).
     ChildBegin,
     ChildEnded,
-    /// Said by a topic (T).
+    /// Sent by a topic, in messages only (T).
     TopicEvent,
     TopicLeft,
-    /// One of the author's.
+    /// A query of the author's.
     Query(&'static Action),
     Pause,
     ResumeShifted,
-    /// Whether events are let go.
+    /// The value says whether queued events are dropped.
     Restart(bool),
-    /// One of the author's that changes the state.
+    /// An update of the author's, which changes the state.
     Update(&'static str),
-    /// A step of it says how far it is.
+    /// A running step reports its progress.
     Beat,
 }
 
@@ -207,7 +207,7 @@ where
                 Err(encode(&RunError::<()>::NotFound).map_or_else(Halt::Malformed, Halt::Failed))
             }
             Verb::Status => only(caller, Bytes::from_static(b"null")),
-            // No text, for the state of a struct without fields is `null`.
+            // The answer is empty if there is no state: `null` is the state of a struct without fields.
             Verb::State => only(caller, Bytes::new()),
             Verb::Events => only(caller, encode(&EventsPage::default()).map_err(Halt::Malformed)?),
             Verb::Cancel(_)
@@ -224,10 +224,10 @@ where
         }
     }
 
-    /// Starts a run, and has its caller wait for its end.
+    /// Starts a run, and holds its caller until the run ends.
     fn executed(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
         let (turning, _) = Turning::<W>::start(seen, &Start { input, event: None, parent: None })?;
-        // Only then it is known whether it has ended: what it leaves may be too long.
+        // Only `close` decides whether the run has ended, because its record or state may be too long.
         let Next::Commit(mut commit) = turning.close(memory, None)? else { return Ok(Next::nothing()) };
         let all = To::All(Name::new(RESULT));
         let ended = commit.replies.iter().find(|(to, _)| *to == all).map(|(_, reply)| reply.clone());
@@ -239,7 +239,8 @@ where
         Ok(Next::Commit(commit))
     }
 
-    /// The same of a run that is there: if it was started with this input, its end is waited for.
+    /// Handles `execute` on an existing run: if the run was started with this input, the caller waits for
+    /// its end.
     fn executed_again(memory: &mut Memory, seen: Seen<'_>, input: &[u8], caller: Caller) -> Turned {
         let record = known(memory, seen)?;
         if canonical_hash(input) == record.input {
@@ -250,7 +251,8 @@ where
         Ok(answering(caller, Err(Error::Declined(error))))
     }
 
-    /// A run that is destroyed before its end has one for its parent. One that has more to tell than that goes when it is told.
+    /// Destroys a run. The parent of an unfinished run is told that the run was terminated. A run that must
+    /// send more than one commit can is removed when all of it is sent.
     fn destroyed(memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if turning.has_much_to_tell() {
@@ -338,12 +340,12 @@ where
         only(caller, encode(&Some(status)).map_err(Halt::Malformed)?)
     }
 
-    /// What is queued behind a number, in order: a page of it, of whatever types.
+    /// Lists queued events of all types behind a number, in order: one page.
     fn events(memory: &mut Memory, seen: Seen<'_>, body: &[u8], caller: Caller) -> Turned {
         let after = decode::<Vec<u64>>(body).map_err(Halt::Malformed)?.first().copied().unwrap_or(0);
         let record = known(memory, seen)?;
         let full = record.queues.iter().filter(|(_, queue)| queue.count > 0).map(|(event, _)| event);
-        // One more than is shown tells whether that is all.
+        // One event more than a page holds shows whether there is another page.
         let behind = |event| super::queueing::behind(record.drops, event, after, EVENTS_PAGE as u32 + 1);
         let ranges: Vec<_> = full.map(|event| (event, behind(event))).collect();
         let missing: Vec<_> = ranges.iter().filter(|(_, range)| seen.rows.get(range).is_none()).collect();
@@ -398,7 +400,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// An error of ours is an answer like any other.
+/// Turns a typed error into a reply, which the turn can still commit.
 pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Halt> {
     match asked {
         Ok(value) => Ok(Ok(value)),
@@ -407,7 +409,7 @@ pub(super) fn reply_of<T>(asked: Result<T, Halt>) -> Result<Result<T, Error>, Ha
     }
 }
 
-/// The first of these events, as many as are listed at once.
+/// Returns a page with the first of these events.
 fn events_page(rows: &[(&String, &Row)]) -> Result<EventsPage, Halt> {
     let (mut page, mut bytes) = (EventsPage::default(), 0);
     for (event, row) in rows {
@@ -424,27 +426,28 @@ fn events_page(rows: &[(&String, &Row)]) -> Result<EventsPage, Halt> {
     Ok(page)
 }
 
-/// The record, where nothing of it is changed.
+/// Returns the record, for a turn that does not change it.
 pub(super) fn known<'m>(memory: &'m mut Memory, seen: Seen<'_>) -> Result<&'m Record, Halt> {
     let entity = seen.entity.ok_or_else(|| Halt::Refuse(Error::NotBound { key: seen.key.clone() }))?;
     memory.record(&entity.head).map_err(Halt::Park)
 }
 
-/// Entries of the journal, from one number to before another.
+/// Returns the entries of the journal from one number up to, but not including, another.
 pub(super) fn entries(record: &Record, seen: Seen<'_>, from: u64, until: u64) -> Result<Vec<Entry>, Halt> {
     let texts = record.texts_in(seen.rows, from, until).map_err(|range| Halt::Read(vec![range]))?;
     let entries = texts.into_iter().map(|(number, text)| Entry::of_text(number, text));
     entries.collect::<Result<_, _>>().map_err(Halt::Park)
 }
 
-/// The code of a query.
+/// Returns the work that runs a query.
 fn query_work(query: &Action, body: &Bytes, caller: Caller) -> Work {
     let number = caller.map_or(0, |caller| caller.number);
     let name = Name::from(format!("query:{}/{number}", query.name));
     Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..Work::new(name) }
 }
 
-/// An event and what is in it. One that was a dead letter says besides where it is published.
+/// Reads an event and its payload. A replayed dead letter also names the topic of the event, which a run
+/// ignores.
 fn event_in(body: &[u8]) -> Result<(String, Box<RawValue>), Halt> {
     type Replayed = (String, Box<RawValue>, Option<Box<RawValue>>);
     if let Ok((event, payload, _)) = decode::<Replayed>(body) {
@@ -457,7 +460,7 @@ fn start_in(body: &[u8]) -> Result<(Box<RawValue>, String, Box<RawValue>), Halt>
     decode(body).map_err(Halt::Malformed)
 }
 
-/// What is wrong with the event that a run was to be started with.
+/// Turns the error of an event into the error of the start that brought the event.
 fn of_start(halt: Halt) -> Halt {
     match halt {
         Halt::Failed(error) => {

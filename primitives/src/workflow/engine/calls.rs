@@ -1,5 +1,5 @@
-//! Calls of other entities (M5): pieces of work like steps. Asked again after a crash, under the same idempotency key, a call is answered
-//! as it was the first time (E12).
+//! Calls of other entities (M5), which are work like steps. A call that is made again after a crash has the
+//! same idempotency key, so it gets the first answer (E12).
 
 use std::{pin::Pin, time::Duration};
 
@@ -20,13 +20,14 @@ use super::{
 };
 use crate::{Context, decode, kinds::semaphore::refusal, planted::Bug};
 
-/// Whoever is asked may take as long as it likes.
+/// The deadline of a call: in effect none, because the callee may take as long as it likes.
 const PATIENCE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// How long an answer is remembered that nobody has recorded yet: so long the process may be down between the two.
+/// How long an answer is remembered that the run has not recorded yet. The process may be down for this long
+/// between the two commits.
 const REMEMBERED_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// The longest idempotency key.
+/// The longest idempotency key, in bytes.
 const ONCE_MAX: usize = 256;
 
 impl<W, D, A> Engine<W, D, A>
@@ -59,7 +60,7 @@ where
     }
 }
 
-/// One key for all attempts of one call, and no other's.
+/// Returns the idempotency key of a call, which all its attempts share and no other call has.
 fn once(entity: Option<&Entity>, work: &Work) -> Option<Bytes> {
     let id = entity.map_or(0, |entity| entity.id.0);
     let generation =
@@ -73,7 +74,8 @@ fn once(entity: Option<&Entity>, work: &Work) -> Option<Bytes> {
     Some(format!("{id:x}/{generation}/{:016x}{:016x}", halves[0], halves[1]).into())
 }
 
-/// A permit is asked for without one: whether the run holds it, the semaphore knows.
+/// Builds a call. A call for a permit has no idempotency key, because the semaphore knows whether the run
+/// holds the permit.
 fn asked(call: &StoredCall, once: Option<Bytes>) -> runtime::Call {
     let body = Bytes::copy_from_slice(call.body.get().as_bytes());
     let (definition, verb) = (Name::from(call.definition.clone()), Name::from(call.verb.clone()));
@@ -85,7 +87,8 @@ fn asked(call: &StoredCall, once: Option<Bytes>) -> runtime::Call {
     asked.remembered_for(REMEMBERED_FOR).deadline(PATIENCE)
 }
 
-/// What whoever was asked said. What may be otherwise in a while is asked again.
+/// Turns the answer of the callee into the outcome of the call. After a temporary error the call is made
+/// again.
 fn answered(answer: Result<Bytes, Error>, is_permit: bool) -> Outcome {
     match answer {
         Err(Error::Failed(error) | Error::Declined(error)) if is_permit => match refusal(&error) {

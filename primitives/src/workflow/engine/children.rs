@@ -1,4 +1,5 @@
-//! Children of a run (L6): begun by a message of its own commit, ended by a message of theirs. Each is taken exactly once (M1).
+//! The children of a run (L6). A message of the parent's commit begins a child, and a message of the child's
+//! commit tells the parent the end. Each message is taken exactly once (M1).
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Message, Millis, Name, Next, stable_hash};
@@ -22,27 +23,28 @@ use super::{
 };
 use crate::{decode, encode, planted::Bug};
 
-/// What a parent says to a child: its input, and who waits for it.
+/// A parent begins a child: the input, and the operation that waits for it.
 pub(super) const BEGIN: &str = "child:begin";
 
-/// What a child says to its parent: where it belongs, and how it ended.
+/// A child tells its parent how it ended: the operation that waits, and the ending.
 pub(super) const ENDED: &str = "child:ended";
 
-/// What a parent says to a child that it does not want any more.
+/// A parent cancels a child that it no longer needs.
 const CANCEL: &str = "cancel";
 
-/// Messages to children in one turn, and their bytes: the others follow in another (K3).
+/// The messages to children that one turn sends at most, and their bytes. The others follow in later turns
+/// (K3).
 const SENT_PER_TURN: usize = 200;
 const SENT_BYTES_MAX: usize = 2 << 20;
 
-/// How a child ended: its result, or the error of whoever waits for it, as JSON.
+/// The ending of a child: its result, or the error that callers of the child get, as JSON.
 type Ending = Result<Box<RawValue>, Box<RawValue>>;
 
-/// What a child says at its end.
+/// The last message of a child: operation, generation and seed of its parent, and the ending.
 type Said = (String, u32, u64, Ending);
 
 impl<W: Workflow> Turning<'_, W> {
-    /// A child that the body asks for.
+    /// Builds the pending operation of a child that the body asks for.
     pub(super) fn child_asked(&mut self, op: &OpId, begun: &Begun, hash: u64) -> Pending {
         let input = self.input(&begun.called.body, false);
         let childing = Childing {
@@ -55,7 +57,8 @@ impl<W: Workflow> Turning<'_, W> {
         Pending { op: op.to_string(), hash, what: Waiting::Child(childing) }
     }
 
-    /// The same in every replay, and no other's: nobody finds the hash by accident.
+    /// Returns the key of a child. It is the same in every replay, and the hash keeps it apart from the keys
+    /// that users choose.
     fn child_key(&self, name: &[u8]) -> KeyText {
         let (seed, generation) = (self.record.seed.to_be_bytes(), self.record.generation.to_be_bytes());
         let hash = stable_hash(&[&seed, &generation, name]);
@@ -66,7 +69,7 @@ impl<W: Workflow> Turning<'_, W> {
         KeyText::of(&key)
     }
 
-    /// Begins children that were asked for, as many as one commit may.
+    /// Begins children that the body asked for, as many as one commit may.
     pub(super) fn begin_children(&mut self) -> Result<(), Halt> {
         for index in 0..self.record.pending.len() {
             let bytes: usize = self.commit.send.iter().map(|message| message.body.len()).sum();
@@ -97,7 +100,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// An operation of this run, as others know it.
+    /// Returns the address of an operation of this run, as other entities store it.
     pub(super) fn place_of(&self, op: &str) -> Parent {
         Parent {
             space: self.seen.key.space.to_string(),
@@ -125,7 +128,7 @@ impl<W: Workflow> Turning<'_, W> {
         children.filter(|childing| childing.input.is_some()).any(is_too_long)
     }
 
-    /// Something is not waited for any more: a child is told so, unless it goes on without its parent.
+    /// Releases a pending operation. A child is cancelled, unless it continues without its parent.
     pub(super) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
         self.release_permit(&pending.op);
@@ -138,7 +141,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// A child has ended: the parent learns it once, and only where it still waits for it.
+    /// Records the end of a child, if the run still waits for the child.
     fn child_ended(&mut self, (op, generation, seed, ending): Said) -> Result<(), Halt> {
         self.record.late += u64::from(generation < self.record.generation);
         let is_ours = generation == self.record.generation && seed == self.record.seed || Bug::ChildOfAnother.planted();
@@ -158,7 +161,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.go_on()
     }
 
-    /// Whoever began this run learns how it ended.
+    /// Tells the parent of the run, if any, how the run ended.
     pub(super) fn tell_parent(&mut self, end: &End) -> Result<(), Halt> {
         if Bug::ChildEndLater.planted() && self.record.parent.is_some() {
             self.is_more = true;
@@ -180,7 +183,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// A bug that can be planted: the end of a child is one commit, and what tells its parent the next.
+    /// A planted bug: the child ends in one commit and tells its parent in the next.
     pub(super) fn tell_parent_late(&mut self) -> Result<(), Halt> {
         let ended_at = self.record.end.as_ref().map(|end| Millis(end.at));
         let is_next = self.seen.entity.is_some_and(|entity| entity.alarm <= ended_at);
@@ -209,7 +212,7 @@ impl Parent {
     }
 }
 
-/// A parent begins this run. Whatever is wrong with that, it is told.
+/// Handles the message with which a parent begins this run. An error is sent to the parent.
 pub(super) fn begun<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
     let (input, parent): (Box<RawValue>, Parent) = decode(body).map_err(Halt::Malformed)?;
     if seen.entity.is_some() {
@@ -226,7 +229,7 @@ pub(super) fn begun<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8
     }
 }
 
-/// There is a run already; only if it is this parent's own is there nothing more to say.
+/// Handles the same message for a run that exists. The parent gets an error unless the run is its own child.
 fn found<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, parent: &Parent) -> Turned {
     let Some(turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
     let is_its_own = turning.record.parent.as_ref() == Some(parent);
@@ -235,7 +238,7 @@ fn found<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, parent: &Parent) -> T
     Ok(if is_its_own { turned } else { parent.refused(&RunError::AlreadyExists { status }) })
 }
 
-/// A child of this run says how it ended.
+/// Handles the message with which a child of this run tells its end.
 pub(super) fn ended<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
     let said: Said = decode(body).map_err(Halt::Malformed)?;
     super::queueing::ready(memory, seen)?;
@@ -244,5 +247,5 @@ pub(super) fn ended<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8
     turning.close(memory, None)
 }
 
-/// The longest input of a child: beside it there is who waits for it.
+/// The longest input of a child: its message also holds the address of the wait.
 pub(super) const CHILD_INPUT_MAX: usize = BYTES_MAX - 4_096;

@@ -1,4 +1,4 @@
-//! The end of a turn: what it leaves is written down, with alarm and status as the record says.
+//! The end of a turn: the record, the state, the alarm and the status go into the commit.
 
 use drystone_runtime::{Change, Millis, Next, Reply, To};
 
@@ -11,7 +11,7 @@ use super::{
 use crate::{encode, planted::Bug};
 
 impl<W: Workflow> Turning<'_, W> {
-    /// The commit: record and state only if they differ.
+    /// Builds the commit. The record and the state are written only if they have changed.
     pub(super) fn close(mut self, memory: &mut Memory, answer: Option<(Caller, Reply)>) -> Turned {
         self.write_state()?;
         self.keep_versions();
@@ -22,7 +22,7 @@ impl<W: Workflow> Turning<'_, W> {
         if is_too_long {
             self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
         }
-        // Also its end may have more to say than one commit can.
+        // The end of a run may also have more messages than one commit can send.
         if self.send_what_is_owed()? || is_too_long {
             head = encode(&*self.record).map_err(Halt::Malformed)?;
         }
@@ -39,11 +39,12 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(Next::Commit(self.commit))
     }
 
-    /// The state, if it is another than it was stored as.
+    /// Writes the state, if it differs from the stored one.
     fn write_state(&mut self) -> Result<(), Halt> {
         self.keep_state()?;
         if self.seen.entity.is_none() && self.commit.state.is_none() {
-            // Nothing was changed, or its first poll came to nothing, or to too much: it has a state all the same.
+            // Nothing was changed, or the first poll panicked or went beyond a limit. A new run is stored
+            // with a state all the same.
             let of_body =
                 self.live.as_ref().map(|live| live.core.with_state(false, |state: &mut W| W::codec().write(state)));
             let of_body = of_body
@@ -58,8 +59,9 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Keeps what the body has changed so far in this turn: it may panic at what it is told next, and is gone then. A state that
-    /// is too long, or would not read back, ends the run; of one that has ended it stays as it was, for a run ends once (L1).
+    /// Keeps the state as the body has changed it so far in this turn: the body may panic at its next entry,
+    /// and its changes would be lost. A state that is too long, or that would not read back, ends the run.
+    /// If the run has ended already, the state stays as it was, because a run ends once (L1).
     pub(super) fn keep_state(&mut self) -> Result<(), Halt> {
         let Some(live) = &self.live else { return Ok(()) };
         let is_cleanup = live.is_cleanup;
@@ -80,7 +82,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Keeps which versions of its code the run is pinned to since this turn.
+    /// Records the versions of its code that the run was pinned to in this turn.
     fn keep_versions(&mut self) {
         let changed = self.live.as_ref().and_then(|live| live.core.with_versions(Versions::take_changed));
         if let Some(versions) = changed {
@@ -90,13 +92,13 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn set_alarm(&mut self) {
         let at = match (&self.record.end, self.is_more) {
-            // What is said begins nothing: also a run that is held says it.
+            // Sending owed messages begins nothing, so a paused run sends them, too.
             _ if self.has_more_to_say || !self.record.owes.is_nothing() => Some(self.seen.now.0),
             (None, _) if self.record.holds_timers() => None,
             (_, true) => Some(self.seen.now.0),
             (Some(end), false) if self.has_unread() || self.record.goes => Some(end.at),
             (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
-            // A generation that waits for a turn of its own gets it, whatever this one was.
+            // A deferred generation gets a turn of its own, whatever this turn was about.
             (None, false) if self.record.is_deferred() => Some(self.seen.now.0),
             (None, false) => self.record.next_due(),
         };
@@ -112,7 +114,8 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// The end of a run whose state cannot be stored. One that is cancelled is cancelled all the same (L3).
+/// Returns the end of a run whose state cannot be stored. A run that was cancelled still ends as cancelled
+/// (L3).
 fn for_cleanup(end: End, is_cleanup: bool) -> End {
     match end {
         End::Fault(fault) => fault_of(fault, is_cleanup),
@@ -120,7 +123,7 @@ fn for_cleanup(end: End, is_cleanup: bool) -> End {
     }
 }
 
-/// The end of a run whose state would not read back (W3).
+/// Returns the end of a run whose state would not read back (W3).
 fn unreadable(reason: &str) -> End {
     let cause = Cause::Refused { reason: format!("its state: {reason}") };
     End::Fault(Fault { step: "run".to_owned(), cause })

@@ -1,4 +1,5 @@
-//! Generations: the same run, begun anew with nothing of the one before but its unread events (L4, L5).
+//! Generations: the same run begins anew and keeps nothing of the generation before, except unread events
+//! (L4, L5).
 
 use bytes::Bytes;
 use drystone_runtime::{DropLane, Name, stable_hash};
@@ -17,8 +18,9 @@ use super::{
 };
 use crate::planted::Bug;
 
-/// The name of a step's work: its operation, with the generation from the second on. Every generation has a `charge#1`: the
-/// kernel must not take one for another, and outside it must not pass for a repeat.
+/// Returns the name of a step's work: its operation, and from the second generation on the number of the
+/// generation. Every generation has a `charge#1`, which neither the kernel nor other systems may take for
+/// that of another generation.
 pub(super) fn work_name(generation: u32, op: &str) -> String {
     if generation == 1 || Bug::LateGenerationTaken.planted() {
         return op.to_owned();
@@ -26,14 +28,15 @@ pub(super) fn work_name(generation: u32, op: &str) -> String {
     format!("@{generation}/{op}")
 }
 
-/// The generation and the operation in the name of a step's work. No operation begins with an `@`.
+/// Returns the generation and the operation in the name of a step's work. No operation begins with an `@`.
 pub(super) fn of_work(name: &str) -> (u32, &str) {
     let numbered = name.strip_prefix('@').and_then(|rest| rest.split_once('/'));
     numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name))
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// The body goes on as a new generation, in this commit (L5). A run that is cancelled ends all the same (L3).
+    /// Continues the run as a new generation, in this commit (L5). A run that was cancelled ends instead
+    /// (L3).
     pub(super) fn continue_as(&mut self, live: Live, input: &Bytes) {
         let is_cleanup = live.is_cleanup;
         self.live = Some(live);
@@ -45,14 +48,15 @@ impl<W: Workflow> Turning<'_, W> {
             Ok(_) if input.len() > BYTES_MAX => {
                 self.end(beyond("run", "bytes in the input of its next generation", BYTES_MAX))
             }
-            // It is still the run that was started with what it was started with (L2).
+            // The hash stays that of the input which the run was started with (L2).
             Ok(input) => self.begin_generation(self.record.input, input, "workflow.continued"),
             Err(reason) => Err(Halt::Malformed(reason)),
         };
         debug_assert!(began.is_ok(), "a generation begins with what a body has written");
     }
 
-    /// Begins the next generation with this input: everything of this one is gone in this commit but for its unread events.
+    /// Begins the next generation with this input. This commit removes everything of the current generation,
+    /// except unread events.
     pub(super) fn begin_generation(
         &mut self,
         hash: u64,
@@ -67,7 +71,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.append(&start)?;
         self.tell_listeners(told_as, &[("generation", generation.into())]);
         if self.has_continued {
-            // One that continues at once, again and again, must let others have their turn.
+            // A run that continues at once, again and again, must let other entities have their turns.
             self.record.untold = 1;
             (self.is_deferred, self.is_more) = (true, true);
             return Ok(());
@@ -77,7 +81,8 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Lets go what belongs to this generation, for the record of the `next`. Lanes go as a whole (K6).
+    /// Releases what belongs to this generation, and installs the `next` record. Lanes are dropped as a
+    /// whole (K6).
     pub(super) fn leave_generation(&mut self, keeps_journal: bool, next: Record) -> Result<(), Halt> {
         for pending in self.record.pending.clone() {
             self.let_go(&pending);
@@ -89,7 +94,7 @@ impl<W: Workflow> Turning<'_, W> {
         if !keeps_journal && !self.record.is_brief() {
             lanes.push(journal::lane(self.record.journal()));
         }
-        // A generation that is left is not undone: what it did stands.
+        // A generation that ends here is not undone: its effects stand.
         if self.record.undos.rows > 0 {
             lanes.push(undo_lane(self.record.generation));
         }
@@ -110,12 +115,12 @@ impl<W: Workflow> Turning<'_, W> {
         if Bug::EventLostAtContinue.planted() {
             self.drop_events();
         }
-        // The state that it begins with: the body of the old one is gone, and so is what it has changed.
+        // The next generation begins with the initial state. The old body is gone, and its changes with it.
         self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
         Ok(())
     }
 
-    /// A lane that goes, with what this very turn has put there.
+    /// Drops a lane, including rows put there by this turn.
     pub(super) fn drop_lane(&mut self, lane: Name) {
         self.commit.put.retain(|row| row.lane != lane);
         self.commit.remove.retain(|(of, _)| *of != lane);
@@ -124,7 +129,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Lets all events go that are queued; they are counted, and told.
+    /// Drops all queued events. They are counted, and listeners are notified.
     pub(super) fn drop_events(&mut self) {
         let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0);
         let full: Vec<(String, u64)> = full.map(|(event, queue)| (event.clone(), queue.count)).collect();
@@ -141,7 +146,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.drops += 1;
     }
 
-    /// Puts the start of this generation where that of the one before was.
+    /// Puts the start of this generation in the place of the start that was kept.
     pub(super) fn put_start(&mut self, entry: &Entry) -> Result<(), Halt> {
         let body = entry.written().map_err(Halt::Malformed)?;
         if self.record.is_brief() {

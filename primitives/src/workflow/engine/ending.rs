@@ -1,4 +1,4 @@
-//! Ends: of a step's attempt, of a run.
+//! The end of a step's attempt, and the end of a run.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,18 +27,18 @@ use super::{
 };
 use crate::{Failure, decode, encode, planted::Bug};
 
-/// How long a step waits whose input the store did not give.
+/// The pause before a step runs again if the store did not give its input.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is kept of why a `#[cancelled]` body failed.
+/// The bytes that are kept of the reason why a `#[cancelled]` body failed.
 const REASON_BYTES_MAX: usize = 16 << 10;
 
-/// What becomes of the steps that run, of a run that is cancelled (L3).
+/// The fate of running steps when their run is cancelled (L3).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Running {
-    /// They end first, and what they come to is recorded.
+    /// The steps end first, and their outcomes are recorded.
     EndsFirst,
-    /// They are dropped at once, and nobody knows what became of them.
+    /// The steps are dropped at once, and their outcomes are unknown.
     IsAbandoned,
 }
 
@@ -48,7 +48,7 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// An attempt of a step has ended: it is recorded, or tried again (W3).
+    /// Records the end of a step's attempt, or plans another attempt (W3).
     pub(super) fn step_done(
         &self,
         memory: &mut Memory,
@@ -67,14 +67,14 @@ where
             turning.go_on()?;
             return turning.close(memory, None);
         }
-        // A later generation asks for the same again, and knows nothing of this one (L5).
+        // A later generation may ask for an operation of the same name, and must not take this outcome (L5).
         if generation != turning.record.generation && !Bug::LateGenerationTaken.planted() {
             turning.record.late += 1;
             return turning.close(memory, None);
         }
         let index = turning.record.position(op);
         let step = index.and_then(|index| turning.record.pending[index].step());
-        // It was let go, or it is another attempt that counts now: a late end changes nothing.
+        // The step was released, or another attempt counts: a late end changes nothing.
         let is_late = step.is_none_or(|step| step.attempt != attempt) || !turning.record.goes_on();
         if is_late && !Bug::LateStepRevives.planted() {
             turning.record.late += 1;
@@ -82,7 +82,7 @@ where
         }
         let is_again = turning.attempt_ended(op, outcome)?;
         if is_again && is_code {
-            // Only the body can make the code anew.
+            // Only the body can make the code anew, so the body is replayed.
             turning.live = None;
         }
         turning.close(memory, None)
@@ -90,7 +90,7 @@ where
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Whether the step is tried again.
+    /// Handles the end of an attempt. Returns whether the step is tried again.
     fn attempt_ended(&mut self, op: &str, outcome: &Outcome) -> Result<bool, Halt> {
         self.no_longer_runs(op);
         let what = match outcome {
@@ -116,7 +116,8 @@ impl<W: Workflow> Turning<'_, W> {
             }
             Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => match self.unreadable_input(op) {
                 Some(reason) => fault(op, Cause::Refused { reason }),
-                // The code has changed. A fault would be the end of the run; code that fits lets it resume.
+                // The code has changed. A fault would end the run; a diverged run resumes when the code
+                // fits.
                 None => {
                     let reason = reason.trim_start_matches(UNREADABLE);
                     self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
@@ -142,7 +143,8 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(false)
     }
 
-    /// The step's last failure is its own error; without one it is a fault.
+    /// Returns the final outcome of a step: its own last error, or a fault if its last attempt returned no
+    /// error.
     fn given_up(&self, op: &str, outcome: &Outcome) -> Result<What, Halt> {
         let attempts = self.stepping(op).map_or(1, |step| step.attempt);
         Ok(match outcome {
@@ -163,16 +165,16 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.position(op).and_then(|index| self.record.pending[index].step())
     }
 
-    /// Why the code that asked for the step could not read its input back.
+    /// Returns why the code that asked for the step could not read the input back; `None` if it could.
     fn unreadable_input(&self, op: &str) -> Option<String> {
         let reason = self.stepping(op)?.unreadable.as_ref()?;
         Some(format!("its input: {reason}"))
     }
 
-    /// Plans another attempt, if there is one.
+    /// Plans another attempt. Returns `false` if the policy allows no other.
     fn try_again(&mut self, op: &str, outcome: &Outcome) -> bool {
         let now = self.seen.now;
-        // Whoever is on the way out does not begin anew.
+        // A run that winds down begins no further attempt, except of its undos.
         let is_worth_it = match outcome {
             Outcome::Failed(error) => function_of(op).is_none_or(|name| W::is_worth_retrying(name, error)),
             _ => true,
@@ -190,7 +192,8 @@ impl<W: Workflow> Turning<'_, W> {
         true
     }
 
-    /// The store was in trouble: the same attempt begins again in a while, and that is not counted.
+    /// Runs the same attempt again after a pause, because the store was in trouble. The attempt is not
+    /// counted again.
     fn ask_store_again(&mut self, op: &str) {
         let again = self.seen.now.after(STORE_PAUSE).0;
         if let Some(index) = self.record.position(op)
@@ -200,7 +203,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Attempts whose pause is over may run.
+    /// Lets attempts run whose pause is over.
     pub(super) fn retries_are_due(&mut self) {
         let now = self.seen.now.0;
         for pending in &mut self.record.pending {
@@ -211,7 +214,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// The run has ended: what it waited for goes with it, and whoever waits for its result is told (L3).
+    /// Ends the run: pending operations are released, and callers that wait for the result are answered
+    /// (L3).
     pub(super) fn end(&mut self, end: End) -> Result<(), Halt> {
         let end = self.short_enough(end);
         if self.begins_to_undo(&end)? {
@@ -252,10 +256,11 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// An end that fits the journal, with what is written around it: known before anybody is told, for a run ends once (L1).
+    /// Returns an end that fits into an entry of the journal. This is decided before anyone is told of the
+    /// end, because a run ends once (L1).
     fn short_enough(&self, mut end: End) -> End {
         if let End::Cancelled(Some(reason)) = &mut end {
-            // It lies in the record, too.
+            // The record holds this reason, too.
             reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
         }
         let entry = Entry::of_run(self.seen.now, What::Ended(end));
@@ -266,7 +271,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Somebody wants the run to end (L3): steps that run end first, or are abandoned.
+    /// Cancels the run (L3). Running steps end first, or are abandoned.
     pub(super) fn cancel(&mut self, running: Running) -> Result<bool, Halt> {
         if running == Running::IsAbandoned && self.record.awaits_last_steps() {
             return self.abandon_steps().map(|()| true);
@@ -279,11 +284,12 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.append(&Entry::of_run(self.seen.now, What::CancelAsked))?;
         self.record.cancel = Some(Cancel { began: None });
-        // A body that cannot go on need not: its end does not depend on it.
+        // A stopped body does not matter here: the cancelled run ends without it.
         self.record.stopped = None;
         self.record.untold = 0;
         self.live = None;
-        // What is due may run: whether it does, memory could say, and memory may be gone (E13).
+        // Every step that is due counts as running. Only memory knows which steps really run, and memory may
+        // be gone (E13).
         let due: BTreeSet<String> =
             self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         let drops = running == Running::IsAbandoned || Bug::RunningDropped.planted();
@@ -296,14 +302,15 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(true)
     }
 
-    /// The steps that a cancelled run waits for are let go: what they come to is late, and changes nothing.
+    /// Releases the steps that a cancelled run waits for. Their outcomes come too late and change nothing.
     fn abandon_steps(&mut self) -> Result<(), Halt> {
         let pending = std::mem::take(&mut self.record.pending);
         self.let_all_go(&pending);
         self.wind_down()
     }
 
-    /// When no step is left that runs, what is due is undone; then the run ends, or its `#[cancelled]` body begins, if there is one.
+    /// Ends a run that winds down, as soon as no step runs any more. First the due undos run. Then the
+    /// `#[cancelled]` body begins, or the run ends if there is none.
     pub(super) fn wind_down(&mut self) -> Result<(), Halt> {
         if !self.record.pending.is_empty() {
             return Ok(());
@@ -340,7 +347,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// The policy of a step: code is authoritative, and knows all but that of code which the body made.
+/// Returns the policy of a step. The code is authoritative for it, except for code that the body made.
 pub(super) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
@@ -356,7 +363,7 @@ fn fault(op: &str, cause: Cause) -> What {
     What::Fault(Fault { step: op.to_owned(), cause })
 }
 
-/// What an attempt failed with, as it is told.
+/// Returns the error of a failed attempt, as the status shows it.
 fn told(outcome: &Outcome) -> Failure {
     match outcome {
         Outcome::Failed(error) => {
@@ -368,7 +375,7 @@ fn told(outcome: &Outcome) -> Failure {
     }
 }
 
-/// What whoever waits for the result of a run is told: its result, or its error as JSON.
+/// Returns the reply to callers that wait for the result of a run: its result, or its error as JSON.
 pub(super) fn answer(end: &End) -> Result<Result<Bytes, Bytes>, Halt> {
     use serde_json::value::RawValue;
     let error = |error: &RunError<&RawValue>| encode(error).map(Err).map_err(Halt::Malformed);

@@ -1,5 +1,5 @@
-//! Inputs that are too long for the record (W11): each in a row of its own, or, where there are many, in rows that they share, so that
-//! thousands can be asked for in one commit.
+//! Inputs that are too long for the record (W11). Each lies in a row of its own. Many inputs share rows, so
+//! that a single commit can ask for thousands of steps.
 
 use std::collections::BTreeSet;
 
@@ -16,30 +16,32 @@ use super::{
 };
 use crate::Context;
 
-/// Inputs up to this length lie in the record; shorter ones if there are many, for a record holds so much.
+/// The longest input that lies in the record. If `MANY` operations or more are pending, the limit is a
+/// sixteenth of it, because the length of a record is limited.
 const INPUT_BYTES_MAX: usize = 1 << 10;
 const MANY: usize = 64;
 
-/// What a shared row holds at most, and the longest input that shares one: whoever wants a part reads all of it.
+/// The bytes that a shared row holds at most, and the longest input that shares a row. A step that needs one
+/// part reads the whole row, so rows stay short.
 const SHARED_BYTES_MAX: usize = 16 << 10;
 const PART_BYTES_MAX: usize = 4 << 10;
 
-/// Rows that a turn removes one by one of what nobody reads any more; others go with their lane. The rest of what a commit may remove
-/// is for what must go (K3).
+/// The number of unused rows that a turn removes individually. More unused rows go with their lane. The rest
+/// of the rows that a commit may remove is left for rows that must go (K3).
 const REMOVED_MAX: usize = 400;
 
-/// The rows that this turn shares.
+/// The shared rows of inputs that a turn fills.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// The one that is filled, for inputs that go with their operations and for those that stay.
+    /// The row that is being filled, for inputs that go with their operations and for inputs that stay.
     open: [Option<u64>; 2],
-    /// Those of which an undo wants something.
+    /// Rows with an input that an undo needs.
     noted: BTreeSet<u64>,
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// A short input lies in the record, so that a step can be run again without the body; a long one in a row. It `stays` if an undo
-    /// may want it.
+    /// Stores an input. A short input lies in the record, so that a step can run again without the body; a
+    /// long one lies in a row. An input `stays` if an undo may need the input later.
     pub(super) fn input(&mut self, input: &Bytes, stays: bool) -> Code {
         let is_many = self.record.pending.len() >= MANY;
         let longest = if is_many { INPUT_BYTES_MAX / 16 } else { INPUT_BYTES_MAX };
@@ -57,7 +59,7 @@ impl<W: Workflow> Turning<'_, W> {
         Code::Row(self.record.inputs)
     }
 
-    /// Puts an input behind the others of its row, which is a list of them; or into a new one, if they have no room for it.
+    /// Appends an input to the list that its shared row is, or opens a new row if there is no room.
     fn share(&mut self, input: &Bytes, stays: bool) -> Part {
         let open = self.shared.open[usize::from(stays)].and_then(|number| Some((number, self.put_position(number)?)));
         let open = open.filter(|(_, index)| self.commit.put[*index].body.len() + input.len() < SHARED_BYTES_MAX);
@@ -76,18 +78,18 @@ impl<W: Workflow> Turning<'_, W> {
         (self.record.inputs, self.commit.put.len() - 1)
     }
 
-    /// Where a row of inputs is among those that this turn puts.
+    /// Returns the position of an input row among the rows that this turn puts.
     fn put_position(&self, number: u64) -> Option<usize> {
         let (lane, key) = self.input_row(number);
         self.commit.put.iter().rposition(|row| row.lane == lane && row.key == key)
     }
 
-    /// The row of this number.
+    /// Returns the lane and the key of the input row with this number.
     pub(super) fn input_row(&self, number: u64) -> (Name, Bytes) {
         (inputs_lane(self.record.generation), journal::row_key(number))
     }
 
-    /// An operation that is not waited for any more needs no input. It is not among those that are waited for.
+    /// Forgets the input of an operation. The operation is no longer among the pending ones.
     pub(super) fn forget_input(&mut self, pending: &Pending) {
         self.forget_traces(pending);
         match input_in(pending) {
@@ -97,19 +99,19 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// An undo wants what this input is a part of.
+    /// Notes that an undo needs the row of this input.
     pub(super) fn note_input(&mut self, input: Option<&Code>) {
         if let Some(Code::Part(part)) = input {
             self.shared.noted.insert(part.row);
         }
     }
 
-    /// Whether a row that was to stay is put by this very turn, and no undo wants it yet.
+    /// Whether a row that was to stay was put by this turn, and no undo needs it.
     fn is_put_in_vain(&self, part: Part) -> bool {
         !self.shared.noted.contains(&part.row) && self.put_position(part.row).is_some()
     }
 
-    /// A shared row goes with the last that lies in it.
+    /// Removes a shared row together with its last input.
     fn forget_part(&mut self, part: Part) {
         let is_in_it =
             |pending: &Pending| matches!(input_in(pending), Some(Code::Part(other)) if other.row == part.row);
@@ -119,14 +121,14 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Removes a row that nobody reads any more, unless there are very many.
+    /// Removes an unused row, unless this turn has removed very many.
     pub(super) fn remove_if_room(&mut self, row: (Name, Bytes)) {
         let removed = self.commit.remove.len();
         self.remove_row(row);
         self.commit.remove.truncate(removed.max(REMOVED_MAX));
     }
 
-    /// An input that lies in a row, be it one that this very turn has put.
+    /// Returns an input, even if this turn has put its row.
     pub(super) fn input_of(&self, code: &Code) -> Result<Bytes, Halt> {
         let lane = inputs_lane(self.record.generation);
         match code {
@@ -142,7 +144,7 @@ impl<W: Workflow> Turning<'_, W> {
 }
 
 impl Part {
-    /// The part of its row; `None` if that is not the row.
+    /// Returns this part of its row; `None` if the row is too short.
     fn of(self, row: &Bytes) -> Option<Bytes> {
         let (from, bytes) = (self.from as usize, self.bytes as usize);
         let until = from.checked_add(bytes).filter(|until| *until <= row.len())?;
@@ -150,7 +152,7 @@ impl Part {
     }
 }
 
-/// A list with one more text, and where that begins.
+/// Appends a text to a list. Returns the list, and where the text begins in it.
 fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
     let mut extended = BytesMut::with_capacity(list.len() + text.len() + 2);
     match list.strip_suffix(b"]") {
@@ -179,10 +181,11 @@ pub(super) fn inputs_lane(generation: u32) -> Name {
     Name::from(format!("inputs/{generation}"))
 }
 
-/// What marks the place of an input where the input itself is expected: no JSON begins so.
+/// The prefix of a reference to an input, where an input is expected. No JSON begins with it.
 const PLACE: &str = "@";
 
-/// What is handed over for a step: its input, or where that lies, so that a step among thousands need not read the record to know.
+/// Returns the input of a step for its work, or a reference to the row of the input. With a reference, a
+/// step among thousands need not read the record.
 pub(super) fn handed(generation: u32, code: &Code) -> Bytes {
     match code {
         Code::Input(input) => Bytes::copy_from_slice(input.get().as_bytes()),
@@ -192,7 +195,7 @@ pub(super) fn handed(generation: u32, code: &Code) -> Bytes {
     }
 }
 
-/// The generation, the row and the part of it that a place names.
+/// Reads a reference: the generation, the row, and the part of the row.
 fn place(handed: &[u8]) -> Option<(u32, u64, Option<Part>)> {
     let mut numbers = std::str::from_utf8(handed).ok()?.strip_prefix(PLACE)?.split('/').map(str::parse::<u64>);
     let (generation, row) = (u32::try_from(numbers.next()?.ok()?).ok()?, numbers.next()?.ok()?);
@@ -201,16 +204,17 @@ fn place(handed: &[u8]) -> Option<(u32, u64, Option<Part>)> {
     Some((generation, row, Some(Part { row, from, bytes, stays: false })))
 }
 
-/// The input of a step, from its row if it is a long one.
+/// Returns the input of a step, which is read from its row if the work has a reference.
 pub(super) async fn given(handed: Bytes, context: &Context) -> Result<Bytes, Outcome> {
     match place(&handed) {
-        // Boxed: most inputs are at hand, and no step need be as large as a read.
+        // Boxed: most inputs are in memory, and their steps should not have a future as large as that of a
+        // read.
         Some(place) => Box::pin(read(place, context)).await,
         None => Ok(handed),
     }
 }
 
-/// An input that lies in a row.
+/// Reads an input from its row.
 async fn read((generation, row, part): (u32, u64, Option<Part>), context: &Context) -> Result<Bytes, Outcome> {
     let key = journal::row_key(row);
     let rows = context.rows(Range::at(inputs_lane(generation), key.clone())).await;

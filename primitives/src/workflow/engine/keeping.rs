@@ -1,5 +1,6 @@
-//! What a restart keeps of the generation before (L4): the entries up to its step, which the body is told again. What was undone, and
-//! a permit that would be held, cannot be kept.
+//! The entries that a restart from a step keeps of the generation before (L4): those before the step. They
+//! are delivered to the new body. A step that was undone, and a permit that the run would still hold, cannot
+//! be kept.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use super::{
 };
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Whether what came before a step can be kept, of this journal. Mostly it can, and nothing need be told again to know it.
+    /// Checks whether the entries before a step can be kept. Mostly no replay is needed to find out.
     pub(super) fn can_keep(&self, kept: &[Entry], journal: &[Entry]) -> Result<(), Halt> {
         let is_given = |entry: &&Entry| is_permit(&entry.op) && matches!(entry.what, What::Ok(_));
         let permits: Vec<&str> = kept.iter().filter(is_given).map(|entry| &*entry.op).collect();
@@ -29,7 +30,8 @@ impl<W: Workflow> Turning<'_, W> {
         if let Some(entry) = kept.iter().find(|entry| undone.contains(&*entry.op)) {
             return Err(was_undone(&entry.op));
         }
-        // What was let go there has no entry of its own. If the code cannot be told, it is taken for one that keeps all of it.
+        // An operation that was released has no entry, so the entries are replayed. If they do not fit the
+        // code, assume that all of it would be kept.
         let left = left_by::<W>(&self.identity(), kept);
         let has_ended = |op: &str| journal.iter().any(|entry| entry.op == op);
         let is_lost = |op: &str| left.as_ref().is_none_or(|left| left.lost.contains(op));
@@ -43,13 +45,15 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// What was undone, for good or ill, or is being undone, or was when the run was terminated.
+    /// Returns the operations that were undone, successfully or not, and the one whose undo runs, or ran
+    /// when the run was terminated.
     fn undone_of<'j>(&'j self, journal: &'j [Entry]) -> BTreeSet<&'j str> {
         let undone = journal.iter().filter_map(|entry| undone_by(&entry.op));
         undone.chain(self.record.undos.last.as_deref()).collect()
     }
 
-    /// What the body does up to the last of what was kept it has done before; behind it, it chooses its versions anew (R5).
+    /// Tells the body how to choose its versions. Up to the last kept entry the body keeps the recorded
+    /// versions; behind it the body chooses anew (R5).
     pub(super) fn tell_versions(&self, live: &Live) {
         if self.record.kept == 0 {
             return;
@@ -64,22 +68,23 @@ impl<W: Workflow> Turning<'_, W> {
         });
     }
 
-    /// Whether the body is told what was kept: it asks for what was begun in the generation before.
+    /// Whether the body is being given the kept entries. The operations that it asks for began in the
+    /// generation before.
     pub(super) fn is_told_kept(&self) -> bool {
         self.record.untold > 0 && self.told() <= self.record.kept
     }
 }
 
-/// What a body has done up to the last of what it was told.
+/// The operations that a body released up to the last entry that it was given.
 #[derive(Default)]
 struct Left {
-    /// Operations that it let go before they had ended.
+    /// Operations released before their end.
     lost: BTreeSet<String>,
-    /// Permits that it holds no more.
+    /// Released permits.
     released: BTreeSet<String>,
 }
 
-/// What a body leaves behind that is told these entries; `None` if they do not fit it.
+/// Replays entries and returns what the body released; `None` if the entries do not fit it.
 fn left_by<W: Workflow>(who: &Identity, entries: &[Entry]) -> Option<Left> {
     let (start, entries) = entries.split_first()?;
     let mut live = Live::begin::<W>(who, start.input()?.get().as_bytes(), Millis(start.at)).ok()?;

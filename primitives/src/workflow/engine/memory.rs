@@ -1,5 +1,5 @@
-//! What is remembered of a run: its record, its body, the events at the head of its queues. All of it may be gone before any turn
-//! (E13).
+//! The memory of a run: its record, its body, and the first events of its queues. All of it may be dropped
+//! before any turn (E13).
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,21 +12,21 @@ use drystone_runtime::{Hot, Version};
 use super::super::{ask::Code, live::Live, record::Record};
 use crate::stored::{decode_part, is_same};
 
-/// About what the memory of one run takes: itself and the record, and as much again for each of a few things that they point to.
+/// An estimate of the memory of one run: the two structs, and three times as much for what they point to.
 const BYTES: usize = 4 * (size_of::<Memory>() + size_of::<Record>());
 
 /// The memory of one run.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Boxed: it goes from here to the turn and back, and is large.
+    /// Boxed, because a record is large and moves between the memory and each turn.
     record: Option<(Bytes, Box<Record>)>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
-    /// Whether something was undone: for a bug that can be planted.
+    /// Whether something was undone; a planted bug needs it.
     pub(super) has_undone: bool,
 }
 
-/// The first rows of the queues, by event.
+/// The first rows of the queues, by event type.
 pub(super) type Fronts = BTreeMap<String, VecDeque<Front>>;
 
 /// An event at the head of its queue.
@@ -37,7 +37,7 @@ pub(super) struct Front {
 }
 
 impl Memory {
-    /// The memory that lies in `hot`.
+    /// Returns the memory in `hot`, and creates the memory if `hot` is empty.
     pub(super) fn of(hot: &mut Hot) -> &mut Self {
         if hot.get::<Self>().is_none() {
             hot.set_weighing(BYTES, Self::default());
@@ -45,7 +45,7 @@ impl Memory {
         hot.get::<Self>().expect("it was just put there")
     }
 
-    /// The record in `head`.
+    /// Returns the record in `head`.
     pub(super) fn record(&mut self, head: &Bytes) -> Result<&Record, String> {
         let is_known = self.record.as_ref().is_some_and(|(known, _)| is_same(known, head));
         if !is_known {
@@ -54,14 +54,14 @@ impl Memory {
         Ok(&self.record.as_ref().expect("it was just put there").1)
     }
 
-    /// The record in `head`, and all else that is remembered.
+    /// Returns the record in `head`, with the body and the events in memory.
     pub(super) fn at_hand(&mut self, head: &Bytes) -> Result<(&Record, Option<&Live>, &Fronts), String> {
         self.record(head)?;
         let (_, record) = self.record.as_ref().expect("it was just put there");
         Ok((record, self.live.as_ref(), &self.fronts))
     }
 
-    /// Takes the record in `head`: the turn that changes it brings it back.
+    /// Takes the record in `head` out of the memory. The turn that changes the record puts it back.
     pub(super) fn take_record(&mut self, head: &Bytes) -> Result<Box<Record>, String> {
         self.record(head)?;
         Ok(self.record.take().expect("it was just put there").1)
@@ -72,8 +72,9 @@ impl Memory {
     }
 }
 
-/// Code that bodies made, from when it is listed to when it starts: the kernel starts work without the memory of its entity.
-/// Another run of the same key has operations of the same names: each has its own.
+/// Code that bodies made, held from when it is listed until it starts, because the kernel starts work
+/// without the memory of its entity. The key has the id of the run: another run under the same key has
+/// operations of the same names.
 #[derive(Default)]
 pub(super) struct Parcels(Mutex<BTreeMap<(Version, String), Code>>);
 
@@ -90,23 +91,24 @@ impl Parcels {
         self.codes().remove(&(run, op.to_owned()))
     }
 
-    /// What was not started of a run that has ended never will be.
+    /// Drops the code of a run that has ended. It will never start.
     pub(super) fn forget(&self, run: Version) {
         let mut codes = self.codes();
         let of_run = codes.range((run, String::new())..).map(|(name, _)| name).take_while(|(of, _)| *of == run);
         let names: Vec<_> = of_run.cloned().collect();
         let gone: Vec<_> = names.iter().filter_map(|name| codes.remove(name)).collect();
-        // The author's values are dropped when nobody waits for the lock.
+        // The values of the author are dropped outside the lock, because dropping them may take long.
         drop(codes);
         drop(gone);
     }
 
-    /// What was not started of the run's older generations never will be, either.
+    /// Drops the code of the run's older generations. It will never start.
     pub(super) fn forget_others(&self, run: Version, is_of: impl Fn(&str) -> bool) {
         let mut codes = self.codes();
         let of_run = codes.range((run, String::new())..).map(|(name, _)| name).take_while(|(of, _)| *of == run);
         let names: Vec<_> = of_run.filter(|(_, work)| !is_of(work)).cloned().collect();
         let gone: Vec<_> = names.iter().filter_map(|name| codes.remove(name)).collect();
+        // Outside the lock, as in `forget`.
         drop(codes);
         drop(gone);
     }

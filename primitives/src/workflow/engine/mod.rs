@@ -1,8 +1,9 @@
-//! The handler of a workflow: it joins a body to the kernel. A turn records what has happened, tells the body, and writes down
-//! what the body then waits for: one commit.
+//! The handler of a workflow, which joins a body to the kernel. A turn records what has happened, delivers
+//! it to the body, and stores the operations that the body then waits for. A single commit holds all of
+//! that.
 //!
-//! *Only what is at rest is recorded*: an entry is told to the body before the next one is written, so that the journal is the
-//! order in which the body has seen it all, and a replay can repeat it.
+//! *Only a body at rest is recorded*: an entry is delivered to the body before the next entry is written. So
+//! the journal is the order in which the body saw its entries, and a replay can repeat it.
 
 mod asking;
 mod beating;
@@ -52,7 +53,7 @@ use self::{
 use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names, nudge::Nudge};
 use crate::{Error, encode, key_space::space_of};
 
-/// The definition of a workflow, under the name of its field.
+/// Builds the definition of a workflow. `name` is the name of its field in the app.
 pub fn define<W, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
 where
     W: Flows<D, A>,
@@ -69,10 +70,11 @@ where
     Ok(Definition { name, kind: Name::new(KIND), space, config, handler: Arc::new(handler) })
 }
 
-/// `primitive:type` of every workflow.
+/// The `primitive:type` of every workflow.
 pub(super) const KIND: &str = "workflow";
 
-/// What is shown of a workflow, and by which a change of its code is noticed.
+/// The configuration of a workflow, as the view shows it. A change of this value shows that the code has
+/// changed.
 #[derive(Serialize)]
 struct Config {
     options: Options,
@@ -91,13 +93,14 @@ pub(super) struct Engine<W, D, A> {
     name: Name,
     services: Arc<D>,
     is_shared: bool,
-    /// Code that bodies made, on its way to where it runs.
+    /// Code that bodies made, held from when it is listed until it starts.
     parcels: Parcels,
-    /// How far steps are that run here.
+    /// The progress of the steps that run in this process.
     hearts: Hearts,
-    /// The primitives that its body calls.
+    /// The names of the primitives that the body calls.
     names: Names,
-    /// The kernel that its runs are in.
+    /// Reaches the kernel that the runs are in, so that a body which something foreign has woken gets a
+    /// turn.
     nudge: Arc<Nudge>,
     app: PhantomData<fn() -> (W, A)>,
 }
@@ -177,21 +180,21 @@ where
             Input::Done { work, attempt, cause: Cause::Listed, outcome } => {
                 (work.as_str(), self.step_done(memory, seen, (work.as_str(), *attempt), outcome))
             }
-            // Only queries are run for a call, and they are answered beside the turns.
+            // Only queries run as part of a call, and the kernel answers them outside turns.
             Input::Done { .. } | Input::Gone { .. } => ("gone", Ok(Next::nothing())),
             Input::Changed => ("changed", Self::changed(memory, seen)),
         };
         turned.unwrap_or_else(|halt| halt.into_next(verb))
     }
 
-    /// Time has come for something; or the run's own is over.
+    /// The alarm of the run rang: a timer is due, or work is left for a run that has ended.
     fn rang(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
         ready(memory, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if turning.record.end.is_some() {
             turning.after_the_end()?;
         } else if turning.record.holds_timers() {
-            // It was set before, and is nobody's now.
+            // The alarm was set before the pause. Nothing is due while the run is paused.
         } else if turning.record.stopped.is_some() {
             turning.resume_if(|halted| halted.retry_at <= seen.now.0)?;
         } else {
@@ -205,7 +208,7 @@ where
         turning.close(memory, None)
     }
 
-    /// The code is another than it was: what it could not go on with is tried again (W4).
+    /// The code has changed: a run that other code had stopped is tried again (W4).
     fn changed(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
         memory.live = None;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
@@ -214,5 +217,5 @@ where
     }
 }
 
-/// Who waits for what comes of a call.
+/// The caller that waits for the reply; `None` for a message.
 type Caller = Option<Ticket>;

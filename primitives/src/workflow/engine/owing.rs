@@ -1,4 +1,5 @@
-//! What a run has to say and one commit cannot (K3): it lies in rows, in each no more than a commit sends, and follows in order.
+//! Messages of a run that do not fit into one commit (K3). They are stored in rows, none of which holds more
+//! than one commit can send, and are sent in order.
 
 use drystone_runtime::{Message, Name, Range, Row};
 
@@ -11,33 +12,34 @@ use super::{
 };
 use crate::{decode, encode};
 
-/// The lane of what is owed.
+/// The lane of messages that are still to be sent.
 const LANE: Name = Name::new("owed");
 
-/// Messages of one turn.
+/// The messages that a turn sends at most.
 const SENT_PER_TURN: usize = 400;
 
-/// Bytes of messages after which a row ends. What is longer than that alone is sent at once: it may be as long as a row.
+/// The bytes of messages after which a row ends. A longer message is sent at once, because it may be as long
+/// as a row may be.
 const ROW_BYTES: usize = 256 << 10;
 
-/// The row that is sent next.
+/// Returns the row that is sent next.
 pub(super) fn next_row(record: &Record) -> Option<Range> {
     (!record.owes.is_nothing()).then(|| Range::at(LANE, journal::row_key(record.owes.first)))
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Whether another message goes out with this commit.
+    /// Whether there is room for another message in this commit.
     pub(super) fn can_send_more(&self) -> bool {
         self.record.owes.is_nothing() && self.commit.send.len() < self.room()
     }
 
-    /// How many messages this commit takes, beside the rows that it changes.
+    /// Returns how many messages this commit can send beside the rows that it changes.
     fn room(&self) -> usize {
         ROWS_MAX.saturating_sub(self.rows_changed()).min(SENT_PER_TURN)
     }
 
-    /// Sends what was owed longest, if it is at hand, and what this turn says; what is too much for one commit is owed. Whether the
-    /// record is another for it.
+    /// Sends the oldest owed messages, if their row was read, and the messages of this turn. Messages that
+    /// are too many for one commit are stored as owed. Returns whether the record has changed.
     pub(super) fn send_what_is_owed(&mut self) -> Result<bool, Halt> {
         if self.record.owes.is_nothing() && self.commit.send.len() <= self.room() {
             return Ok(false);
@@ -46,6 +48,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.send_next_row()?;
         let (mut later, mut bytes) = (Vec::new(), 0);
         for message in said {
+            // Once a message is owed, later messages are owed, too. This keeps their order.
             if later.is_empty() && self.can_send_more() || message.body.len() > ROW_BYTES {
                 self.commit.send.push(message);
                 continue;
@@ -70,7 +73,7 @@ impl<W: Workflow> Turning<'_, W> {
         };
         let owed: Vec<Owed> = decode(&row.body).map_err(Halt::Park)?;
         if owed.len() > self.room() {
-            // The next turn has fewer rows to change.
+            // The next turn changes fewer rows and has room for these messages.
             return Ok(());
         }
         self.commit.send.extend(owed.into_iter().filter_map(Owed::message));

@@ -1,5 +1,5 @@
-//! A run that is held (H2): the steps that run end and are recorded, and the body may ask for what follows; but nothing begins,
-//! no timer fires and no event is taken until it is resumed.
+//! Paused runs (H2). Running steps end and are recorded, and the body may ask for what follows. But until
+//! the run is resumed, no step begins, no timer fires and no event is taken.
 
 use super::{
     super::{Workflow, pending::Waiting, record::Paused},
@@ -7,20 +7,22 @@ use super::{
 };
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Holds the run, unless it is held, has ended or is on its way out.
+    /// Pauses the run, unless it is paused, has ended or is ending.
     pub(super) fn pause(&mut self) -> bool {
         let is_on_its_way_out = self.record.cancel.is_some() || self.record.undoes();
         if self.record.is_held() || self.record.end.is_some() || is_on_its_way_out {
             return false;
         }
-        // What is due may run: whether it does, memory could say, and memory may be gone (E13).
+        // Every step that is due counts as running. Only memory knows which steps really run, and memory may
+        // be gone (E13).
         let runs = self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         self.record.paused = Some(Paused { at: self.seen.now.0, runs, asked: [].into() });
         self.tell_listeners("workflow.paused", &[]);
         true
     }
 
-    /// Lets a run go on that was held or stopped; whether it was. If it is `shifted`, its deadlines are later by the pause.
+    /// Resumes a run that was paused or stopped. Returns whether it was. If `shifted`, its deadlines move by
+    /// the length of the pause.
     pub(super) fn resume(&mut self, shifted: bool) -> Result<bool, Halt> {
         let Some(paused) = self.record.paused.take() else { return self.resume_if(|_| true) };
         if shifted {
@@ -35,7 +37,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(true)
     }
 
-    /// A step has ended, or its attempt: while the run is held there is no other.
+    /// Notes that an attempt of a step has ended. During a pause no other attempt begins.
     pub(super) fn no_longer_runs(&mut self, op: &str) {
         if let Some(paused) = &mut self.record.paused {
             paused.runs.retain(|runs| runs != op);
@@ -43,7 +45,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// What was asked for in the pause is later by what was left of it.
+    /// Moves each deadline by the length of the pause, or by the rest of it if the deadline was asked for
+    /// during the pause.
     fn shift(&mut self, paused: &Paused) {
         let now = self.seen.now.0;
         for pending in &mut self.record.pending {
@@ -55,7 +58,7 @@ impl<W: Workflow> Turning<'_, W> {
                     awaited.until = awaited.until.map(|(until, after)| (until.saturating_add(by), after));
                 }
                 Waiting::Step(step) => {
-                    // What is given up after a time is given up after as much of it.
+                    // The pause does not count towards `give_up_after`.
                     step.since = step.since.saturating_add(by);
                     step.retry_at = step.retry_at.map(|at| at.saturating_add(by));
                 }

@@ -1,4 +1,5 @@
-//! Permits that a run holds: asked for under a name of its own, given back by a message of the commit in which it lets them go (M5, S5).
+//! The permits that a run holds (M5, S5). The run asks for a permit under a name of its own. A message of
+//! the commit that releases the permit gives it back.
 
 use bytes::Bytes;
 use drystone_runtime::{Message, Name};
@@ -16,7 +17,8 @@ use super::{
 use crate::{encode, planted::Bug};
 
 impl<W: Workflow> Turning<'_, W> {
-    /// A permit that the body asks for: from here on it is to be given back, whether or not it has come.
+    /// Builds the call for a permit that the body asks for. From here on the run must give the permit back,
+    /// whether or not it was given.
     pub(super) fn permit_input(&mut self, op: &str, called: &Called) -> Code {
         let definition = self.seen.names.of(&called.of).to_string();
         let permit = Permit { definition, key: KeyText::of(&called.key), is_given: false };
@@ -27,20 +29,21 @@ impl<W: Workflow> Turning<'_, W> {
         self.call_input(&Called { body, ..called.clone() })
     }
 
-    /// The same in every replay, and no other run's.
+    /// Returns the name of the holder, which is the same in every replay and different in every run.
     fn holder(&self, op: &str) -> String {
         format!("{:016x}/{}/{op}", self.record.seed, self.record.generation)
     }
 
-    /// The run hears that an operation has come to a value: if that is a permit, the run holds it.
+    /// Notes that an operation has returned a value. If the operation is a permit, the run holds it.
     pub(super) fn permit_is_given(&mut self, op: &str) {
         if let Some(permit) = self.record.permits.get_mut(op) {
             permit.is_given = true;
         }
     }
 
-    /// The body holds a permit no more. One that a replay drops again was given back before, and so was one that was kept of the
-    /// generation before: of this one no semaphore knows.
+    /// Gives back a permit that the body released. A permit that is released while kept entries are
+    /// delivered was given back before, and the semaphore does not know it under this generation, so nothing
+    /// is sent.
     pub(super) fn release_permit(&mut self, op: &str) {
         let permit = self.record.permits.remove(op).filter(|_| !self.is_told_anew && !Bug::PermitKept.planted());
         let Some(Permit { definition, key, is_given }) = permit else { return };
@@ -52,7 +55,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// The run has ended, or begins anew: all of them come back.
+    /// Gives back all permits, because the run has ended or begins anew.
     pub(super) fn release_permits(&mut self) {
         let held: Vec<String> = self.record.permits.keys().cloned().collect();
         held.iter().for_each(|op| self.release_permit(op));

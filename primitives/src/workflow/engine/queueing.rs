@@ -1,4 +1,4 @@
-//! Events: queued by type, taken by waits, each once (V).
+//! The event queues of a run. Events are queued by type, and each event is taken once, by one wait (V).
 
 use std::collections::VecDeque;
 
@@ -19,12 +19,13 @@ use super::{
 };
 use crate::{decode_part, encode, planted::Bug, topics::EVENT_BYTES_MAX};
 
-/// An event in its queue.
+/// The stored form of a queued event.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
-    /// When it was sent or published: what it is ordered by.
+    /// When the event was sent or published. Deadlines are compared with this time.
     pub(super) at: i64,
-    /// When it came to the run, if it was published: it may have been under way for longer than events are queued.
+    /// When a published event came to the run. The event may have been in flight for longer than events are
+    /// queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     came: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,26 +33,27 @@ pub(super) struct Queued {
     pub(super) event: Box<RawValue>,
 }
 
-/// Rows of a queue that are read at once, and how few of them may be at hand.
+/// The rows of a queue that one read returns, and the number in memory below which the next page is read.
 const PAGE: u32 = 64;
 const LOW: usize = 16;
 
-/// What marks a queue whose next event is swallowed, if that bug is planted.
+/// Marks a queue whose next event is swallowed, if that bug is planted.
 const SWALLOWING: u64 = 1 << 40;
 
 impl Queued {
-    /// Since when it waits to be taken.
+    /// Returns the time since which the event waits to be taken.
     fn since(&self) -> i64 {
         self.came.filter(|_| !Bug::ExpiredOnArrival.planted()).unwrap_or(self.at)
     }
 }
 
-/// What a turn will need that polls the body: read before anything is done, so that what is in memory stays.
+/// Requests the rows for a turn that polls the body. They are read before anything is changed: a turn that
+/// asked for rows later would lose the body which it has taken from memory.
 pub(super) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
     ready_if(memory, seen, |_| true)
 }
 
-/// The same of an event that comes: the body is polled only if something is due for it then (V4).
+/// Like `ready`, for an event that arrives: the body is polled only if something is due then (V4).
 pub(super) fn ready_for_event<W: Workflow>(
     memory: &mut Memory,
     seen: Seen<'_>,
@@ -64,7 +66,7 @@ pub(super) fn ready_for_event<W: Workflow>(
     ready_if(memory, seen, |record| record.untold > 0 || may_be_due(record, (event, key), seen.now))
 }
 
-/// Whether one more of these events may be what somebody waits for, or something is due besides.
+/// Whether one more of these events may satisfy a wait, or something else is due.
 fn may_be_due(record: &Record, (event, key): (&str, impl Fn() -> Option<String>), now: Millis) -> bool {
     let count = record.queues.get(event).map_or(0, |queue| queue.count) + 1;
     let is_hit = |awaited: &Awaited| {
@@ -93,7 +95,7 @@ fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> 
     if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
 }
 
-/// The pages of the queues of which little is at hand.
+/// Returns the next pages of the queues that have few events in memory.
 fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<Range> {
     if !record.goes_on() {
         return Vec::new();
@@ -105,38 +107,40 @@ fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<R
     low.collect()
 }
 
-/// The rows of a queue behind those that are known.
+/// Returns the range of rows behind the last known event of a queue.
 fn page(drops: u32, event: &str, last: Option<u64>) -> Range {
     let from = last.map_or(0, |last| last + 1);
     Range { from: Some(journal::row_key(from)), ..Range::first(lane(drops, event), PAGE) }
 }
 
-/// So many of what is queued of an event, behind a number.
+/// Returns the range of up to `limit` queued events behind the number `after`.
 pub(super) fn behind(drops: u32, event: &str, after: u64, limit: u32) -> Range {
     Range { from: Some(journal::row_key(after.saturating_add(1))), ..Range::first(lane(drops, event), limit) }
 }
 
-/// The lane of an event's queue. A lane that was dropped is never used again: after each time there are others.
+/// Returns the lane of an event's queue. A dropped lane is never used again, so its name has the number of
+/// drops.
 pub(super) fn lane(drops: u32, event: &str) -> Name {
     if drops == 0 { Name::from(format!("event/{event}")) } else { Name::from(format!("event~{drops}/{event}")) }
 }
 
-/// The event whose lane it is.
+/// Returns the event type whose queue lies in this lane.
 fn event_of(lane: &str) -> &str {
     lane.split_once('/').map_or(lane, |(_, event)| event)
 }
 
-/// What is due now: which of the pending, and the events that it takes.
+/// An operation that is due now: an index into `pending`, and the events for the operation.
 pub(super) struct Ready {
     index: usize,
     hit: Option<Hit>,
 }
 
-/// Since when something is due, and the events that it takes.
+/// The time since which an operation is due, and the events that it takes.
 struct Due {
     at: i64,
     hit: Option<Hit>,
-    /// Whether it must first be known that nothing was published before: until then nothing happens that was due later (T4).
+    /// Whether the topic must first confirm that nothing was published before the deadline. Until then
+    /// nothing happens that was due later (T4).
     is_held: bool,
 }
 
@@ -147,13 +151,13 @@ impl Due {
 }
 
 impl Ready {
-    /// How many rows it takes from a queue.
+    /// Returns how many rows of a queue the operation takes.
     pub(super) fn rows(&self) -> usize {
         self.hit.as_ref().map_or(0, |hit| hit.numbers.len())
     }
 }
 
-/// What can be taken now: which events, and when the last of them was sent.
+/// The events that a wait can take now, and when the last of them was sent.
 struct Hit {
     numbers: Vec<u64>,
     events: Vec<Box<RawValue>>,
@@ -161,7 +165,7 @@ struct Hit {
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Takes an event in: it is queued, and whoever waits for it finds it there.
+    /// Queues an event, where a wait for it finds it. Returns the number of the event.
     pub(super) fn send(&mut self, event: &str, body: &RawValue) -> Result<u64, Halt> {
         let code = Self::accepted(event)?;
         let malformed = |reason| SendError::Malformed { event: event.to_owned(), reason };
@@ -189,7 +193,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.queue(event, key, (body, self.seen.now.0))
     }
 
-    /// Whether a wait that has timed out takes it: a bug that can be planted.
+    /// A planted bug: whether a wait that has timed out takes the event.
     fn swallows(&mut self, event: &str) -> bool {
         if !Bug::TimeoutSwallows.planted() {
             return false;
@@ -209,7 +213,7 @@ impl<W: Workflow> Turning<'_, W> {
         })
     }
 
-    /// Queues an event of this time.
+    /// Queues an event that was sent or published at `at`. Returns its number.
     pub(super) fn queue(
         &mut self,
         event: &str,
@@ -223,7 +227,8 @@ impl<W: Workflow> Turning<'_, W> {
         let body = encode(&queued).map_err(Halt::Malformed)?;
         let queue = self.record.queues.entry(event.to_owned()).or_default();
         let front = self.fronts.entry(event.to_owned()).or_default();
-        // Only what is all of a queue, or its beginning, is a front of it.
+        // A front is the beginning of its queue without gaps, so an event joins it only if the front is the
+        // whole queue.
         if front.len() as u64 == queue.count && front.len() < PAGE as usize {
             front.push_back(Front { number, body: body.clone() });
         }
@@ -238,7 +243,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(number)
     }
 
-    /// The single event that is kept makes room for a later one.
+    /// Removes the single event of a queue, to make room for a later one.
     fn overwrite(&mut self, event: &str) {
         let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
         if let Some(number) = number {
@@ -247,13 +252,13 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Of two events one alone is kept: the other is counted, and told.
+    /// Counts an event that was overwritten, and notifies the listeners.
     fn overwritten(&mut self, event: &str) {
         self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
         self.tell_listeners("workflow.overwritten", &[("event", event.into())]);
     }
 
-    /// What was sent, as its sender is told.
+    /// Returns the answer to the sender: the number of the event, and whether the event was taken at once.
     pub(super) fn sent(&self, number: u64, event: &str) -> Sent {
         let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
         let (lane, key) = (lane(self.record.drops, event), journal::row_key(number));
@@ -261,7 +266,7 @@ impl<W: Workflow> Turning<'_, W> {
         Sent { number, taken: !waits && !is_put }
     }
 
-    /// Rows of queues of which little is at hand.
+    /// Loads the next rows of the queues that have few events in memory.
     pub(super) fn prefetch(&mut self) -> Result<(), Halt> {
         let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
         let low = pages(&self.record, known);
@@ -272,7 +277,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// The first rows of a queue, if none is at hand.
+    /// Loads the first rows of a queue, if none is in memory.
     fn load(&mut self, event: &str) -> Result<(), Halt> {
         let has_some = self.fronts.get(event).is_some_and(|front| !front.is_empty());
         if has_some || self.record.queues.get(event).is_none_or(|queue| queue.count == 0) {
@@ -281,14 +286,15 @@ impl<W: Workflow> Turning<'_, W> {
         self.extend(event, &page(self.record.drops, event, self.last_read(event)))
     }
 
-    /// The last event that is known of a queue. What this turn has removed is still stored, and must not come back.
+    /// Returns the last known event of a queue. Events that this turn has removed count, because their rows
+    /// are still stored and must not be loaded again.
     fn last_read(&self, event: &str) -> Option<u64> {
         let lane = lane(self.record.drops, event);
         let removed = self.commit.remove.iter().filter(|(of, _)| *of == lane).map(|(_, key)| number_in(key));
         removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
     }
 
-    /// Rows behind those that are known; behind those that are stored are those that this very turn has put.
+    /// Loads a range of rows into the front of a queue. Rows put by this turn follow the stored rows.
     fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
         let (rows, last) = (self.rows(range)?, self.last_read(event));
         let put = self.commit.put.iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
@@ -299,9 +305,9 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// What has happened and was not told yet: of what is due, what was due first (V6). Nothing is taken by that.
+    /// Returns the operation that was due first, if one is due (V6). Its events are not taken yet.
     pub(super) fn next_ready(&mut self) -> Result<Option<Ready>, Halt> {
-        // As long as some are left that have expired, nobody knows what is behind them.
+        // As long as expired events are left, the events behind them are unknown.
         if !self.expire_awaited()? {
             return Ok(None);
         }
@@ -320,26 +326,26 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(first.map(|(_, index, hit)| Ready { index, hit }))
     }
 
-    /// Since when something is due of what is pending, if it is.
+    /// Returns since when a pending operation is due, if it is due.
     fn due(&mut self, index: usize) -> Result<Option<Due>, Halt> {
         let now = self.seen.now;
         let pending = &self.record.pending[index];
         Ok(match &pending.what {
             Waiting::Step(_) | Waiting::Until => None,
             Waiting::Sleep(until) => is_over(*until, now).then(|| Due::of(*until)),
-            // One that nobody waits for has done its part when it was begun.
+            // A detached child is not awaited, so the operation is done when the child has begun.
             Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then(|| Due::of(now.0)),
             Waiting::Event(awaited) => {
                 let is_known = matches!(pending.stage(), Some(Stage::Watched | Stage::Leaving));
                 let until = awaited.until.map(|(until, _)| until).filter(|until| *until <= now.0);
-                // One that came after the deadline is for the next wait, also if nobody has looked at the deadline yet; but what is there
-                // before the wait is not late.
+                // An event that came after the deadline is for the next wait, even if no turn has handled
+                // the deadline yet. But an event that is there before the wait begins is not late.
                 let latest = until.filter(|_| !self.fresh.contains(&pending.op));
                 let awaited = awaited.clone();
                 let hit = self.hit(&awaited)?.filter(|hit| latest.is_none_or(|latest| hit.at <= latest));
                 match (hit, until) {
                     (Some(hit), _) => Some(Due { at: hit.at, hit: Some(hit), is_held: false }),
-                    // An event may be on its way that was published before.
+                    // An event that was published before the deadline may still be in flight.
                     (None, Some(until)) => {
                         Some(Due { is_held: is_known && !Bug::DeadlineFirst.planted(), ..Due::of(until) })
                     }
@@ -349,13 +355,14 @@ impl<W: Workflow> Turning<'_, W> {
         })
     }
 
-    /// The entry of what is due; the events that it has are taken.
+    /// Builds the entry of an operation that is due, and takes its events.
     pub(super) fn entry_of(&mut self, Ready { index, hit }: Ready) -> Entry {
         let pending = self.record.pending[index].clone();
         let what = match (&pending.what, hit) {
             (Waiting::Event(awaited), Some(Hit { numbers, events, .. })) => {
                 let entry = Entry::new(&pending.op, pending.hash, self.seen.now, What::Events(events));
-                // What is too long for the journal ends the run, and the events are as unread as all others then (D1).
+                // An entry that is too long for the journal ends the run, and its events then stay unread
+                // like all others (D1).
                 if !is_too_long(&entry) {
                     self.leave_topic(&pending, false);
                     if !Bug::EventStays.planted() {
@@ -376,7 +383,7 @@ impl<W: Workflow> Turning<'_, W> {
         Entry::new(&pending.op, pending.hash, self.seen.now, what)
     }
 
-    /// The events that a wait can take now, the oldest first.
+    /// Returns the oldest events that satisfy a wait, if there are enough.
     fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
         let event = awaited.event.as_str();
         let Some(count) = self.record.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
@@ -416,8 +423,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Events that nobody took in time are gone, counted, and told (V9); whether all of them are: what one turn may not remove is for
-    /// another.
+    /// Removes expired events, counts them and notifies the listeners (V9). Returns whether all of them are
+    /// gone: a turn removes a limited number, and leaves the rest to the next turn.
     fn expire(&mut self, event: &str) -> Result<bool, Halt> {
         let Ok(code) = Self::accepted(event) else { return Ok(true) };
         let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
@@ -446,7 +453,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(is_done)
     }
 
-    /// The same of all events that are waited for.
+    /// Removes the expired events of every type that the run waits for.
     fn expire_awaited(&mut self) -> Result<bool, Halt> {
         for index in 0..self.record.pending.len() {
             let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
@@ -458,7 +465,7 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(true)
     }
 
-    /// These events are in their queue no more.
+    /// Removes events from their queue.
     pub(super) fn taken(&mut self, event: &str, numbers: &[u64]) {
         if let Some(front) = self.fronts.get_mut(event) {
             front.retain(|front| !numbers.contains(&front.number));
@@ -475,14 +482,15 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// Whether events are too long for one entry. Mostly that need not be measured, for few events are long.
+/// Whether events are too long for one entry. Short events are not encoded to find that out, and most are
+/// short.
 fn is_too_long(entry: &Entry) -> bool {
     let What::Events(events) = &entry.what else { return false };
     let bytes: usize = events.iter().map(|event| event.get().len()).sum();
     bytes > BYTES_MAX / 2 && entry.written().is_ok_and(|written| written.len() > BYTES_MAX)
 }
 
-/// The number in the key of an event's row.
+/// Returns the number in the key of an event's row.
 pub(super) fn number_in(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
 }
@@ -492,7 +500,8 @@ fn is_over(until: i64, now: Millis) -> bool {
     until <= now.0.saturating_add(early)
 }
 
-/// Refuses an event that could not be journalled, or not be buried: both write something around it, and its key once more.
+/// Refuses an event that would be too long for the journal or for a dead letter. Both write something around
+/// the event, and repeat its key.
 fn check_length(event: &str, key: Option<&String>, body: &RawValue) -> Result<(), Halt> {
     let of_key = key.and_then(|key| encode(key).ok()).map_or(0, |key| key.len());
     let bytes = body.get().len() + of_key;
@@ -503,7 +512,7 @@ fn check_length(event: &str, key: Option<&String>, body: &RawValue) -> Result<()
     Err(refused(SendError::TooLarge { event: event.to_owned(), bytes, limit }))
 }
 
-/// An error of ours for whoever sends.
+/// Returns a typed error for the sender of an event.
 #[expect(clippy::needless_pass_by_value, reason = "an error is handed over")]
 pub(super) fn refused(error: SendError) -> Halt {
     encode(&error).map_or_else(Halt::Malformed, Halt::Failed)

@@ -1,4 +1,4 @@
-//! A run that begins anew, or from one of its steps (L4).
+//! Restarts: a run begins anew, or from one of its steps (L4).
 
 use drystone_runtime::{Millis, Next};
 use serde_json::value::RawValue;
@@ -39,7 +39,7 @@ where
         let generation = turning.record.generation;
         let restarted = turning.restart(asked, &journal, drops_events);
         if restarted.is_err() && turning.record.generation != generation {
-            // It has begun already: nothing of this turn may be kept.
+            // The new generation has begun already, so nothing of this turn may be kept.
             return restarted.map(|_| Next::nothing());
         }
         let reply = match reply_of(restarted)? {
@@ -51,7 +51,7 @@ where
     }
 }
 
-/// What is needed of the journal: all of it for its steps, its start for the same input.
+/// Returns the entries that a restart needs: all of them to find a step, the first for the same input.
 fn journal_for((input, place, _): &Asked, record: &Record, seen: Seen<'_>) -> Result<Vec<Entry>, Halt> {
     let until = match (input, place) {
         (_, Some(_)) => record.entries,
@@ -61,13 +61,13 @@ fn journal_for((input, place, _): &Asked, record: &Record, seen: Seen<'_>) -> Re
     entries(record, seen, 0, until)
 }
 
-/// An error of ours for whoever wants a run to begin anew.
+/// Returns a typed error for the caller of a restart.
 pub(super) fn not_restarted(error: &RestartError) -> Halt {
     encode(error).map_or_else(Halt::Malformed, Halt::Failed)
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// What is wrong is found before anything is changed, or nothing of the turn is kept.
+    /// Restarts the run. Errors are found before anything is changed, or nothing of the turn is kept.
     fn restart(
         &mut self,
         (input, place, value): Asked,
@@ -107,8 +107,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.go_on()
     }
 
-    /// The place of a step: the `nth` that has ended, or that is waited for. What came when the run was on its way out is not
-    /// its body's.
+    /// Finds a step: the `nth` that has ended or is pending. Entries from when the run was ending do not
+    /// belong to its body.
     fn find(&self, place: &Place, journal: &[Entry]) -> Result<From, Halt> {
         let is_way_out = |entry: &Entry| {
             matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::UndoBegan(_) | What::Ended(_))
@@ -132,8 +132,8 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(from)
     }
 
-    /// What came before the step stays where it lies; entries behind it are not read any more, and written over. Chance and
-    /// versions of the code are those that it was recorded with.
+    /// Restarts from a step. The entries before the step stay where they lie; later ones are no longer read
+    /// and are overwritten. The seed and the versions stay those that the entries were recorded with.
     fn restart_from(
         &mut self,
         from: &From,
@@ -185,26 +185,27 @@ impl<W: Workflow> Turning<'_, W> {
         self.go_on()
     }
 
-    /// What was kept did not fit: other code is told all of it again, whatever this one asked for on the way.
+    /// The kept entries did not fit: other code will be given all of them again, and nothing that this code
+    /// asked for is kept.
     pub(super) fn keep_from_the_start(&mut self) {
         self.record.untold = self.record.entries;
         for pending in std::mem::take(&mut self.record.pending) {
             self.forget_input(&pending);
         }
-        // Nothing of it was asked yet.
+        // No semaphore was asked for these permits yet.
         self.record.permits.clear();
         self.commit.state = W::codec().write(&W::initial()).ok();
     }
 }
 
-/// How many bytes the first entries have.
+/// Returns how many bytes the first entries have.
 fn bytes_of(journal: &[Entry], kept: u64) -> Result<u64, Halt> {
     let kept = journal.iter().take(usize::try_from(kept).unwrap_or(usize::MAX));
     let bytes: Result<Vec<u64>, String> = kept.map(|entry| Ok(entry.written()?.len() as u64)).collect();
     Ok(bytes.map_err(Halt::Malformed)?.into_iter().sum())
 }
 
-/// A step to go on from: how much is kept, and what was asked for there.
+/// The step to restart from: how many entries are kept, and the operation that was asked for behind them.
 struct From {
     kept: u64,
     op: String,

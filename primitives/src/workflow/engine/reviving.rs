@@ -1,4 +1,5 @@
-//! A body that has left memory, brought back: replayed, and held against what the record says it waits for.
+//! The revival of a body that has left memory: the body is replayed and compared with what the record says
+//! is pending.
 
 use super::super::{
     Workflow,
@@ -8,7 +9,8 @@ use super::super::{
     replay::{Halt, check_waits, replay},
 };
 
-/// The body as the journal left it. `entries` is the whole journal; what the body was not told of it is not told here either.
+/// Replays the body to where the journal left it. `entries` is the whole journal; entries that were not
+/// delivered to the body before are not delivered here, either.
 pub(super) fn revived<W: Workflow>(who: &Identity, record: &Record, entries: &[Entry]) -> Result<Live, Halt> {
     let told = usize::try_from(record.entries - record.untold).unwrap_or(usize::MAX).min(entries.len());
     let (told, untold) = entries.split_at(told);

@@ -1,4 +1,4 @@
-//! What should run of a run, and how it is run.
+//! The work of a run: which steps should run, and how they run.
 
 use std::{cell::OnceCell, pin::Pin};
 
@@ -24,19 +24,20 @@ use super::{
 };
 use crate::{Context, Env, decode, primitive::Thrown};
 
-/// What a step says that is not there any more.
+/// The reason that a step ends with if the code has no such step.
 pub(super) const UNKNOWN: &str = "there is no such step";
 
-/// What a step says before the reason if its input is not one that it takes any more.
+/// The prefix of the reason that a step ends with if it cannot read its input.
 pub(super) const UNREADABLE: &str = "its input cannot be read: ";
 
-/// What a step says before the reason if the store did not give its input: that is nobody's failure.
+/// The prefix of the reason that a step ends with if the store did not give its input. This is no failure of
+/// the step.
 pub(super) const UNREAD: &str = "the store did not give its input: ";
 
-/// What a query says that tries to say something.
+/// The reason that a query ends with if it sends or emits something.
 const UNHEARD: &str = "a query commits nothing, so what it says would be lost: say it in a step";
 
-/// A piece of work that only asks for another turn.
+/// The prefix of the name of work that only asks for another turn.
 pub(super) const LOOK: &str = "look:";
 
 impl<W, D, A> Engine<W, D, A>
@@ -52,7 +53,7 @@ where
         }
         let record = match memory.take_record(&entity.head) {
             Ok(record) => record,
-            // The kernel parks the entity with this; it is not lost quietly (E10).
+            // The kernel parks the entity with this message, so the run is not lost silently (E10).
             Err(reason) => panic!("its record cannot be read: {reason}"),
         };
         if record.end.is_some() {
@@ -86,7 +87,7 @@ where
         for (pending, step) in record.steps_due(now) {
             let is_unclaimed = !step.claimed && transactional::<W>(&pending.op).is_some();
             if is_unclaimed && !*may_claim.get_or_init(|| transacting::may_claim(record)) {
-                // It is claimed when another has ended.
+                // The step gets its row when another transactional step has ended.
                 continue;
             }
             if let Code::Body(_) = &step.code
@@ -106,7 +107,8 @@ where
         Needed::Ready(listed)
     }
 
-    /// Whether the code that only the body can make is at hand; the rows to replay it by, if it must be made anew.
+    /// Whether code that only the body can make is available. The error is the range of rows that a replay
+    /// needs, if the body must make the code anew.
     fn made(
         &self,
         memory: &mut Memory,
@@ -125,7 +127,7 @@ where
             memory.live = entries.ok().and_then(|entries| self.replayed(entity, record, &entries));
         }
         let Some(live) = &mut memory.live else { return Ok(false) };
-        // If it was handed over before, it runs, and goes on.
+        // Code that was handed over before is running already.
         if let Some(code) = live.codes.remove(op) {
             self.parcels.put(entity.id, &work, code);
         }
@@ -174,7 +176,8 @@ where
         let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
         let (name, input) = (step_name(op).to_owned(), work.input.clone());
-        // Each has a future of its own: one for both would be as large as the larger, and most steps do not beat.
+        // Two futures: one for both would be as large as the larger of them, and most steps send no
+        // heartbeat.
         match beating {
             Some(beating) => Box::pin(beating_step::<W, D, A>(name, input, env, beating)),
             None => Box::pin(step::<W, D, A>(name, input, env)),
@@ -219,18 +222,19 @@ where
     }
 }
 
-/// The work of a step.
+/// Returns the work of a step.
 fn work<W: super::super::Workflow>(record: &Record, pending: &Pending, step: &Stepping) -> Work {
     let input = handed(record.generation, &step.code);
     let policy = policy::<W>(&pending.op, step);
-    // A transaction is timed by the store, from when its code starts: whoever gave it up here would not know whether it happened.
+    // The store times a transaction from when its code starts. A timeout here would leave unknown whether it
+    // happened.
     let timeout = policy.time_limit().filter(|_| transactional::<W>(&pending.op).is_none());
     let silence = policy.silence();
     let name = Name::from(work_name(record.generation, &pending.op));
     Work { attempt: step.attempt, input, timeout, silence, mark: record.mark, ..Work::new(name) }
 }
 
-/// Whether there is a row for a transactional step.
+/// Whether a transactional step has its row.
 fn is_claimed(entity: &Entity, op: &str) -> bool {
     let Ok(record) = decode::<Record>(&entity.head) else { return false };
     let step = record.position(op).and_then(|index| record.pending[index].step());

@@ -1,7 +1,9 @@
-//! A schedule: an entity of the workflow's own, under a key of the author's, that starts a run at each time of the clock on the wall.
+//! A schedule: an entity of the workflow, under a key of the author's choice, that starts a run at each time
+//! of the wall clock.
 //!
-//! A start is a message in the commit that moves the schedule on, and so is a run's word of its end: each is exactly once (M1). The key of
-//! a run follows from the schedule's and the time.
+//! A start is a message in the commit that advances the schedule, and a run tells its end in a message of
+//! its own last commit, so each of them is taken exactly once (M1). The key of a run is made of the key of
+//! its schedule and the time.
 
 use bytes::Bytes;
 use drystone_runtime::{Change, Commit, Error, Input, Key, Message, Name, Next, Status, To};
@@ -26,15 +28,15 @@ use crate::{Timestamp, decode, encode};
 /// A schedule starts a run.
 const START: &str = "drystone:tick";
 
-/// A run tells its schedule that it has ended.
+/// A run reports the end to the schedule.
 const ENDED: &str = "drystone:ended";
 
-/// What a run is started with.
+/// The message that starts a run.
 #[derive(Serialize, Deserialize)]
 struct StartTick {
     schedule: Vec<u8>,
     time: Timestamp,
-    /// Whether the schedule waits for its end.
+    /// Whether the schedule waits for the end of the run.
     is_told: bool,
 }
 
@@ -44,7 +46,8 @@ where
     D: Send + Sync + 'static,
     A: 'static,
 {
-    /// The turn of a schedule, or of a run with its schedule; `None` if this is about a run alone.
+    /// Takes the turn of a schedule, or of a run with its schedule; `None` if the input concerns a run
+    /// alone.
     pub(super) fn scheduled(&self, memory: &mut Memory, seen: Seen<'_>, input: &Input) -> Option<Turned> {
         let plan = seen.entity.filter(|entity| is_plan(&entity.head));
         match input {
@@ -85,7 +88,7 @@ where
         }
     }
 
-    /// There is no run of this key, and none can be.
+    /// Answers a verb of runs on the key of a schedule, which has no run and can have none.
     fn asked_of_a_plan(
         &self,
         memory: &mut Memory,
@@ -95,7 +98,7 @@ where
     ) -> Turned {
         match Verb::of::<W>(name) {
             Some(Verb::Start | Verb::StartOrGet | Verb::StartWith) => Err(taken("scheduled")),
-            // A run's record must not be written over the plan.
+            // The record of a run would overwrite the plan.
             Some(Verb::Execute) => Err(not_executed("scheduled")),
             Some(Verb::SendOrStart) => Err(refused(SendError::NotFound)),
             Some(verb) => self.called_unbound(memory, seen, (verb, body), caller),
@@ -103,7 +106,7 @@ where
         }
     }
 
-    /// A key is scheduled: the first run is at the first time after now.
+    /// Schedules the key. The first run starts at the first time after now.
     fn schedule(&self, memory: &mut Memory, seen: Seen<'_>, caller: Caller) -> Turned {
         if let Some(entity) = seen.entity {
             let record = memory.record(&entity.head).map_err(Halt::Park)?;
@@ -129,7 +132,7 @@ where
         self.moved(seen, |plan, _| plan.ended(time, &W::options().wall).into_iter().collect())
     }
 
-    /// The commit that leaves a plan like this, with the starts of these times.
+    /// Builds the commit that stores the plan and starts runs for these times.
     fn written(&self, seen: Seen<'_>, plan: Plan, starts: Vec<Timestamp>) -> Result<Commit, Halt> {
         let wall = W::options().wall;
         let alarm = plan::alarm(&plan, &wall);
@@ -153,7 +156,8 @@ where
         Ok(Message { to, definition: self.name.clone(), verb: Name::new(START), body })
     }
 
-    /// A schedule starts this run. One that is there already stands for the time: its end is told, or was.
+    /// Handles the message with which a schedule starts this run. If the run exists already, it stands for
+    /// this time, and only tells its end.
     fn ticks(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
         let StartTick { schedule, time, is_told } = decode(body).map_err(Halt::Malformed)?;
         let notify = is_told.then(|| Notify { schedule: schedule.clone(), time: time.as_millis() });
@@ -180,14 +184,14 @@ where
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// The run has ended: its schedule is told, in the same commit.
+    /// Tells the schedule, in the same commit, that the run has ended.
     pub(super) fn tell_schedule(&mut self) {
         let told = self.record.notify.take().and_then(|notify| farewell(self.seen, &notify));
         self.commit.send.extend(told);
     }
 }
 
-/// What a schedule is told of a run that is no more.
+/// Builds the message that tells a schedule the end of a run.
 fn farewell(seen: Seen<'_>, notify: &Notify) -> Option<Message> {
     let to = Key::new(seen.key.space.clone(), notify.schedule.clone()).ok()?;
     let body = encode(&Timestamp::from_millis(notify.time)).ok()?;

@@ -1,4 +1,4 @@
-//! The beginning of a run: it is bound, its body is polled for the first time, and what it asks for is in the same commit (L2).
+//! The start of a run: one commit binds the key and stores what the body asks for at its first poll (L2).
 
 use bytes::Bytes;
 use drystone_runtime::{Commit, Next, Reply, stable_hash};
@@ -18,20 +18,20 @@ use super::{
 };
 use crate::encode;
 
-/// What a run is asked to begin with.
+/// The parameters of a start.
 pub(super) struct Start<'a> {
     pub(super) input: &'a [u8],
-    /// An event that it finds queued.
+    /// An event that the run finds in its queue.
     pub(super) event: Option<(&'a str, &'a serde_json::value::RawValue)>,
-    /// The run that begins it.
+    /// The parent that begins the run.
     pub(super) parent: Option<&'a Parent>,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
-    /// A run that begins; what becomes of its event.
+    /// Starts a run, and sends it the event of the start. Returns also the answer for that event.
     pub(super) fn start(seen: Seen<'a>, start: &Start<'_>) -> Result<(Self, Option<super::super::Sent>), Halt> {
         let hash = canonical_hash(start.input);
-        // Another run of the same key has another seed, for it begins later.
+        // A later run of the same key has a different seed, because the time is part of the hash.
         let seed = stable_hash(&[&seen.key.key, &seen.now.0.to_be_bytes(), start.input]) >> 1;
         let record = Record { parent: start.parent.cloned(), ..Record::new(seed, hash, seen.moment()) };
         let who = Identity::in_kernel(seen.key, &record, seen.nudge);
@@ -41,7 +41,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             start.event.map(|(event, body)| turning.send(event, body).map(|number| (number, event))).transpose()?;
         let input = raw(start.input).map_err(Halt::Malformed)?;
         turning.append(&Entry::of_run(seen.now, What::Started(input)))?;
-        // First of all: it may end in this very turn.
+        // Listeners are notified first, because the run may end in this turn.
         turning.tell_listeners("workflow.started", &[]);
         turning.begin(live);
         turning.go_on()?;
@@ -49,7 +49,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok((turning, sent))
     }
 
-    /// The run begins, and its caller is told `answer`.
+    /// Starts a run, and answers its caller with `answer`.
     pub(super) fn started(
         memory: &mut Memory,
         seen: Seen<'a>,
@@ -62,7 +62,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         turning.close(memory, Some((caller, Ok(answer))))
     }
 
-    /// There is a run already: it is found if it is the same, and nothing of it is changed.
+    /// Answers a start of a run that exists: the run is found if the input is the same. Nothing is changed.
     pub(super) fn found(&self, input: Option<&[u8]>) -> Result<Bytes, Halt> {
         if input.is_some_and(|input| canonical_hash(input) == self.record.input) {
             return encode(&Started::Found).map_err(Halt::Malformed);
@@ -76,16 +76,17 @@ fn already_exists(status: String) -> Halt {
     encode(&StartError::AlreadyExists { status }).map_or_else(Halt::Malformed, Halt::Failed)
 }
 
-/// A turn that only answers.
+/// Returns a turn that only answers.
 pub(super) fn only(caller: Caller, answer: Bytes) -> Turned {
     Ok(answering(caller, Ok(answer)))
 }
 
-/// A turn that only answers, perhaps with an error of ours. What is remembered of the run stays, as it does not if the kernel is told to refuse.
+/// Returns a turn that only answers, possibly with a typed error. Unlike a refusal by the kernel, this keeps
+/// the memory of the run.
 pub(super) fn answering(caller: Caller, reply: Reply) -> Next {
     match (caller, reply) {
         (Some(ticket), reply) => Next::Commit(Commit::reply(ticket, reply)),
-        // A message that is refused is tried again, and in the end a dead letter.
+        // A message that is refused is retried, and becomes a dead letter in the end.
         (None, Err(error)) => Next::Refuse(error),
         (None, Ok(_)) => Next::nothing(),
     }

@@ -1,4 +1,4 @@
-//! A run that cannot go on: it is stopped, with the reason, and tried again.
+//! Stopped runs: a run that cannot continue is stopped with the reason, and tried again later.
 
 use super::{
     super::{
@@ -15,7 +15,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.halt(Stopped::Diverged(divergence));
     }
 
-    /// The body is not polled any more until it is other code, or somebody says so.
+    /// Stops the run. The body is not polled until its code changes, a caller resumes the run, or it is
+    /// tried again.
     pub(super) fn halt(&mut self, why: Stopped) {
         let (event, text) = match &why {
             Stopped::Panicked { message, .. } => ("workflow.panicked", message.clone()),
@@ -32,14 +33,14 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));
     }
 
-    /// A body that something else has woken may have seen what no replay would show it.
+    /// Stops a body that something foreign has woken: it may have seen what no replay would show it.
     pub(super) fn stop_if_woken(&mut self) {
         if self.live.as_ref().is_some_and(Live::was_woken) {
             self.halt(Stopped::Panicked { message: WOKEN.to_owned(), entry: self.told() });
         }
     }
 
-    /// Lets a run go on that was stopped, if `which`; whether it was.
+    /// Resumes a stopped run, if `which` accepts the reason. Returns whether the run was resumed.
     pub(super) fn resume_if(&mut self, which: impl FnOnce(&Halted) -> bool) -> Result<bool, Halt> {
         if self.record.is_held() {
             return Ok(false);
@@ -52,6 +53,7 @@ impl<W: Workflow> Turning<'_, W> {
         } else {
             self.go_on()?;
         }
+        // A run that is stopped again waits longer before its next try.
         let again = self.record.stopped.take();
         self.record.stopped = again.map(|again| again.tried(halted.tries + 1, self.seen.now));
         Ok(true)

@@ -1,8 +1,9 @@
-//! Transactional steps: the row that says that one is waited for, and how it is run (W6).
+//! Transactional steps: the row that claims a step, and how the step runs (W6).
 //!
-//! The row is put by the commit that asks for the step, and removed by the commit that records its end or lets it go. In between, the
-//! step's transaction makes of [`WAITED_FOR`] what the step returned. So the code is run as long as the row says so, and what it
-//! returned is found there however often the work begins again. See [`sql`](crate::sql).
+//! The commit that asks for the step puts the row; the commit that records its end or releases it removes
+//! the row. In between, the transaction of the step replaces [`WAITED_FOR`] in the row by what the step
+//! returned. So the code runs only while the row is unchanged, and the result is found in the row however
+//! often the work begins again. See [`sql`](crate::sql).
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,26 +26,29 @@ use super::{
 };
 use crate::{Desk, Transaction, planted::Bug};
 
-/// What the row holds as long as the step was not executed: no JSON, so it is never what a step returned.
+/// The content of the row until the step is executed. No step can return this content, because it is not
+/// JSON.
 const WAITED_FOR: &[u8] = b"waited for";
 
-/// What a step says that was asked for when it was not transactional: there is no row yet.
+/// The reason that a step ends with if it has no row, because it was not transactional when it was asked
+/// for.
 pub(super) const UNCLAIMED: &str = "its row is not there yet";
 
-/// Transactional steps that are waited for by their rows at once; the others wait their turn, as transactions do anyway.
+/// The transactional steps that have a row at once. The other steps wait at no cost, because transactions
+/// run in sequence anyway.
 const CLAIMED_MAX: usize = 400;
 
-/// How long it may take, unless it says so: nobody else writes meanwhile.
+/// The default time limit of a transaction, during which nothing else is written.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The code of the step of an operation, if that is transactional.
+/// Returns the code of an operation's step, if that step is transactional.
 pub(super) fn transactional<W: Workflow>(op: &str) -> Option<&'static StepCode> {
     let name = function_of(op)?;
     W::SCRIPT.steps.iter().find(|code| code.transaction && code.name == name)
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// The row of a transactional step that is asked for.
+    /// Puts the row of a transactional step that the body asks for.
     pub(super) fn claim_asked(&mut self, pending: &mut Pending, ask: &Ask) {
         if let (Ask::Step { .. }, Waiting::Step(step)) = (ask, &mut pending.what)
             && transactional::<W>(&pending.op).is_some()
@@ -55,7 +59,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// A step has ended that had its row: the next that waits for one gets it.
+    /// Gives the row of a step that has ended to the next step that waits for one.
     pub(super) fn claim_next(&mut self, ended: &Pending) {
         let is_claimed = ended.step().is_some_and(|step| step.claimed);
         let waits = |pending: &Pending| {
@@ -67,7 +71,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// The code became transactional while the step waited, or there were too many before it.
+    /// Puts the row of a step that was asked for without one: its code became transactional since, or too
+    /// many steps had rows.
     pub(super) fn claim_late(&mut self, op: &str) {
         if let Some(index) = self.record.position(op).filter(|_| may_claim(&self.record))
             && let Waiting::Step(step) = &mut self.record.pending[index].what
@@ -90,20 +95,21 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Whether more rows of steps go in this turn than are removed one by one.
+    /// Whether this turn removes more rows of steps than should go one by one.
     pub(super) fn forgets_many_claims(&self) -> bool {
         let lane = claims_lane(self.record.generation);
         self.commit.remove.iter().filter(|(of, _)| *of == lane).count() > CLAIMED_MAX / 2
     }
 }
 
-/// Whether one more step may have its row. A commit that lets all of them go removes as many (K3), and none may stay behind.
+/// Whether another step may have a row. A commit that releases all steps must be able to remove all their
+/// rows (K3).
 pub(super) fn may_claim(record: &Record) -> bool {
     let claimed = record.pending().filter(|pending| pending.step().is_some_and(|step| step.claimed));
     claimed.count() < CLAIMED_MAX
 }
 
-/// The row of an operation.
+/// Returns the lane and the key of an operation's row.
 fn row(generation: u32, op: &str) -> (Name, Bytes) {
     (claims_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
 }
@@ -112,7 +118,7 @@ pub(super) fn claims_lane(generation: u32) -> Name {
     Name::from(format!("transactions/{generation}"))
 }
 
-/// Runs a transactional step: its code, unless it was run before.
+/// Runs the code of a transactional step, unless a transaction has run it before.
 pub(super) async fn transacted<W: Flows<D, A>, D, A>(
     code: &'static StepCode,
     input: Bytes,
@@ -130,7 +136,7 @@ pub(super) async fn transacted<W: Flows<D, A>, D, A>(
     match cx.transact(row, Bytes::from_static(WAITED_FOR), limit, script).await {
         Ok(Scripted::Done(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Ok(Scripted::Ended(outcome)) => outcome,
-        // Whoever is not waited for is not heard either; and if it is, it is run again.
+        // If the step is no longer pending, its outcome is ignored; if it is, it runs again.
         Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused(format!("{UNREAD}nobody waits for it")),
         Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
     }
@@ -142,7 +148,7 @@ fn run<W: Flows<D, A>, D, A>(name: &str, input: Bytes, mut sql: Transaction<'_>)
         sql.finish().map_err(|error| Box::new(Outcome::Refused(error.to_string())))?;
     }
     match returned {
-        // It could not be recorded, so it must not have happened.
+        // The result could not be recorded, so the transaction must leave nothing.
         Ok(value) if value.len() > BYTES_MAX => {
             let reason = format!("what it returned has {} bytes, more than {BYTES_MAX}", value.len());
             Err(Box::new(Outcome::Refused(reason)))

@@ -1,5 +1,5 @@
-//! One turn of a run: what has happened is recorded, the body is told and polled until it rests, and so on until nothing more is
-//! due.
+//! One turn of a run. The turn records what has happened, delivers it to the body and polls the body until
+//! it rests. These three are repeated until nothing more is due.
 
 use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{Error, decode, encode, planted::Bug, primitive::Thrown};
 
-/// What a turn sees.
+/// The input of a turn: the stored entity, the rows that were read, and the time.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) definition: &'a Name,
@@ -42,21 +42,21 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The time, and the mark of what begins in this turn.
+    /// Returns the time, and the mark for what begins in this turn.
     pub(super) fn moment(&self) -> Now {
         Now { at: self.now, mark: self.mark }
     }
 }
 
-/// Why a turn does not come to a commit.
+/// Why a turn ends without a commit.
 pub(super) enum Halt {
-    /// These rows are needed first.
+    /// These rows must be read first.
     Read(Vec<Range>),
-    /// The caller gets this error of ours, as JSON.
+    /// The caller gets this typed error, encoded as JSON.
     Failed(Bytes),
     Refuse(Error),
     Malformed(String),
-    /// What is stored cannot be read.
+    /// The stored data cannot be read: the entity is parked with this reason.
     Park(String),
 }
 
@@ -74,60 +74,67 @@ impl Halt {
 
 pub(super) type Turned = Result<Next, Halt>;
 
-/// Entries that one turn records at most, and their bytes: then the run goes on in another turn, so that a commit stays within
-/// its limits (K3).
+/// The limits of what a turn records: entries, and their bytes. The rest follows in another turn, because
+/// the size of a commit is limited (K3).
 const ENTRIES_PER_TURN: usize = 200;
 const BYTES_PER_TURN: usize = 1 << 20;
 
-/// Rows that one turn changes before it leaves the rest to another. A wait takes fewer than that at once (V8), so that whatever
-/// comes first has room; and more than as many are left for what the body asks for then.
+/// The number of rows that a turn changes before it leaves the rest to the next turn. A single wait takes
+/// fewer rows than this (V8), so it always has room in a turn that has changed nothing yet. The rest of the
+/// commit is left for the operations that the body asks for next.
 const ROWS_PER_TURN: usize = 400;
 
-/// Rows that a commit of ours changes at most, messages and all: some less than a commit may (K3).
+/// The rows that one commit of a run changes at most, messages included: slightly fewer than a commit may
+/// (K3).
 pub(super) const ROWS_MAX: usize = 990;
 
-/// Where one is warned of a journal that grows long: its entries, and their bytes (W11).
+/// The length of a journal at which a warning is logged: its entries, and their bytes (W11).
 const ENTRIES_WARN: u64 = 40_000;
 const ALL_BYTES_WARN: u64 = journal::ALL_BYTES_MAX / 5 * 4;
 
-/// What a row, a record or a state may hold: a payload (K3), with some room for what is written around it.
+/// The longest row, record or state: the limit of a payload (K3), less some room for what is written around
+/// it.
 pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
 
-/// A turn under way.
+/// A turn in progress.
 pub(super) struct Turning<'a, W> {
     pub(super) seen: Seen<'a>,
     pub(super) record: Box<Record>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
     pub(super) commit: Commit,
-    /// Whether there is more to do than one turn may.
+    /// Whether work is left for another turn, because this one has done as much as a turn may.
     pub(super) is_more: bool,
-    /// Whether there is more to say than one commit can send.
+    /// Whether waits are still to be registered with their topics, because this commit can send no more
+    /// messages.
     pub(super) has_more_to_say: bool,
     recorded: (usize, usize),
-    /// Whether it was stopped before, and nobody need be told again.
+    /// Whether the run was stopped before: listeners were notified then, and are not notified again.
     pub(super) is_tried_again: bool,
-    /// Whether it has begun a generation: another one is another turn's.
+    /// Whether this turn has begun a generation. A second generation waits for the next turn.
     pub(super) has_continued: bool,
     /// Whether a generation waits for a turn of its own to begin.
     pub(super) is_deferred: bool,
-    /// Whether the body is told all that is recorded in this very turn: what it waits for, nobody has seen yet.
+    /// Whether the body is given the whole journal in this turn. The operations that it asks for meanwhile
+    /// are not stored yet.
     pub(super) is_told_anew: bool,
-    /// Whether the body is told what was recorded before it was stopped: it gets there only now.
+    /// Whether the body is given entries that were recorded while it was stopped. The body resumes behind
+    /// those entries in this turn.
     pub(super) is_told_late: bool,
     workflow: PhantomData<fn() -> W>,
-    /// What was asked for in this very turn: a step that has not run yet, a wait whose time is up already.
+    /// Operations asked for in this turn: steps that have not run yet, and waits whose deadline has passed
+    /// already.
     pub(super) fresh: BTreeSet<String>,
-    /// What is due to be undone, and not written down yet.
+    /// Undos that are due and not stored yet.
     pub(super) dues: Vec<Due>,
-    /// The rows of inputs that this turn has begun to fill.
+    /// The rows of shared inputs that this turn is filling.
     pub(super) shared: Shared,
-    /// Whether something was undone since the run is in memory.
+    /// Whether something was undone since the run came into memory; a planted bug needs it.
     pub(super) has_undone: bool,
 }
 
 impl<'a, W: Workflow> Turning<'a, W> {
-    /// The turn of a run that is there.
+    /// Opens the turn of an existing run; `None` if the key is not bound.
     pub(super) fn open(memory: &mut Memory, seen: Seen<'a>) -> Result<Option<Self>, Halt> {
         let Some(entity) = seen.entity else { return Ok(None) };
         let record = memory.take_record(&entity.head).map_err(Halt::Park)?;
@@ -166,12 +173,12 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Identity::in_kernel(self.seen.key, &self.record, self.seen.nudge)
     }
 
-    /// How many entries the body was told.
+    /// Returns how many entries were delivered to the body.
     pub(super) fn told(&self) -> u64 {
         self.record.entries - self.record.untold
     }
 
-    /// Has the body at hand, as the journal left it. One that has gone from memory is replayed.
+    /// Ensures that the body is in memory, as the journal left it. A body that was evicted is replayed.
     pub(super) fn wake(&mut self) -> Result<(), Halt> {
         if !self.record.goes_on() || self.record.winds_down() {
             return Ok(());
@@ -184,7 +191,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.live = None;
         let entries = self.journal()?;
         if told == 0 {
-            // Its first poll has come to nothing before.
+            // No entry was delivered yet: `tell_untold` begins the body with the first entry.
             return Ok(());
         }
         match revived::<W>(&self.identity(), &self.record, &entries) {
@@ -198,7 +205,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// A bug that can be planted: what a sleep had left is not taken into account.
+    /// A planted bug: the time that a sleep had left is ignored after a replay.
     fn move_deadlines(&mut self) {
         if !Bug::DeadlineMoved.planted() {
             return;
@@ -211,7 +218,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
     }
 
-    /// The whole journal.
+    /// Returns the whole journal.
     pub(super) fn journal(&self) -> Result<Vec<Entry>, Halt> {
         let entries = self.record.entries_in(self.seen.rows).map_err(|range| Halt::Read(vec![range]))?;
         entries.map_err(Halt::Park)
@@ -221,7 +228,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.seen.rows.get(range).ok_or_else(|| Halt::Read(vec![range.clone()]))
     }
 
-    /// Lets the body go on if anything is due for it. One that has left memory is not brought back for nothing (V4).
+    /// Resumes the body if anything is due for it. A body that was evicted is not replayed for nothing (V4).
     pub(super) fn go_on_if_due(&mut self) -> Result<(), Halt> {
         let is_here = self.live.as_ref().is_some_and(|live| is_of(live, &self.record));
         let is_at_rest = self.record.goes_on() && !self.record.winds_down() && self.record.untold == 0;
@@ -236,7 +243,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// Lets the body go on with what is due now, and with what follows from that.
+    /// Resumes the body with what is due, and with everything that follows from that.
     pub(super) fn go_on(&mut self) -> Result<(), Halt> {
         if self.is_deferred || self.record.holds_timers() {
             return Ok(());
@@ -253,7 +260,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
                 self.leave_overdue();
                 break;
             };
-            // Before anything is taken: what is taken is recorded.
+            // Checked before events are taken, because a turn that takes events must also record them.
             if self.is_enough(ready.rows()) {
                 self.is_more = true;
                 break;
@@ -264,7 +271,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// Entries that are recorded and that the body has not been told, for it was stopped.
+    /// Delivers the entries that were recorded while the body was stopped.
     pub(super) fn tell_untold(&mut self) -> Result<(), Halt> {
         if self.record.untold == 0 || !self.record.goes_on() || self.record.winds_down() {
             return Ok(());
@@ -275,7 +282,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.end_if_too_much()
     }
 
-    /// Tells the body entries that are recorded, as long as it goes on as this generation.
+    /// Delivers recorded entries to the body, as long as the run stays in this generation.
     pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
         (self.is_told_anew, self.is_told_late) = (self.told() == 0, self.is_tried_again);
         let told = self.tell_each(untold);
@@ -306,19 +313,19 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
     }
 
-    /// Whether so many rows more are for another turn.
+    /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.
     pub(super) fn is_enough(&self, more: usize) -> bool {
         let (entries, bytes) = self.recorded;
         let rows = self.rows_changed() + self.commit.send.len();
         entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
     }
 
-    /// How many rows of its own this turn has changed so far.
+    /// Returns how many rows of the run this turn has changed so far.
     pub(super) fn rows_changed(&self) -> usize {
         self.commit.put.len() + self.commit.remove.len() + self.commit.drop.len()
     }
 
-    /// Something has happened: it is recorded, and the body is told.
+    /// Records an entry, and delivers it to the body.
     pub(super) fn happened(&mut self, entry: &Entry) -> Result<(), Halt> {
         self.wake()?;
         let is_undoing = self.record.undoes();
@@ -330,7 +337,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         self.append(entry)?;
         if self.record.end.is_some() || self.record.undoes() != is_undoing {
-            // It was too long.
+            // The entry was too long, and has ended the run.
             return Ok(());
         }
         self.no_longer_pending(entry, self.record.entries - 1);
@@ -346,7 +353,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// Tells the body, and takes in what it does then.
+    /// Delivers an entry to the body, and stores the operations that the body asks for then.
     fn tell(&mut self, entry: &Entry) -> Result<(), Halt> {
         let Some(live) = &mut self.live else {
             self.begin_anew(entry);
@@ -355,7 +362,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         match live.tell(entry) {
             Ok(()) => {
                 if let What::Updated(_) = &entry.what {
-                    // It was taken, whatever the body makes of it.
+                    // An accepted update counts even if the body panics at the next poll, so the state is
+                    // kept first.
                     self.keep_state()?;
                 }
                 self.settle();
@@ -368,7 +376,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// The first entry is the start: whoever is told it begins.
+    /// Begins the body with the first entry, which is the start.
     pub(super) fn begin_anew(&mut self, entry: &Entry) {
         let Some(input) = entry.input() else { return };
         match Live::begin::<W>(&self.identity(), input.get().as_bytes(), Millis(entry.at)) {
@@ -380,7 +388,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
     }
 
-    /// The first poll of a body.
+    /// Polls a new body for the first time.
     pub(super) fn begin(&mut self, mut live: Live) {
         live.told = self.told();
         live.generation = self.record.generation;
@@ -388,7 +396,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.settle();
     }
 
-    /// Polls the body until it rests, and writes down what it waits for.
+    /// Polls the body until it rests, and stores the operations that the body waits for.
     fn settle(&mut self) {
         let Some(mut live) = self.live.take() else { return };
         self.tell_versions(&live);
@@ -429,7 +437,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
     fn body_ended(&mut self, live: Live, ended: Result<Bytes, Thrown>) {
         let is_cleanup = live.is_cleanup;
         self.live = Some(live);
-        // First of all: a state that is too long ends the run, and then nobody is told what the body returned (L1).
+        // The state is kept first: a state that is too long ends the run, and no caller may then get the
+        // value that the body returned (L1).
         let kept = self.keep_state();
         debug_assert!(kept.is_ok(), "what a body has changed can be written");
         if self.record.end.is_some() || self.record.undoes() {
@@ -440,7 +449,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         debug_assert!(ended.is_ok(), "the end of a run reads nothing");
     }
 
-    /// A row that this very turn has put is not there at all.
+    /// Removes a row. A row that this turn has put is taken out of the commit instead.
     pub(super) fn remove_row(&mut self, (lane, key): (Name, Bytes)) {
         let before = self.commit.put.len();
         self.commit.put.retain(|row| row.lane != lane || row.key != key);
@@ -449,7 +458,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
     }
 
-    /// Adds an entry to the journal. One that is too long for a row ends the run.
+    /// Appends an entry to the journal. An entry that is too long for a row ends the run.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), Halt> {
         let body = entry.written().map_err(Halt::Malformed)?;
         let has_begun = self.record.entries > 0;
@@ -467,7 +476,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         Ok(())
     }
 
-    /// Says once that little more may be recorded. `before` is how many bytes there were.
+    /// Warns once when the journal comes near its limit. `before` is the number of bytes before the last
+    /// entry.
     fn warn_of_length(&mut self, before: u64) {
         let Record { entries, bytes, .. } = *self.record;
         if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
@@ -481,19 +491,19 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.commit.emit.push(drystone_runtime::Lifecycle { name: Name::new(name), fields });
     }
 
-    /// Answers everybody who waits for the result.
+    /// Answers every caller that waits for the result.
     pub(super) fn answer_result(&mut self, reply: drystone_runtime::Reply) {
         self.commit.replies.push((To::All(Name::new(super::calling::RESULT)), reply));
     }
 }
 
-/// The end of a run that goes beyond a limit (W11).
+/// Returns the end of a run that exceeds a limit (W11).
 pub(super) fn beyond(step: &str, what: &str, limit: usize) -> End {
     let cause = Cause::Limit { what: what.to_owned(), limit: limit as u64 };
     End::Fault(Fault { step: step.to_owned(), cause })
 }
 
-/// Whether a body in memory is as the journal left it.
+/// Whether the body in memory has been given exactly the entries that the record says it was given.
 pub(super) fn is_of(live: &Live, record: &Record) -> bool {
     live.told == record.entries - record.untold
         && live.is_cleanup == record.cancel.is_some()

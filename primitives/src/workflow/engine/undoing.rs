@@ -1,5 +1,6 @@
-//! Undos (W9): what is due to be undone is noted with what it undoes, and when the run fails or is cancelled it is undone, one step
-//! after another, the last first. Neither needs the body: the rows and the journal say it all.
+//! Undos (W9). A row notes each step that is due to be undone. When the run fails or is cancelled, these
+//! steps are undone one after another, the last first. This does not need the body: the rows and the journal
+//! hold everything.
 
 use bytes::Bytes;
 use drystone_runtime::{Name, Range, Row};
@@ -21,17 +22,19 @@ use super::{
 };
 use crate::{Failure, decode, decode_part, encode, planted::Bug};
 
-/// Steps that are noted in one row: all that lose a race together are few rows, and none is too long.
+/// The limit of steps in a row of undos. Steps that lose a race together take few rows, and no row is too
+/// long.
 const DUES_PER_ROW: usize = 256;
 
 impl<W: Workflow> Turning<'_, W> {
-    /// A step has ended, and its entry is the last one: its undo is due if it succeeded, or if nobody knows.
+    /// Handles the end of a step, whose entry is the last one. The undo is due if the step succeeded or its
+    /// outcome is unknown.
     pub(super) fn step_ended(&mut self, pending: &Pending, (entry, number): (&Entry, u64)) {
         let due = self.undo_of(pending).and_then(|(undo, step)| {
             let is_unknown = match &entry.what {
                 What::Ok(_) => false,
                 What::Fault(_) => true,
-                // It failed in the end, but of an attempt before nobody knows what it did.
+                // The last attempt failed, but the outcome of an earlier attempt is unknown.
                 What::Failed(_) => step.is_unsure,
                 _ => return None,
             };
@@ -44,7 +47,7 @@ impl<W: Workflow> Turning<'_, W> {
                 UndoTakes::Input => None,
             }
         });
-        // Told again, it was noted when it was told first.
+        // A step whose end is delivered again was noted the first time.
         let is_noted = number < self.record.undos.noted;
         let due = due.filter(|_| !is_noted);
         if due.is_some() {
@@ -60,9 +63,10 @@ impl<W: Workflow> Turning<'_, W> {
         self.claim_next(pending);
     }
 
-    /// A step that is asked for in this very turn has not run yet: until then nothing of it is to be undone. One that a body asks for
-    /// again, while it is told what was kept, may have run in the generation before. A wait whose time is up before it is asked for, since
-    /// its run was stopped, finds what has come meanwhile.
+    /// Notes an operation that is asked for in this turn. A step has not run yet, so nothing of it is to be
+    /// undone. But a step that the body asks for while kept entries are delivered may have run in the
+    /// generation before. A wait whose deadline passed while the run was stopped finds the events that came
+    /// meanwhile.
     pub(super) fn is_asked_now(&mut self, pending: &Pending) {
         let is_overdue = pending.step().is_none() && pending.due_at().is_some_and(|at| at <= self.seen.now.0);
         if is_overdue || self.undo_of(pending).is_some() && !self.is_told_kept() {
@@ -70,7 +74,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Nor has one that was held until this very turn, unless nobody knows of an attempt before.
+    /// Notes the steps that the pause held back: they have not run either, unless the outcome of an earlier
+    /// attempt is unknown.
     pub(super) fn begin_now(&mut self, paused: &Paused) {
         let is_sure = |pending: &&Pending| pending.step().is_some_and(|step| !step.is_unsure);
         let held = self.record.pending().filter(is_sure).filter(|pending| !paused.runs.contains(&pending.op));
@@ -78,7 +83,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.fresh.extend(held);
     }
 
-    /// The body lets operations go before they have ended. Told again, it was noted when it was told first.
+    /// Releases operations that the body dropped before their end. If the body is given the same entries
+    /// again, their undos are noted already.
     pub(super) fn body_lets_go(&mut self, gone: &[Written<Pending>]) {
         if self.told() <= self.record.undos.lost {
             return gone.iter().for_each(|pending| self.let_go(pending));
@@ -90,7 +96,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Operations are let go before they have ended: nobody knows what became of a step that may have run.
+    /// Releases operations before their end. A step that may have run has an unknown outcome, so its undo is
+    /// noted.
     pub(super) fn let_all_go(&mut self, gone: &[Written<Pending>]) {
         let mut dues = Vec::new();
         for pending in gone {
@@ -111,17 +118,18 @@ impl<W: Workflow> Turning<'_, W> {
         self.note(&dues);
     }
 
-    /// Whether a step may have done something that nobody knows of. One that has not begun has not, nor has one that is not under way
-    /// and whose attempts have all failed: in its pause, or held.
+    /// Whether a step may have had an effect that is unknown. It has had none if it never began, or if all
+    /// its attempts failed and none is in flight: it waits for a retry, or is held by a pause.
     fn may_have_happened(&self, pending: &Pending, step: &Stepping) -> bool {
         let is_held = self.record.paused.as_ref().is_some_and(|paused| !paused.runs.contains(&pending.op));
         let is_under_way = !is_held && step.retry_at.is_none_or(|at| at <= self.seen.now.0);
         (is_under_way || step.is_unsure) && !self.fresh.contains(&pending.op)
     }
 
-    /// The undo of an operation that has one. What runs on the way out is not undone any more.
+    /// Returns the undo of an operation, if it has one. Undos and the steps of a `#[cancelled]` body are not
+    /// undone.
     fn undo_of<'p>(&self, pending: &'p Pending) -> Option<(UndoCode, &'p Stepping)> {
-        // A step that is given what it cannot read is not executed.
+        // A step whose input cannot be read is not executed.
         let step = pending.step().filter(|step| !matches!(step.code, Code::Body(_)) && step.unreadable.is_none())?;
         let is_cleanup = self.record.cancel.as_ref().is_some_and(|cancel| cancel.began.is_some());
         if self.record.undos.began.is_some() || is_cleanup {
@@ -130,7 +138,8 @@ impl<W: Workflow> Turning<'_, W> {
         Some((undo_of::<W>(&pending.op)?, step))
     }
 
-    /// What is due of what was kept is noted when all of it is told: a row for each step could be more than one commit may put.
+    /// Notes undos. While kept entries are delivered, rows are written only at the end, because a row for
+    /// each step could be more than one commit may put.
     fn note(&mut self, dues: &[Due]) {
         self.record.undos.left += dues.len() as u64;
         dues.iter().for_each(|due| self.note_input(due.input.as_ref()));
@@ -149,7 +158,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// The run ends so, once what is due is undone; whether anything is. Reads nothing: the first undo begins in another turn.
+    /// Begins the undos of a run that is to end like this, and returns whether any is due. This reads
+    /// nothing, because the first undo begins in another turn.
     pub(super) fn begins_to_undo(&mut self, end: &End) -> Result<bool, Halt> {
         let fails = matches!(end, End::Failed(_) | End::Fault(_));
         if !fails || self.record.undos.began.is_some() {
@@ -163,7 +173,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.keep_state()?;
         if self.record.undos.began.is_some() {
-            // Its state is too long, and it ends by that.
+            // The state is too long, and the run ends by that fault after its undos.
             return Ok(true);
         }
         self.live = None;
@@ -184,7 +194,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.append(&entry)
     }
 
-    /// Whether an undo is under way now. The body is gone, and no step runs any more.
+    /// Begins the next undo, and returns whether there is one. The body is gone, and no step runs any more.
     pub(super) fn undoes(&mut self) -> Result<bool, Halt> {
         if self.record.undos.is_over || (self.record.undos.rows == 0 && self.record.undos.began.is_none()) {
             return Ok(false);
@@ -213,7 +223,7 @@ impl<W: Workflow> Turning<'_, W> {
         let (op, hash) = (undo_op(due), canonical_hash(input));
         self.record.undos.last = Some(due.op.clone());
         let code = match &due.input {
-            // Its row becomes its undo's.
+            // The undo takes over the row of its step.
             Some(Code::Row(number)) => self.replace_input(*number, input),
             _ => self.input(input, false),
         };
@@ -229,7 +239,7 @@ impl<W: Workflow> Turning<'_, W> {
         What::Fault(Fault { step: undo_op(due), cause: Cause::Refused { reason } })
     }
 
-    /// The last that is due and not undone yet, and what its undo is given.
+    /// Returns the last step that is still to be undone, and the input of its undo.
     fn next_due_undo(&mut self) -> Result<Option<(Due, Bytes)>, Halt> {
         let undos = &self.record.undos;
         if undos.rows == 0 {
@@ -250,7 +260,8 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(Some((due, input)))
     }
 
-    /// What an undo is given: what the step returned; or what it took, followed by that.
+    /// Returns the input of an undo: the output of its step, or the inputs of the step followed by its
+    /// output.
     fn undo_input(&self, due: &Due) -> Result<Bytes, Halt> {
         let output = due.entry.map(|number| self.output(number)).transpose()?;
         let Some(input) = &due.input else {
@@ -261,7 +272,7 @@ impl<W: Workflow> Turning<'_, W> {
         encode(&parameters).map_err(Halt::Park)
     }
 
-    /// What the step returned that has this entry.
+    /// Returns the output of the step that this entry records.
     fn output(&self, number: u64) -> Result<Box<RawValue>, Halt> {
         match self.entry(number)?.what {
             What::Ok(output) => Ok(output),
@@ -269,7 +280,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// An entry of the journal, be it one that this very turn has added.
+    /// Returns an entry of the journal, even if this turn has added it.
     fn entry(&self, number: u64) -> Result<Entry, Halt> {
         if let Some(text) = self.record.brief.get(number) {
             return Entry::of_text(number, text).map_err(Halt::Park);
@@ -278,7 +289,7 @@ impl<W: Workflow> Turning<'_, W> {
         Entry::of_text(number, &text).map_err(Halt::Park)
     }
 
-    /// One row, be it one that this very turn has put.
+    /// Returns a single row, also from the rows that this turn puts.
     pub(super) fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
         let key = journal::row_key(number);
         if let Some(row) = self.commit.put.iter().find(|row| row.lane == *lane && row.key == key) {
@@ -289,7 +300,7 @@ impl<W: Workflow> Turning<'_, W> {
         row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park(format!("{lane}[{number}] is not there")))
     }
 
-    /// The long input of a step becomes that of its undo.
+    /// Replaces the long input of a step by that of its undo.
     fn replace_input(&mut self, number: u64, input: &Bytes) -> Code {
         let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
         self.commit.put.retain(|row| row.lane != lane || row.key != key);
@@ -297,7 +308,7 @@ impl<W: Workflow> Turning<'_, W> {
         Code::Row(number)
     }
 
-    /// An undo has ended, for good or ill: it is not due any more.
+    /// Handles the end of an undo, successful or not: it is no longer due.
     pub(super) fn undo_ended(&mut self, op: &str, what: &What) {
         let Some(undone) = undone_by(op) else { return };
         let error = match what {
@@ -336,7 +347,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// All is undone: the run ends as it would have without.
+    /// Ends the run after its undos, in the way that the journal says.
     pub(super) fn end_undone(&mut self) -> Result<(), Halt> {
         let Some(began) = self.record.undos.began else { return Ok(()) };
         match self.entry(began.entry)?.what {
@@ -345,7 +356,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// What nobody will undo any more goes with the end of the run, however much it is (K6).
+    /// Drops the undos that will not run, at the end of the run, however many there are (K6).
     pub(super) fn forget_undos(&mut self) {
         self.dues.clear();
         if self.record.undos.rows == 0 {
@@ -365,7 +376,7 @@ fn undo_of<W: Workflow>(op: &str) -> Option<UndoCode> {
     W::SCRIPT.steps.iter().find(|code| code.name == name).and_then(|code| code.undo)
 }
 
-/// Whether the undo of an operation takes what that was given.
+/// Whether the undo of an operation takes the inputs of the operation.
 pub(super) fn undo_wants_input<W: Workflow>(op: &str) -> bool {
     undo_of::<W>(op).is_some_and(|undo| undo.takes == UndoTakes::Input)
 }
@@ -374,7 +385,7 @@ fn told(cause: &Cause) -> String {
     format!("it {cause}")
 }
 
-/// The lane of what is due to be undone.
+/// The lane of steps that are due to be undone.
 pub(super) fn undo_lane(generation: u32) -> Name {
     Name::from(format!("undo/{generation}"))
 }

@@ -1,5 +1,6 @@
-//! Updates: calls that change the state which the body sees (L8). They are tried on a copy first; one that is taken is recorded like
-//! everything else that the body is told, and answered with that commit.
+//! Updates: calls that change the state which the body sees (L8). An update is tried on a copy first. An
+//! accepted update is recorded like everything else that is delivered to the body, and is answered with that
+//! commit.
 
 use bytes::Bytes;
 use drystone_runtime::{Error, Next};
@@ -16,7 +17,8 @@ use super::{
     turning::{BYTES_MAX, Halt, Seen, Turned, Turning, raw},
 };
 
-/// How a run stands that goes on as one generation after another, and waits for nothing: none of them has a state to change.
+/// The status of a run that continues as one generation after another and waits for nothing: no generation
+/// has a state to change.
 const BETWEEN: &str = "between two generations";
 
 impl<W, D, A> Engine<W, D, A>
@@ -30,9 +32,9 @@ where
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         turning.takes_updates(name)?;
         turning.wake()?;
-        // A generation that waits for a turn of its own begins in this one.
+        // A deferred generation begins in this turn.
         turning.tell_untold()?;
-        // It may be that today's code cannot go on with it: then it is stopped now, and that is kept.
+        // The code may not fit the run. The run is then stopped, and the stop is committed.
         if let Err(refused) = turning.takes_updates(name) {
             return match (caller, refused) {
                 (Some(_), Halt::Refuse(error)) => turning.close(memory, Some((caller, Err(error)))),
@@ -49,7 +51,7 @@ where
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Whether there is a body that would see it.
+    /// Checks that the run has a body that would see the update.
     fn takes_updates(&self, verb: &str) -> Result<(), Halt> {
         let is_between = self.is_deferred;
         if self.record.goes_on() && !self.record.winds_down() && !is_between {

@@ -1,5 +1,6 @@
-//! Waits of a run as their topics know them (T): said when the run comes to rest and has nothing of its own, taken back when they are
-//! over. What a topic delivers is queued as if it had been sent, so that every shape of wait finds it there.
+//! The waits of a run that are registered with topics (T). A run registers a wait when the run comes to rest
+//! and has no event of its own for the wait, and withdraws the wait when it is over. An event that a topic
+//! delivers is queued as if it had been sent to the run, so every form of wait finds it there.
 
 use std::collections::BTreeSet;
 
@@ -25,14 +26,15 @@ use crate::{
 };
 
 impl Awaited {
-    /// The topic on which such events are published.
+    /// Returns the topic on which these events are published.
     fn topic(&self) -> TopicName {
         TopicName::new(&self.event, self.key.clone())
     }
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Tells topics of the waits that nothing has come for: as many as one commit can send, and the others in turns that follow.
+    /// Registers waits that have no event with their topics: as many as one commit can send messages, the
+    /// others in later turns.
     pub(super) fn watch_topics(&mut self) {
         if !self.record.goes_on() || self.record.winds_down() {
             return;
@@ -41,7 +43,8 @@ impl<W: Workflow> Turning<'_, W> {
             let pending = &self.record.pending[index];
             let Waiting::Event(awaited) = &pending.what else { continue };
             let is_held = self.record.is_held();
-            // A run that is held takes nothing: what a wait has got may be all that it wants.
+            // A paused run takes no events, so an event that its wait has got may be all that the wait
+            // needs.
             let asks = |watching: &Watching| watching.stage == Stage::Asked && !(is_held && watching.has_got);
             if !awaited.watching.as_ref().is_some_and(asks) {
                 continue;
@@ -67,14 +70,15 @@ impl<W: Workflow> Turning<'_, W> {
             (From::Wait, Some(seen)) if goes_on => Cursor::After(seen),
             (From::Wait, _) => Cursor::Next,
             (From::Created | From::Start, Some(seen)) => Cursor::After(seen),
-            // When the run began, not its generation: it is the same run, and what came before is its, too.
+            // The time when the run began, not its generation: it is the same run, and earlier events belong
+            // to it, too.
             (From::Created, None) => Cursor::Since(self.seen.entity.map_or(self.seen.now, |run| run.created_at).0),
             (From::Start, None) => Cursor::Oldest,
         };
         Some(Watch { topic, options, wait, cursor })
     }
 
-    /// Whether a wait asks for a key that is longer than keys may be.
+    /// Whether a wait asks for a topic whose key is longer than keys may be.
     pub(super) fn has_topic_without_key(&self) -> bool {
         let is_too_long = |pending: &Pending| match &pending.what {
             Waiting::Event(awaited) if awaited.watching.is_some() => awaited.topic().address().is_err(),
@@ -83,7 +87,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.pending().any(is_too_long)
     }
 
-    /// A wait as its topic knows it.
+    /// Returns the form of a wait that a topic stores.
     fn wait_of(&self, pending: &Pending) -> Option<Wait> {
         let Waiting::Event(awaited) = &pending.what else { return None };
         let since = awaited.watching.as_ref()?.since;
@@ -96,7 +100,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Waits whose time is up leave their topics first: an event may be on its way that was published before (T4).
+    /// Withdraws waits that are overdue before they time out: an event that was published before the
+    /// deadline may be in flight (T4).
     pub(super) fn leave_overdue(&mut self) {
         for index in 0..self.record.pending.len() {
             let pending = &self.record.pending[index];
@@ -109,7 +114,8 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// A wait that its topic knows is over; whether the run waits to hear that nothing more will come.
+    /// Withdraws a wait from its topic because the wait is over. `is_answered` asks the topic to confirm
+    /// that nothing more will come.
     pub(super) fn leave_topic(&mut self, pending: &Pending, is_answered: bool) {
         if pending.stage() != Some(Stage::Watched) || Bug::WatcherForgotten.planted() && !is_answered {
             return;
@@ -120,7 +126,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.commit.send.extend(message);
     }
 
-    /// The deadlines of waits are others than they were.
+    /// Sends the changed deadlines of waits to their topics.
     pub(super) fn move_deadlines_of_waits(&mut self) {
         let watched = self.record.pending.iter().filter(|pending| pending.stage() == Some(Stage::Watched));
         let moved = watched.filter_map(|pending| match &pending.what {
@@ -133,8 +139,9 @@ impl<W: Workflow> Turning<'_, W> {
         self.commit.send.extend(moved);
     }
 
-    /// What was seen of topics from when a wait began is of no use when nobody waits there any more; and none when the log cannot hold it
-    /// any longer: else a run that reads a topic for each key of many would remember them all.
+    /// Forgets the last events seen of topics where that is of no use. With `from = "wait"` it is of use
+    /// while the run waits on the topic, otherwise while the log may hold the event. Without this, a run
+    /// that reads one topic for each of many keys would remember all of them.
     fn forget_seen(&mut self) {
         let (record, now) = (&mut self.record, self.seen.now.0);
         if record.seen.is_empty() {
@@ -157,7 +164,7 @@ impl<W: Workflow> Turning<'_, W> {
         record.seen.retain(|topic, last| is_of_use(topic, last));
     }
 
-    /// The wait that something of a topic is for, if it still waits.
+    /// Returns the wait that a message of a topic is for, if it is still pending.
     fn waiting_for(&self, topic: &TopicName, to: &Parent) -> Option<usize> {
         let is_ours = to.generation == self.record.generation && to.seed == self.record.seed;
         let is_open = is_ours && self.record.end.is_none() && !self.record.winds_down();
@@ -178,7 +185,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.commit.send.extend(decline(delivered));
             return Ok(());
         };
-        // Its place among those who wait is gone; if it goes on waiting, it takes another.
+        // The topic has removed the wait. A wait that needs more events is registered again.
         self.set_stage(index, Stage::Asked);
         let is_log = delivered.options.deliver == Deliver::All;
         let topic = delivered.topic.text();
@@ -186,7 +193,7 @@ impl<W: Workflow> Turning<'_, W> {
             seen.birth == delivered.seen.birth && seen.number >= delivered.seen.number
         };
         if is_log && self.record.seen.get(&topic).is_some_and(has_seen) && !Bug::SeenTwice.planted() {
-            // Another wait of the run was told of it before.
+            // The run has the event already, by another of its waits.
             self.has_got(index);
             return self.go_on();
         }
@@ -199,7 +206,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.go_on()
     }
 
-    /// A wait has got something of its topic: if it waits for more, it goes on behind it.
+    /// Notes that a wait has got an event of its topic: if the wait needs more, it reads on behind this
+    /// event.
     fn has_got(&mut self, index: usize) {
         if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.record.pending[index].what {
             watching.has_got = true;
@@ -215,7 +223,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
-/// What was for one alone goes back.
+/// Returns the message that gives an event back to its topic, if the event was for one wait alone.
 fn decline(delivered: Delivered) -> Option<drystone_runtime::Message> {
     let Delivered { topic, options, seen, at, event, .. } = delivered;
     if options.deliver == Deliver::All {
@@ -225,7 +233,7 @@ fn decline(delivered: Delivered) -> Option<drystone_runtime::Message> {
     topic.clone().message(DECLINED, &Declined { topic, options, birth, number, at, event })
 }
 
-/// A topic delivers an event.
+/// Handles an event that a topic delivers.
 pub(super) fn delivered<W: Workflow>(memory: &mut Memory, seen: SeenByTurn<'_>, body: &[u8]) -> Turned {
     let delivered: Delivered = decode(body).map_err(Halt::Malformed)?;
     ready(memory, seen)?;
@@ -237,7 +245,7 @@ pub(super) fn delivered<W: Workflow>(memory: &mut Memory, seen: SeenByTurn<'_>, 
     turning.close(memory, None)
 }
 
-/// A topic says that nothing more will come.
+/// Handles the confirmation of a topic that nothing more will come.
 pub(super) fn left<W: Workflow>(memory: &mut Memory, seen: SeenByTurn<'_>, body: &[u8]) -> Turned {
     let left: Left = decode(body).map_err(Halt::Malformed)?;
     ready(memory, seen)?;
