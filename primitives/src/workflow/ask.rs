@@ -19,9 +19,9 @@ pub(super) enum Ask {
     Sleep(Until),
     /// A wait for events.
     Wait(Wanted),
-    /// A call of another entity, for its answer.
+    /// A call of another entity, whose answer is awaited.
     Call(Called),
-    /// A run of another workflow, for its end.
+    /// A child: a run of another workflow, whose end is awaited.
     Child(Begun),
     /// A permit of a semaphore.
     Permit(Called),

@@ -203,7 +203,7 @@ impl Core {
         self.inside().open.insert(id.into(), Open { waker: None, told: Some(recorded), watches: false });
     }
 
-    /// Takes the outcome of an operation. If there is none yet, keeps the waker for it.
+    /// Takes the outcome of an operation. Without an outcome, keeps the waker for later.
     pub(super) fn look(&self, id: &OpId, waker: &Waker) -> Option<Recorded> {
         let mut inside = self.inside();
         let open = inside.open.get_mut(id)?;
@@ -236,7 +236,7 @@ impl Core {
         }
     }
 
-    /// Notes that the body has released this permit.
+    /// Notes a permit that the body has released.
     pub(super) fn release(&self, id: &OpId) {
         self.inside().released.push(id.clone());
     }

@@ -97,7 +97,7 @@ pub(super) enum Unread {
     DeadLetter,
     /// They are dropped and counted.
     Discard,
-    /// They are published on their topic.
+    /// They are published on the event's topic.
     Publish,
 }
 
@@ -195,7 +195,7 @@ impl EventOptions {
         self
     }
 
-    /// How long an unread event stays queued: `"7d"`, the default. Then it is dropped and counted.
+    /// How long an unread event stays queued: `"7d"`, the default. Expired events are dropped and counted.
     #[track_caller]
     #[must_use]
     pub const fn expires(mut self, span: &str) -> Self {

@@ -66,7 +66,7 @@ pub enum RunError<E> {
     Cancelled,
     /// The run was terminated.
     Terminated,
-    /// There is no such run: it was never started, or its retention is over.
+    /// The key has no run: the run was never started, or its retention is over.
     NotFound,
     /// The key has a run that was started with another input.
     AlreadyExists {

@@ -35,9 +35,9 @@ impl<W: Workflow> Flow<W> {
         Self { steps: core.clone().into(), core, workflow: PhantomData }
     }
 
-    /// Runs code as a step, outside the body, and records what it returns. The code may do everything that
-    /// is forbidden in a body, but it can neither use `flow` nor borrow from the body. It has one attempt
-    /// by default. Write a `#[step]` instead for code that deserves a name of its own.
+    /// Runs code as a step, outside the body, and records the return value. The code may do everything
+    /// that is forbidden in a body, but it can neither use `flow` nor borrow from the body. The default is a
+    /// single attempt. Write a `#[step]` instead for code that deserves a name of its own.
     ///
     /// Code that can fail needs [`try_run`](Self::try_run): here a `Result` is refused, because its error
     /// would be recorded as a success.
@@ -54,7 +54,7 @@ impl<W: Workflow> Flow<W> {
         Run::fallible(&self.core, name, code)
     }
 
-    /// Calls another entity and returns its answer. The call takes effect once, whatever happens to the
+    /// Calls another entity and returns the answer. The call takes effect once, whatever happens to the
     /// process meanwhile (M5). The entity comes from a client, a parameter of the body:
     /// `stock: &Client<Stock>`.
     ///

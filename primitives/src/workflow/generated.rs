@@ -1,5 +1,5 @@
-//! Functions and checks for the code that `#[workflow]` generates. They are shared here, so that little is
-//! compiled for each workflow.
+//! Functions and checks for the code that `#[workflow]` generates. Being shared, they are not
+//! compiled again for each workflow.
 
 use std::task::{Context, Poll, Waker};
 

@@ -180,7 +180,7 @@ impl StepHeart {
         }
     }
 
-    /// The report that is not stored yet. Without one, the task that stores reports ends.
+    /// The report that is not stored yet. Without a new report, the task that stores reports ends.
     fn unstored(&self) -> Option<Bytes> {
         let mut state = self.state();
         let said = state.said.clone().filter(|_| !state.is_stored && self.lives());

@@ -68,9 +68,9 @@ pub(super) enum What {
 pub(super) enum End {
     /// With this result.
     Succeeded(Box<RawValue>),
-    /// With this error of its body.
+    /// With this error of the body.
     Failed(Box<RawValue>),
-    /// With a fault that its body did not catch.
+    /// With a fault that the body did not catch.
     Fault(Fault),
     /// It was cancelled; the text is the error of its `#[cancelled]` body.
     Cancelled(Option<String>),

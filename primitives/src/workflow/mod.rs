@@ -81,8 +81,8 @@
 //! Every replay runs the body again from its beginning, so the body must do the same each time. It **awaits
 //! only durable futures**: steps, sleeps, waits, combinations of these, helpers of its `impl` and functions
 //! with [`#[durable]`](crate::durable). A body uses no clock, no randomness, no spawned tasks and no
-//! services. The macro refuses those that it can see, and says what to write instead. All others are
-//! noticed when the body rests, and stop the run. For time and random values there are [`Flow::now`],
+//! services. The macro refuses whatever it can see, and says what to write instead. Everything else is
+//! noticed when the body rests, and stops the run. For time and random values there are [`Flow::now`],
 //! [`Flow::random`] and [`Flow::uuid`]; for code without a name of its own there is [`Flow::run`]. Every
 //! replay prints and logs again what the body prints and logs.
 //!
@@ -97,7 +97,7 @@
 //! # Several at once
 //!
 //! - [`select!`](crate::select): the arm that ends first wins. One commit records the winner and releases
-//!   the losers: their deadlines, their waits, and their steps, which are dropped where they are.
+//!   the losers, with all deadlines, waits and steps. Running steps of a loser are dropped where they are.
 //!   `&mut step` races a step that continues when it loses.
 //! - [`join!`](crate::join) and [`join_all`] wait for all arms and return the outputs in order. They do not
 //!   stop at an error: the body looks at the results afterwards.
@@ -151,7 +151,7 @@
 //! - `async fn refund(charge: Charge, ..)` takes the output of the step. This undo is due for every
 //!   recorded success.
 //! - `async fn refund(card: Card, total: Money, charge: Option<Charge>, ..)` takes the inputs of the step,
-//!   and its output if that is known. This undo is also due if the outcome of the step is unknown: the step
+//!   and its output if known. This undo is also due if the outcome of the step is unknown: the step
 //!   timed out, panicked or could not be recorded, or it was released while it ran, because it lost a
 //!   `select!`, its run ended, or a cancel did not wait for it.
 //!
@@ -253,9 +253,9 @@
 //! | attempts of a step | 3, 1 s to 1 m apart, no timeout | `#[step(max_attempts, backoff, timeout, ..)]` |
 //! | time of a transactional step | 1 s, at most 10 s | `#[step(transaction, timeout = "5s")]` |
 //! | attempts of `flow.run` | 1 | `flow.run(..).max_attempts(..)` |
-//! | deaths of the process with one run | 8 forgiven, the last 6 after a control each | `Options::crashes_max` |
+//! | deaths of the process with one run | 8 forgiven, the last 6 with a control each | `Options::crashes_max` |
 //! | retention of a run that has ended | 7 days | `#[workflow(retention = "30d")]` |
-//! | queued events of one type in one run | 10,000 (then `Full`), for 7 days | `#[event(max_queued, expires, keep)]` |
+//! | queued events of a type in one run | 10,000 (then `Full`), for 7 days | `#[event(max_queued, expires, keep)]` |
 //! | unread events when the run ends | dead letters | `#[event(on_terminated = "discard")]` |
 //! | a wait without a timeout | forever | `.timeout("24h")` |
 //! | times of a schedule that wait for a run to end | 100; further times are skipped | |

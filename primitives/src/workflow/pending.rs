@@ -69,8 +69,8 @@ pub(super) struct Stepping {
     /// Whether the outcome of an earlier attempt is unknown: it timed out, panicked or was silent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_unsure: bool,
-    /// Whether a row says that the step is waited for. Only a transactional step has such a row; its
-    /// transaction needs it.
+    /// Whether a row says that the step is waited for. Only a transactional step has
+    /// such a row: the transaction runs only while the row exists.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) claimed: bool,
     /// Why the input could not be read back when the step was asked for. Such a step is not executed.
@@ -108,7 +108,7 @@ pub(super) enum Code {
     Body(Policy),
 }
 
-/// An input that shares a row with others.
+/// An input that shares a row with further inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) row: u64,

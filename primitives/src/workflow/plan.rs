@@ -14,7 +14,7 @@ use crate::{Timestamp, stored::is_default};
 /// The most missed times that a backfill makes up for; older times are skipped.
 const BACKFILL_MAX: u64 = 1_000;
 
-/// The most runs that one turn starts. The next turn starts the rest, so that a commit stays within its
+/// The most runs that a turn starts. The next turn starts the rest, so that a commit stays within its
 /// limits (K3).
 const STARTS_PER_TURN: u64 = 100;
 
@@ -37,7 +37,7 @@ pub(super) struct Planned {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     since: Timestamp,
-    /// All times up to this one are decided.
+    /// All times up to here are decided.
     base: Timestamp,
     #[serde(default, skip_serializing_if = "is_default")]
     started: u64,
@@ -85,7 +85,7 @@ impl Plan {
         starts
     }
 
-    /// Decides about one time: its run starts now, or it waits, or it is skipped.
+    /// Decides whether the run of a time starts now, waits, or is skipped.
     fn admit(&mut self, time: Timestamp, overlap: Overlap) -> Option<Timestamp> {
         match overlap {
             Overlap::Parallel => {}

@@ -232,7 +232,7 @@ pub(super) struct Halted {
     pub(super) why: Stopped,
     /// The hash of the code that was stopped. Changed code is tried at once.
     pub(super) code: u64,
-    /// When unchanged code is tried again: the change may lie outside the hashed code.
+    /// When unchanged code is tried again: the cause may lie outside the hashed code.
     pub(super) retry_at: i64,
     pub(super) tries: u32,
 }

@@ -64,8 +64,8 @@ fn tried<W: Workflow>(path: &Path, workflow: &mut Option<String>) -> Result<(), 
     Ok(replay::<W>(&history)?)
 }
 
-/// The files of a folder that do not fit. `{}` and `{:?}` show the same text, so that `unwrap` prints all
-/// of it.
+/// The files of a folder that do not fit. `{}` and `{:?}` show the same text, which `unwrap` prints in
+/// full.
 #[derive(Clone)]
 pub struct ReplayAllError {
     /// The folder.

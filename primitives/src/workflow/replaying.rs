@@ -50,7 +50,8 @@ impl From<Halt> for ReplayError {
 /// # let run = world.client().greeting("ada");
 /// # run.start("ada".to_owned()).await.unwrap();
 /// # run.result().await.unwrap();
-/// let history = run.history().await.unwrap(); // of a run that matters: save it beside the tests, and load it there
+/// // Save the history of an important run beside the tests, and load it there.
+/// let history = run.history().await.unwrap();
 /// replay::<Greeting>(&history).unwrap();
 /// # });
 /// ```

@@ -20,7 +20,7 @@ pub struct Restarted {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RestartError {
-    /// There is no run of this key.
+    /// The key has no run.
     #[error("there is no such run")]
     NotFound,
     /// The run has not reached this step, or not this many times.

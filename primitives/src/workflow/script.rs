@@ -36,7 +36,7 @@ pub trait Workflow: Primitive {
     /// Makes the body, from the JSON array of its parameters. The error says why they cannot be read.
     fn body(flow: Flow<Self>, input: &[u8]) -> Result<Body, String>;
 
-    /// Makes the `#[cancelled]` body, if there is one.
+    /// Makes the `#[cancelled]` body; `None` if the workflow has no such body.
     fn cancelled(_flow: Flow<Self>) -> Option<Body> {
         None
     }

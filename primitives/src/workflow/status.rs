@@ -70,7 +70,7 @@ pub enum RunPhase {
 }
 
 impl RunPhase {
-    /// Whether the run has ended, so that none of its code runs any more.
+    /// Whether the run has ended. Code of an ended run is not executed any more.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Terminated)
     }

@@ -189,7 +189,8 @@ impl Starting {
     }
 }
 
-/// The parameters as one JSON value. `None` if they cannot be written: the receiver then refuses the call.
+/// The parameters as one JSON value. `None` if the parameters cannot be written: the receiver then refuses the
+/// call.
 fn raw(args: Args) -> Option<Box<RawValue>> {
     let bytes: Bytes = args.finish().ok()?;
     decode(&bytes).ok()
@@ -235,7 +236,7 @@ pub struct Sent {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no run of this key (V7).
+    /// The key has no run (V7).
     #[error("there is no such run")]
     NotFound,
     /// The run has ended (V7).

@@ -22,7 +22,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     pinned: BTreeMap<String, u32>,
-    /// Whether the body repeats what it did before.
+    /// Whether the body is being replayed.
     pub(super) is_replay: bool,
     /// Whether some versions are not in the record yet.
     is_changed: bool,

@@ -18,7 +18,7 @@ use super::{
     op::Op,
 };
 
-/// The most events that one wait takes. Each event is a row to remove, all in one commit (K3).
+/// The most events that a wait takes. Each event is a row to remove, all in one commit (K3).
 const TIMES_MAX: u32 = 300;
 
 /// A wait for one event: the oldest event of its type that is queued, or the next one (V2). If the event
@@ -30,11 +30,11 @@ pub struct Wait<E, K = Said> {
     event: PhantomData<fn() -> (E, K)>,
 }
 
-/// Marker: this wait has every key it needs.
+/// Marker: the wait has every key it needs.
 #[derive(Debug)]
 pub struct Said;
 
-/// Marker: this wait must still name its key, because the event has a topic for each key.
+/// Marker: the wait must still name its key, because the event has a topic for each key.
 #[derive(Debug)]
 pub struct WithoutItsKey;
 
@@ -60,7 +60,7 @@ impl<E: Event, K> Wait<E, K> {
         Wait { op: self.op, event: PhantomData }
     }
 
-    /// Waits for several events at once, in order. None is taken before all are there. At least 1 and at
+    /// Waits for several events at once, in order. No event is taken before all of them are there. At least 1 and at
     /// most 300, because all are taken in one commit; take more in a loop.
     ///
     /// # Panics

@@ -10,8 +10,8 @@
 //! - **before a step begins**, or **while it runs**: the step is executed (again, if it had begun) under
 //!   the same work id.
 //!   [`workflow_steps::a_step_that_was_cut_short_runs_again_under_the_same_work_id`][workflow_steps]
-//! - **after a step has ended, before the outcome is recorded**: the step is executed again. Pass its work
-//!   id to other systems as an idempotency key, so that they recognise the repetition.
+//! - **after a step has ended, before the outcome is recorded**: the step is executed again. Pass the
+//!   work id to other systems as an idempotency key, so that they recognise the repetition.
 //!   [`workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`][workflow_crashes]
 //! - **before, in or after the transaction of a transactional step**: its rows are written once.
 //!   [`workflow_transactions::two_deaths_at_any_write_of_a_run_book_exactly_once`][workflow_transactions]
@@ -65,7 +65,7 @@
 //!   [`workflow_time::a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again`][workflow_time],
 //!   [`workflow_time::a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then`][workflow_time]
 //! - **or only sleeps for so long that another worker takes over**: the new worker continues each run where
-//!   it is, with its deadlines and its events. The old worker can change nothing any more.
+//!   it stopped, with the same deadlines and events. The old worker can change nothing any more.
 //!   [`workflow_takeover::the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over`][workflow_takeover],
 //!   [`workflow_takeover::a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late`][workflow_takeover],
 //!   [`workflow_takeover::events_that_were_queued_are_there_for_the_new_worker_in_their_order`][workflow_takeover]
@@ -115,7 +115,7 @@
 //! - **The workflow was removed**: its runs are parked and visible, and resume when the workflow is back.
 //!   [`workflow_changes::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`][workflow_changes]
 //! - **The code asks which version it goes through**, by `flow.version("fees", 1..=2)`: runs that were past
-//!   that place keep the old branch, runs that come there take the new one, and each run keeps its choice.
+//!   that place keep the old branch, later runs take the new branch, and each run keeps its choice.
 //!   [`workflow_versions::a_run_that_had_gone_past_it_keeps_the_lowest_in_every_round`][workflow_versions],
 //!   [`workflow_versions::a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_round`][workflow_versions]
 //! - **and the old branch was removed, though runs are pinned to it**: these runs stop as diverged, with a
@@ -182,8 +182,8 @@
 //!   late result changes nothing.
 //!   [`workflow_lifecycle::a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone`][workflow_lifecycle],
 //!   [`workflow_lifecycle::a_step_that_ends_while_its_run_is_ended_by_somebody_is_dropped_and_counted`][workflow_lifecycle]
-//! - **while it sleeps or waits, in memory or not**: the run ends at once, in one commit with everything it
-//!   waited for.
+//! - **while it sleeps or waits, in memory or not**: the body is dropped at once, and everything it waited
+//!   for goes in the same commit.
 //!   [`workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`][workflow_lifecycle]
 //! - **and its steps have undos**: completed steps are undone, the last first, before the `#[cancelled]`
 //!   body runs. `terminate` undoes nothing.
