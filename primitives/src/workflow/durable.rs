@@ -74,8 +74,8 @@ impl<F: Durable + ?Sized> Durable for Pin<Box<F>> {}
 #[diagnostic::do_not_recommend]
 impl<F: Durable + ?Sized> Durable for Pin<&mut F> {}
 
-/// Checks every `.await` of a body, and sets time limits. All types have this trait; the
-/// bound [`Durable`] of its methods gives the compile error.
+/// Checks every `.await` of a body, and sets time limits. All types have this trait; the bound [`Durable`]
+/// of its methods gives the compile error.
 pub trait AwaitDurable: Sized {
     /// Returns the future, if it is durable.
     #[doc(hidden)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A step without an outcome of its own. [`Step::catch`](super::Step::catch) returns the fault; without
-/// `catch` the run fails with it.
+/// The fault of a step that has no outcome of its own. [`Step::catch`](super::Step::catch) returns the
+/// fault; without `catch` the run fails with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("`{step}` {cause}")]
 pub struct Fault {

@@ -253,9 +253,9 @@
 //! | attempts of a step | 3, 1 s to 1 m apart, no timeout | `#[step(max_attempts, backoff, timeout, ..)]` |
 //! | time of a transactional step | 1 s, at most 10 s | `#[step(transaction, timeout = "5s")]` |
 //! | attempts of `flow.run` | 1 | `flow.run(..).max_attempts(..)` |
-//! | deaths of the process with one run | 8 forgiven, the last 6 with a control each | `Options::crashes_max` |
+//! | deaths of the process with one run | 8 forgiven; the 9th holds the run | `Options::crashes_max` |
 //! | retention of a run that has ended | 7 days | `#[workflow(retention = "30d")]` |
-//! | queued events of a type in one run | 10,000 (then `Full`), for 7 days | `#[event(max_queued, expires, keep)]` |
+//! | queued events of a type | 10,000 (then `Full`), for 7 days | `#[event(max_queued, expires, ..)]` |
 //! | unread events when the run ends | dead letters | `#[event(on_terminated = "discard")]` |
 //! | a wait without a timeout | forever | `.timeout("24h")` |
 //! | times of a schedule that wait for a run to end | 100; further times are skipped | |

@@ -189,8 +189,8 @@ impl Starting {
     }
 }
 
-/// The parameters as one JSON value. `None` if the parameters cannot be written: the receiver then refuses the
-/// call.
+/// The parameters as one JSON value. `None` if the parameters cannot be written: the receiver
+/// then refuses the call.
 fn raw(args: Args) -> Option<Box<RawValue>> {
     let bytes: Bytes = args.finish().ok()?;
     decode(&bytes).ok()

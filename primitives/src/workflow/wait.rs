@@ -60,8 +60,8 @@ impl<E: Event, K> Wait<E, K> {
         Wait { op: self.op, event: PhantomData }
     }
 
-    /// Waits for several events at once, in order. No event is taken before all of them are there. At least 1 and at
-    /// most 300, because all are taken in one commit; take more in a loop.
+    /// Waits for several events at once, in order. No event is taken before all of them are there. `count`
+    /// is at least 1 and at most 300, because one commit takes all events. Take more in a loop.
     ///
     /// # Panics
     /// If `count` is 0 or more than 300.

@@ -11,7 +11,7 @@
 //!   the same work id.
 //!   [`workflow_steps::a_step_that_was_cut_short_runs_again_under_the_same_work_id`][workflow_steps]
 //! - **after a step has ended, before the outcome is recorded**: the step is executed again. Pass the
-//!   work id to other systems as an idempotency key, so that they recognise the repetition.
+//!   work id to other systems as an idempotency key: it lets them recognise the repetition.
 //!   [`workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`][workflow_crashes]
 //! - **before, in or after the transaction of a transactional step**: its rows are written once.
 //!   [`workflow_transactions::two_deaths_at_any_write_of_a_run_book_exactly_once`][workflow_transactions]
