@@ -57,8 +57,8 @@ pub trait TopicEvent: Event {}
 )]
 pub trait KeyedTopic: TopicEvent {}
 
-/// An event that can be awaited without a key: every type but those with `#[event(topic, key = ..)]`, which
-/// have a topic for each key.
+/// An event that needs no key, neither for a wait nor for a look at its topic: every type but those with
+/// `#[event(topic, key = ..)]`, which have a topic for each key.
 #[diagnostic::on_unimplemented(
     message = "which `{Self}` is not said: it has a topic for each key",
     label = "without a key",
