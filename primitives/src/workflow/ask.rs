@@ -1,4 +1,4 @@
-//! What a body can ask for.
+//! The operations that a body can ask for.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -9,33 +9,34 @@ use serde_json::Value;
 use super::{Policy, called::Called};
 use crate::{BoxFuture, decode, encode};
 
-/// What an operation asks for.
+/// An operation that a body asks for.
 pub(super) enum Ask {
-    /// A step of the workflow, with its input; why that cannot be read back, if it cannot.
+    /// A step of the workflow, with its input; `unreadable` is the reason if the input cannot be read back.
     Step { name: &'static str, input: Bytes, unreadable: Option<String> },
-    /// Code of the body's own, as a step.
+    /// Code of the body (`flow.run`), executed as a step.
     Code { policy: Policy, code: Code },
-    /// A point in time.
+    /// A sleep.
     Sleep(Until),
-    /// Events.
+    /// A wait for events.
     Wait(Wanted),
-    /// An answer of another entity.
+    /// A call of another entity, whose answer is awaited.
     Call(Called),
-    /// The end of a run of another workflow.
+    /// A child: a run of another workflow, whose end is awaited.
     Child(Begun),
     /// A permit of a semaphore.
     Permit(Called),
-    /// That the state of the run is so: told by nobody, and let go when it is.
+    /// A wait for a condition on the run's own state. It gets no outcome; the body releases it when the
+    /// condition holds.
     Until,
 }
 
-/// A child that a body begins. Its key is made of the name that the body gave it.
+/// A child run that the body begins. Its key is made of the name that the body gave.
 #[derive(Clone, Debug)]
 pub(super) struct Begun {
     pub(super) called: Called,
-    /// It goes on without its parent.
+    /// The child continues without its parent.
     pub(super) is_abandoned: bool,
-    /// Nobody waits for its end.
+    /// The parent does not wait for the child's end.
     pub(super) is_detached: bool,
 }
 
@@ -45,31 +46,32 @@ impl Begun {
     }
 }
 
-/// Code that a body hands over: what it returned as JSON, apart if it is an error.
+/// Code of the body: its value or its error, as JSON. The outer error says why neither can be recorded.
 pub(super) type Code = BoxFuture<'static, Result<Result<Bytes, Bytes>, String>>;
 
-/// When a sleep is over.
+/// The end of a sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until {
-    /// So long after it is first reached.
+    /// A span, counted from when the body first reaches the sleep.
     After(Duration),
-    /// Then.
+    /// A fixed time.
     At(Millis),
 }
 
-/// Which events, how many, and how long to wait for them.
+/// The events that a wait asks for: the type, the key, how many, and for how long.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) event: &'static str,
     pub(super) key: Option<String>,
     pub(super) count: u32,
     pub(super) timeout: Option<Duration>,
-    /// Whether they are published, too.
+    /// Whether the event type has a topic, so that published events count, too.
     pub(super) is_published: bool,
 }
 
 impl Ask {
-    /// The name in the identity of this operation. A step cannot be named `sleep`, which is a method of `Flow`, and no identifier has a colon.
+    /// The name in the operation's identity. No step can be called `sleep`, which is a method of `Flow`,
+    /// and no identifier contains a colon, so a step never gets the name of an operation of another kind.
     pub(super) fn name(&self, called: Option<&str>) -> Name {
         match self {
             Self::Step { name, .. } => Name::new(name),
@@ -83,7 +85,7 @@ impl Ask {
         }
     }
 
-    /// What it is, in words.
+    /// A noun for messages.
     pub(super) fn noun(&self) -> &'static str {
         match self {
             Self::Step { .. } | Self::Code { .. } => "a step",
@@ -95,8 +97,8 @@ impl Ask {
         }
     }
 
-    /// What a replay must ask for again (W4). How long a sleep lasts is fixed when it is first reached, and may be written
-    /// otherwise later.
+    /// The hash of everything that a replay must ask for again (W4). The length of a sleep is left out: its
+    /// deadline is fixed when the body first reaches it, and later code may say another length.
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Step { input, .. } => canonical_hash(input),
@@ -110,15 +112,16 @@ impl Ask {
     }
 }
 
-/// The hash of a JSON text, whatever the order of its fields: that of a map differs from one time to the next.
+/// The hash of a JSON text, whatever the order of fields: the fields of a map come in another order each
+/// time.
 pub(super) fn canonical_hash(json: &[u8]) -> u64 {
     let canonical =
         json.contains(&b'{').then(|| decode(json).ok().and_then(|value| encode(&sorted(value)).ok())).flatten();
-    // Kept in JSON, where some readers take only signed numbers.
+    // The hash is stored as a JSON number, and some readers accept only signed numbers.
     stable_hash(&[canonical.as_deref().unwrap_or(json)]) >> 1
 }
 
-/// A value whose fields are in order, also where `serde_json` is built to keep theirs.
+/// Sorts the fields of all objects, also if `serde_json` is built to preserve their order.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(sorted).collect(),
@@ -161,7 +164,7 @@ mod tests {
         assert_ne!(canonical_hash(b"[1,2]"), canonical_hash(b"[2,1]"));
     }
 
-    /// W4: journals are kept for years, and by other builds.
+    /// W4: a journal is kept for years, and read by other builds.
     #[test]
     fn a_hash_is_the_same_in_every_build() {
         let texts: [&[u8]; 3] = [b"[]", br#"["one",2]"#, br#"[{"b":1,"a":null}]"#];

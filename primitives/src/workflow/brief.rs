@@ -1,15 +1,16 @@
-//! A journal that is short lies in the record, all of it: a run that is soon over, or that sleeps or waits from its beginning on, has
-//! no rows, and its journal is here as soon as its record is. With the entry that makes it long all of it moves to rows, and stays there.
+//! Short journals, which lie in the run's record. A run that ends soon, or sleeps or waits early, has no
+//! journal rows, and its journal is read together with its record. The entry that makes the journal too
+//! long moves all entries to rows, where they stay.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What the entries of a short journal may take. Every turn writes the record anew, so what lies there is written again and again: from
-/// about here on that takes longer than a row of its own does.
+/// The most bytes that the entries of a short journal may have. Every turn writes the record again with all
+/// of these entries. From about this size on, writing them takes longer than writing a row.
 const BYTES_MAX: usize = 1_024;
 
-/// The entries of a journal, as long as they are few.
+/// The entries of a short journal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Brief(Vec<Box<RawValue>>);
@@ -23,12 +24,12 @@ impl Brief {
         self.0.len() as u64
     }
 
-    /// The text of an entry.
+    /// The text of the entry with this number.
     pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
         usize::try_from(number).ok().and_then(|number| self.0.get(number)).map(|entry| entry.get().as_bytes())
     }
 
-    /// Adds an entry, if there is room for it.
+    /// Adds an entry if there is room for it, and returns whether it was added.
     pub(super) fn add(&mut self, text: &[u8]) -> bool {
         let bytes: usize = self.0.iter().map(|entry| entry.get().len()).sum();
         let entry = (bytes + text.len() <= BYTES_MAX).then(|| crate::decode(text).ok()).flatten();
@@ -37,7 +38,7 @@ impl Brief {
         is_added
     }
 
-    /// Writes an entry over; one that is not there is left alone.
+    /// Overwrites an entry. Does nothing if no entry has this number.
     pub(super) fn set(&mut self, number: u64, text: &[u8]) {
         let entry = usize::try_from(number).ok().and_then(|number| self.0.get_mut(number));
         if let (Some(entry), Ok(text)) = (entry, crate::decode(text)) {
@@ -45,19 +46,19 @@ impl Brief {
         }
     }
 
-    /// The first of them.
+    /// The first `count` entries.
     pub(super) fn kept(&self, count: u64) -> Self {
         Self(self.0.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).cloned().collect())
     }
 
-    /// Takes all of them out, with their numbers.
+    /// Takes all entries out, with their numbers.
     pub(super) fn take(&mut self) -> impl Iterator<Item = (u64, Bytes)> + use<> {
         let entries = std::mem::take(&mut self.0).into_iter();
         (0..).zip(entries.map(|entry| Bytes::from(String::from(Box::<str>::from(entry)))))
     }
 }
 
-/// The entries that lie in the record of a run, as text: for whoever tells what a commit wrote.
+/// The journal entries in the record of a run, as text. The test kit's trace shows them.
 pub(crate) fn entries_in(head: &[u8]) -> Vec<String> {
     #[derive(Default, Deserialize)]
     struct Journal {

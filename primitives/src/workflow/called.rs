@@ -1,4 +1,4 @@
-//! Calls of other entities from a body: durable, and done once (M5).
+//! Durable calls of other entities from a body. The effect of a call happens once (M5).
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::ask::canonical_hash;
 use crate::{Call, Never, call::Asked};
 
-/// The error of a call that has none, as [`Flow::call`](super::Flow::call) takes it.
+/// The error type of a call that cannot fail, as [`Flow::call`](super::Flow::call) requires.
 #[diagnostic::on_unimplemented(
     message = "this call can fail, with `{Self}`",
     label = "can fail",
@@ -17,10 +17,10 @@ pub trait CannotFail {}
 
 impl CannotFail for Never {}
 
-/// What is asked of which entity, as a body says it.
+/// A call that a body makes: the entity, the verb and the parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Called {
-    /// The type of the primitive: under which name the app has it, the engine knows.
+    /// The Rust type of the primitive. The engine knows the name that the app gives to this type.
     pub(super) of: String,
     pub(super) key: Bytes,
     pub(super) verb: &'static str,
@@ -28,14 +28,15 @@ pub(super) struct Called {
 }
 
 impl Called {
-    /// The call, and how its answer is read; the reason if it cannot be written.
+    /// The call, and the functions that read its answer. The error says why the parameters cannot be
+    /// written.
     pub(super) fn of<T, E>(call: Call<T, E>) -> Result<(Self, Reads<T, E>), String> {
         let Asked { definition, key, verb, body, read, thrown } = call.asked();
         let called = Self { of: definition.to_string(), key, verb, body: body? };
         Ok((called, (read, thrown)))
     }
 
-    /// What a replay must ask for again.
+    /// The hash of everything that a replay must ask for again.
     pub(super) fn hash(&self) -> u64 {
         let body = canonical_hash(&self.body).to_be_bytes();
         drystone_runtime::stable_hash(&[&self.key, self.verb.as_bytes(), &body]) >> 1
@@ -45,7 +46,7 @@ impl Called {
 /// The functions that read an answer and an error.
 pub(super) type Reads<T, E> = (fn(&[u8]) -> Result<T, String>, fn(&[u8]) -> Result<E, String>);
 
-/// The same call as it is stored, until it is answered.
+/// A call as it is stored until it is answered.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredCall {
     pub(super) definition: String,
@@ -54,7 +55,7 @@ pub(super) struct StoredCall {
     pub(super) body: Box<RawValue>,
 }
 
-/// A key, as people can read it where it is text.
+/// A key in stored JSON: a text if the key is UTF-8, so that people can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum KeyText {
@@ -70,7 +71,7 @@ impl KeyText {
         }
     }
 
-    /// As a text, in JSON.
+    /// The key as a JSON text, with invalid UTF-8 replaced.
     pub(super) fn shown(&self) -> Box<RawValue> {
         let text = String::from_utf8_lossy(&self.bytes()).into_owned();
         serde_json::value::to_raw_value(&text).expect("a text is JSON")
@@ -84,7 +85,7 @@ impl KeyText {
     }
 }
 
-/// An answer as it is recorded: some verbs answer with no text at all, which is no JSON.
+/// An answer as it is recorded, in brackets: some verbs answer with an empty text, which is not JSON.
 pub(super) fn recorded_answer(answer: &[u8]) -> Bytes {
     let mut recorded = Vec::with_capacity(answer.len() + 2);
     recorded.push(b'[');
@@ -93,7 +94,7 @@ pub(super) fn recorded_answer(answer: &[u8]) -> Bytes {
     recorded.into()
 }
 
-/// The answer that was recorded.
+/// The answer in a recorded value.
 pub(super) fn answer_in(recorded: &[u8]) -> &[u8] {
     recorded.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]")).unwrap_or(recorded)
 }

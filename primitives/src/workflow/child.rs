@@ -17,30 +17,30 @@ use crate::Call;
 
 /// A run from its start to its result: `client.checkout("order-9").execute(order)`.
 ///
-/// Awaited outside of a body, it starts the run, or finds the one that was started with the same input, and waits until it has
-/// ended. In a body it is a child: [`Flow::child`](super::Flow::child).
+/// Awaited outside a body, it starts the run, or finds the run that was started with the same input, and
+/// waits for its end. In a body it becomes a child: [`Flow::child`](super::Flow::child).
 #[must_use = "nothing is started until it is awaited"]
 pub struct Execute<T, E>(Call<T, RunError<E>>);
 
 impl<T, E> Execute<T, E> {
-    /// What generated code makes of `execute(..)`.
+    /// Wraps the call. Generated code uses this for `execute(..)`.
     pub fn new(call: Call<T, RunError<E>>) -> Self {
         Self(call)
     }
 }
 
-/// A run to its end, as [`Flow::child`](super::Flow::child) takes it: an [`Execute`].
+/// A value that [`Flow::child`](super::Flow::child) accepts: an [`Execute`].
 #[diagnostic::on_unimplemented(
     message = "a child is a run and its end, and this is not one",
     label = "not a run and its end",
     note = "write `flow.child(parcels.get(\"one\").execute(..))`; an action of another primitive is called by `flow.call(..)`"
 )]
 pub trait Executes {
-    /// Its result.
+    /// The result of the run.
     type Output: 'static;
-    /// The error that its body may return.
+    /// The error that the body of the run may return.
     type Error: 'static;
-    /// As it is.
+    /// Returns the run as an [`Execute`].
     fn execute(self) -> Execute<Self::Output, Self::Error>;
 }
 
@@ -68,10 +68,11 @@ impl<T, E> fmt::Debug for Execute<T, E> {
     }
 }
 
-/// A child: await it, and it is the child's result, or how it ended without one.
+/// A child run. Awaiting it returns the child's result, or how the child ended without a result.
 ///
-/// Its end reaches the parent exactly once, and its start is a part of the parent's own commit. If the parent ends before, or lets
-/// it go (it lost a `select!`), it is cancelled, unless [`abandon`](Self::abandon) says otherwise.
+/// The child starts in the parent's own commit, and its end reaches the parent exactly once. If the parent
+/// ends first, or releases the child (by losing a `select!`), the child is cancelled, unless it was
+/// [abandoned](Self::abandon).
 #[must_use = "a child is not started until it is awaited"]
 pub struct Child<T, E> {
     step: Step<Result<T, RunError<E>>>,
@@ -86,13 +87,14 @@ impl<T: 'static, E: 'static> Child<T, E> {
         Self { step: Step::asking(core, op, None, recall) }
     }
 
-    /// It goes on if the parent ends before it, or lets it go.
+    /// Lets the child continue if the parent ends first or releases it.
     pub fn abandon(mut self) -> Self {
         self.with(|begun| begun.is_abandoned = true);
         self
     }
 
-    /// It is started, and nobody waits for it: this is its key, by which it can be asked. It goes on when the parent ends.
+    /// Starts the child without waiting for its end, and returns the child's key, by which the child can be
+    /// asked. The child continues when the parent ends.
     pub fn detached(mut self) -> Step<String> {
         self.with(|begun| (begun.is_abandoned, begun.is_detached) = (true, true));
         self.step.recalled(Recall::plain(crate::stored::stored()))
@@ -109,7 +111,8 @@ fn recall<T: 'static, E: 'static>((read, thrown): Reads<T, RunError<E>>) -> Reca
     Recall::answered(read, thrown)
 }
 
-/// Of a child that was never asked for.
+/// Stands in for the readers of a child whose input cannot be written. Polling such a child panics, so
+/// nothing is read.
 fn never<T: 'static, E: 'static>() -> Recall<Result<T, RunError<E>>> {
     Recall::answered(|_| Err(String::new()), |_| Err(String::new()))
 }

@@ -1,5 +1,5 @@
-//! Several durable futures at once. Each arm is a branch of its own, so that what it asks for is named alike however the arms
-//! are polled; and an arm is polled only when it was woken, so that n results cost n polls.
+//! Combinators of durable futures. Each arm is a branch of its own, so the identities of its operations do
+//! not depend on the order in which arms are polled. Only woken arms are polled, so n results cost n polls.
 
 use std::{
     fmt,
@@ -10,7 +10,8 @@ use std::{
 
 use super::{core::Core, durable::Durable};
 
-/// The arms that were woken and not polled since, and whom to wake for them.
+/// The arms that were woken since their last poll, and the waker of the whole combinator. The fields are
+/// mutexes because `Wake` requires it: a waker may be called on any thread.
 #[derive(Default)]
 struct Board {
     rung: Mutex<Vec<usize>>,
@@ -43,7 +44,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of several futures, in a branch of its own.
+/// One future of a combinator, in a branch of its own.
 struct Arm<F: Future> {
     stage: Stage<F>,
     branch: Arc<str>,
@@ -82,7 +83,7 @@ impl<F: Future> Arm<F> {
     }
 }
 
-/// What a combinator has beside its arms.
+/// The parts of a combinator beside its arms.
 struct Frame {
     core: Core,
     board: Arc<Board>,
@@ -96,7 +97,7 @@ impl Frame {
     fn arms(&self) -> impl Fn(usize) -> (Arc<str>, Waker) + use<> {
         let (branch, board) = (self.core.fork(), self.board.clone());
         move |arm| {
-            // All arms are polled at first.
+            // Every arm needs a first poll, so it begins as woken.
             lock(&board.rung).push(arm);
             (branch(arm), Waker::from(Arc::new(Bell { board: board.clone(), arm })))
         }
@@ -107,23 +108,23 @@ fn arm<F: Future>(future: F, (branch, waker): (Arc<str>, Waker)) -> Arm<F> {
     Arm { stage: Stage::Waits(Box::pin(future)), branch, waker }
 }
 
-/// Which of two.
+/// The output of a race of two futures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
-    /// The first.
+    /// The output of the first future.
     Left(A),
-    /// The second.
+    /// The output of the second future.
     Right(B),
 }
 
-/// The first of two that ends; the other is dropped: [`select!`](crate::select).
+/// A race of two futures: the first to end wins, and the other is dropped. See [`select!`](crate::select).
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Race<A: Future, B: Future> {
     frame: Frame,
     arms: Option<(Arm<A>, Arm<B>)>,
 }
 
-/// Waits for the first of two to end, and drops the other.
+/// Waits for the first of two futures to end, and drops the other.
 pub fn race<A: Durable, B: Durable>(one: A, other: B) -> Race<A, B> {
     let frame = Frame::new();
     let at = frame.arms();
@@ -145,7 +146,8 @@ impl<A: Future, B: Future> Future for Race<A, B> {
             }
             let ended = one.take_ended().map(Either::Left).or_else(|| other.take_ended().map(Either::Right));
             if let Some(ended) = ended {
-                // The loser goes before the winner's arm runs: what it asked for leaves in the same commit (L7).
+                // Drop the loser before the winner's arm runs: its operations are released in the same
+                // commit (L7).
                 this.arms = None;
                 return Poll::Ready(ended);
             }
@@ -154,14 +156,14 @@ impl<A: Future, B: Future> Future for Race<A, B> {
     }
 }
 
-/// Both of two: [`join!`](crate::join).
+/// Two futures awaited together: [`join!`](crate::join).
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Both<A: Future, B: Future> {
     frame: Frame,
     arms: (Arm<A>, Arm<B>),
 }
 
-/// Waits for both of two.
+/// Waits for both futures.
 pub fn join<A: Durable, B: Durable>(one: A, other: B) -> Both<A, B> {
     let frame = Frame::new();
     let at = frame.arms();
@@ -192,7 +194,7 @@ impl<A: Future, B: Future> Future for Both<A, B> {
     }
 }
 
-/// All of many, in their order: [`join_all`].
+/// Many futures awaited together, with their outputs in order: [`join_all`].
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct All<F: Future> {
     frame: Frame,
@@ -200,7 +202,7 @@ pub struct All<F: Future> {
     left: usize,
 }
 
-/// Waits for all of them; what they come to, in their order.
+/// Waits for all futures, and returns their outputs in order.
 ///
 /// ```
 /// # use drystone::{Flow, workflow, join_all};
@@ -240,7 +242,7 @@ impl<F: Future> Future for All<F> {
     }
 }
 
-// The arms are boxed, so that what holds them can be moved.
+// The arms are boxed, so moving a combinator does not move its futures.
 impl<A: Future, B: Future> Unpin for Race<A, B> {}
 impl<A: Future, B: Future> Unpin for Both<A, B> {}
 impl<F: Future> Unpin for All<F> {}

@@ -16,13 +16,16 @@ use super::{
 };
 use crate::Args;
 
-/// The run goes on as a new generation: `return flow.continue_as(next_month, total).await`, with the parameters of `run` (L5).
+/// Continues the run as a new generation: `return flow.continue_as(next_month, total).await`, with the
+/// parameters of `run` (L5).
 ///
-/// One commit ends this generation and begins the next: its journal is empty but for its start, so that a run may go on for
-/// ever. Events that nobody took stay queued, in their order; whatever else the body waits for ends with it, steps that run are
-/// dropped, and what they come to is not taken. Whoever waits for the result goes on waiting.
+/// One commit ends this generation and begins the next. The new journal has only its start, so a run may
+/// continue forever. Unread events stay queued, in their order. Everything else that the body waits for
+/// ends with this generation: running steps are dropped, and their late results are not taken. Callers that
+/// wait for the result continue to wait.
 ///
-/// The state begins anew, too: what the next generation is to know is its input. It never resolves.
+/// The state begins anew, too: pass everything that the next generation needs as its input. This future
+/// never resolves.
 #[must_use = "a run does not go on before this is awaited"]
 pub struct ContinueAs<T> {
     core: Core,
@@ -32,7 +35,7 @@ pub struct ContinueAs<T> {
 }
 
 impl<T> ContinueAs<T> {
-    /// With these parameters: what generated code makes of `flow.continue_as(..)`.
+    /// Continues with these parameters. Generated code uses this for `flow.continue_as(..)`.
     pub fn new(core: &Core, mut input: Args) -> Self {
         let unreadable = input.unreadable();
         Self { core: core.clone(), input: Some(input.finish()), unreadable, output: PhantomData }
@@ -50,7 +53,7 @@ impl<T> Future for ContinueAs<T> {
         }
         match self.input.take() {
             Some(Ok(input)) => self.core.stop(Stop::Continue(input)),
-            // It is a mistake of the code, and the same in every replay.
+            // A mistake in the code, which every replay repeats: the panic stops the run with the reason.
             Some(Err(reason)) => panic!("the input of the next generation cannot be written: {reason}"),
             None => {}
         }

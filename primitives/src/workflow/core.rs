@@ -1,8 +1,9 @@
-//! The ground that a body and the engine share: what the body has asked for, and what it was told.
+//! The state that a body shares with the engine: the operations that the body asked for, and their
+//! outcomes.
 //!
-//! A body never reaches further than this: it asks for an operation by its identity and waits. The engine looks here when the
-//! body has come to rest, and tells one operation at a time what has become of it. One thread at a time has a run, so the
-//! lock is never contended.
+//! The body reaches no further than this: it asks for an operation by its identity and waits. When the body
+//! rests, the engine looks here, and delivers one outcome at a time. Only one thread at a time has a run,
+//! so the lock is never contended.
 
 use std::{
     any::Any,
@@ -26,7 +27,7 @@ use crate::planted::Bug;
 /// The identity of an operation within its run: branch, name and occurrence, `1.0/charge#2` (W4).
 pub(super) type OpId = Arc<str>;
 
-/// What a body holds of its run. Generated code hands it on; authors hold a [`Flow`](super::Flow).
+/// The body's side of its run. Generated code passes it on; authors use a [`Flow`](super::Flow).
 #[derive(Clone)]
 pub struct Core(Arc<Shared>);
 
@@ -49,46 +50,46 @@ struct Inside {
     released: Vec<OpId>,
     stop: Option<Stop>,
     now: Millis,
-    /// The author's struct; not there while it is being changed.
+    /// The author's struct; `None` while it is lent to a closure.
     state: Option<Box<dyn Any + Send>>,
     state_changed: bool,
-    /// Which version of its code the run is pinned to, by place.
+    /// The versions of its code that the run is pinned to.
     versions: Versions,
 }
 
 struct Open {
     waker: Option<Waker>,
     told: Option<Recorded>,
-    /// Whether it waits for the state to be so.
+    /// Whether this is a wait for a condition on the state.
     watches: bool,
 }
 
 impl Inside {
-    /// Whom to wake when the state has changed.
+    /// The wakers of all operations that wait for a condition on the state.
     fn watching(&self) -> Vec<Waker> {
         self.open.values().filter(|open| open.watches).filter_map(|open| open.waker.clone()).collect()
     }
 }
 
-/// Why a body goes no further.
+/// Why a body does not continue.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// An operation ended in a fault that the body does not catch.
     Fault(super::Fault),
-    /// What is recorded cannot be read by this code: the operation and the reason.
+    /// This code cannot read a recorded value: the operation and the reason.
     Unreadable(OpId, String),
-    /// It goes on as a new generation, with these parameters.
+    /// The run continues as a new generation, with these parameters.
     Continue(Bytes),
-    /// The version that the run is pinned to is one that this code does not have.
+    /// The run is pinned to a version that this code does not support.
     Unsupported(Unsupported),
 }
 
-/// What the body has done since the engine last looked.
+/// The body's requests since the engine last looked.
 #[derive(Default)]
 pub(super) struct Moves {
     pub(super) asked: Vec<(OpId, Ask)>,
     pub(super) dropped: Vec<OpId>,
-    /// Permits that it holds no more.
+    /// Permits that the body has released.
     pub(super) released: Vec<OpId>,
 }
 
@@ -105,7 +106,7 @@ impl Core {
     /// The run whose body is being polled on this thread.
     ///
     /// # Panics
-    /// Outside of a workflow's body: there is no run that could remember what happens.
+    /// Outside the body of a workflow, because there is no run that could record the outcome.
     pub(super) fn current() -> Self {
         let current = CURRENT.with(|current| current.borrow().clone());
         current.expect("`join!`, `select!` and `join_all` of drystone are for the body of a workflow")
@@ -117,7 +118,8 @@ impl Core {
         poll()
     }
 
-    /// Refuses whoever asks from elsewhere than the body: nothing would come of it, and a replay would not see it.
+    /// Refuses use from outside the body: such a request would have no effect, and a replay would not
+    /// repeat it.
     ///
     /// # Panics
     /// Unless the body of this run is being polled, or dropped, on this thread.
@@ -150,7 +152,7 @@ impl Core {
         self.inside().now = now;
     }
 
-    /// A number by chance that is the same in every replay.
+    /// A random number that is the same in every replay.
     pub(super) fn random(&self) -> u64 {
         let id = self.identity(&Name::new("random"));
         stable_hash(&[&self.0.seed.to_be_bytes(), id.as_bytes()])
@@ -166,7 +168,8 @@ impl Core {
         format!("{branch}{name}#{count}").into()
     }
 
-    /// A branch for each arm of a combinator: its number in this branch, and the arm's.
+    /// Makes a branch for each arm of a combinator, from the combinator's number in this branch and the
+    /// arm's number.
     pub(super) fn fork(&self) -> impl Fn(usize) -> Arc<str> + use<> {
         let mut inside = self.inside();
         let branch = inside.branch.clone();
@@ -187,7 +190,7 @@ impl Core {
         self.inside().branch = branch.into();
     }
 
-    /// An operation is asked for, at its first poll.
+    /// Asks for an operation. Called at the operation's first poll.
     pub(super) fn ask(&self, id: &OpId, ask: Ask, waker: &Waker) {
         let mut inside = self.inside();
         let watches = matches!(ask, Ask::Until);
@@ -195,12 +198,12 @@ impl Core {
         inside.open.insert(id.clone(), Open { waker: Some(waker.clone()), told: None, watches });
     }
 
-    /// Tells an operation that was not asked for yet: a bug that can be planted.
+    /// Delivers an outcome to an operation that was not asked for yet: a planted bug.
     pub(super) fn tell_early(&self, id: &str, recorded: Recorded) {
         self.inside().open.insert(id.into(), Open { waker: None, told: Some(recorded), watches: false });
     }
 
-    /// What an operation was told, if it was; else it is woken when it is.
+    /// Takes the outcome of an operation. Without an outcome, keeps the waker for later.
     pub(super) fn look(&self, id: &OpId, waker: &Waker) -> Option<Recorded> {
         let mut inside = self.inside();
         let open = inside.open.get_mut(id)?;
@@ -211,20 +214,21 @@ impl Core {
         inside.open.remove(id).and_then(|open| open.told)
     }
 
-    /// Tells an operation what has become of it; `false` if there is none of this identity.
+    /// Delivers an outcome to an operation; `false` if no operation has this identity.
     pub(super) fn tell(&self, id: &str, recorded: Recorded) -> bool {
         let mut inside = self.inside();
         let Some(open) = inside.open.get_mut(id) else { return false };
         open.told = Some(recorded);
         let waker = open.waker.take();
         drop(inside);
+        // Without the lock: waking runs code of combinators, which may be another crate's.
         if let Some(waker) = waker {
             waker.wake();
         }
         true
     }
 
-    /// An operation is let go before it has ended.
+    /// Releases an operation before it has ended.
     pub(super) fn let_go(&self, id: &OpId) {
         let mut inside = self.inside();
         if inside.open.remove(id).is_some() {
@@ -232,7 +236,7 @@ impl Core {
         }
     }
 
-    /// The body holds this permit no more.
+    /// Notes a permit that the body has released.
     pub(super) fn release(&self, id: &OpId) {
         self.inside().released.push(id.clone());
     }
@@ -258,7 +262,7 @@ impl Core {
         }
     }
 
-    /// Whether anything durable is outstanding.
+    /// Whether any operation is outstanding.
     pub(super) fn waits(&self) -> bool {
         !self.inside().open.is_empty()
     }
@@ -266,8 +270,9 @@ impl Core {
     /// Lends the author's struct.
     ///
     /// # Panics
-    /// If it is lent already: a change within a change.
+    /// If the struct is lent already: a change within a change.
     pub(super) fn with_state<W: 'static, T>(&self, change: bool, lend: impl FnOnce(&mut W) -> T) -> T {
+        // Taken out, so that the author's closure runs without the lock.
         let mut state = self.inside().state.take().expect("the state of a run is lent to one closure at a time");
         let value = lend(state.downcast_mut::<W>().expect("a run has the state of its workflow"));
         let mut inside = self.inside();
@@ -279,7 +284,7 @@ impl Core {
         value
     }
 
-    /// Whether the state was changed since this was asked.
+    /// Whether the state was changed since the last call.
     pub(super) fn take_state_changed(&self) -> bool {
         std::mem::take(&mut self.inside().state_changed)
     }
@@ -289,7 +294,7 @@ impl Core {
     }
 }
 
-/// The run that was current before.
+/// Restores the run that was current before, when dropped.
 struct Entered(Option<Core>);
 
 impl Drop for Entered {
@@ -298,7 +303,7 @@ impl Drop for Entered {
     }
 }
 
-/// The branch that was polled before: also if the arm panics.
+/// Restores the outer branch when dropped, also if the arm panics.
 struct Restored<'a>(&'a Core, Arc<str>);
 
 impl Drop for Restored<'_> {

@@ -1,4 +1,4 @@
-//! A body that asks for something else than it did before (W4).
+//! The report of a body that does not match its journal (W4).
 
 use std::fmt;
 
@@ -6,25 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{journal::Entry, pending::step_name};
 
-/// Where today's code and a journal part.
+/// The place where today's code and a journal differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
-    /// The entry of the journal at which they do; one past the last if they do in what is asked for next.
+    /// The number of the entry at which they differ; one past the last entry if the code asks for something
+    /// else next.
     pub entry: u64,
-    /// What the journal has there.
+    /// The content of the journal at this place.
     pub expected: String,
-    /// What the code does instead.
+    /// The action of the code at this place.
     pub found: String,
-    /// What was likely changed.
+    /// The likely edit.
     pub likely: String,
 }
 
-/// What else may be wrong with an input that is another one.
+/// Another possible cause of a changed input.
 const OR_UNORDERED: &str =
     "or differs from one time to the next (a `HashSet` has another order each time: use a `BTreeSet`)";
 
 impl Divergence {
-    /// An entry belongs to an operation that the code does not ask for.
+    /// The journal has an entry of an operation that the code does not ask for.
     pub(super) fn not_asked(entry: u64, expected: &Entry, instead: Option<&str>) -> Self {
         let name = step_name(&expected.op);
         let (found, likely) = match instead {
@@ -41,7 +42,7 @@ impl Divergence {
         Self { entry, expected: format!("`{}`", expected.op), found, likely }
     }
 
-    /// The operation is asked for, but with another input.
+    /// The code asks for the operation, but with another input.
     pub(super) fn asked_otherwise(entry: u64, expected: &Entry) -> Self {
         Self {
             entry,
@@ -51,21 +52,21 @@ impl Divergence {
         }
     }
 
-    /// The body ends where the journal goes on.
+    /// The body ends, but the journal has more entries.
     pub(super) fn ended_early(entry: u64, next: Option<&Entry>) -> Self {
         let expected = next.map_or_else(|| "that it waits".to_owned(), |next| format!("`{}`", next.op));
         let likely = "what came after was removed, or it returns earlier".to_owned();
         Self { entry, expected, found: "has ended".to_owned(), likely }
     }
 
-    /// The body begins another generation where the journal goes on.
+    /// The body begins another generation, but the journal has more entries.
     pub(super) fn continues(entry: u64, next: Option<&Entry>) -> Self {
         let found = "goes on as a new generation".to_owned();
         let likely = "what came before its `continue_as` was removed, or it comes there earlier".to_owned();
         Self { found, likely, ..Self::ended_early(entry, next) }
     }
 
-    /// The run is pinned to a version that the code does not have.
+    /// The run is pinned to a version that the code does not support.
     pub(super) fn unsupported(entry: u64, id: &str, pinned: u32, (lowest, highest): (u32, u32)) -> Self {
         Self {
             entry,
@@ -75,13 +76,14 @@ impl Divergence {
         }
     }
 
-    /// What is recorded cannot be read.
+    /// The code cannot read a recorded value.
     pub(super) fn unreadable(entry: u64, what: &str, reason: &str) -> Self {
         let likely = "the type of it was changed; a new field needs `#[serde(default)]`".to_owned();
         Self { entry, expected: what.to_owned(), found: format!("cannot read it: {reason}"), likely }
     }
 
-    /// After the last entry the run waited for something that the code does not ask for, or the other way about.
+    /// After the last entry, the run waited for an operation that the code does not ask for, or the
+    /// reverse.
     pub(super) fn waits_otherwise(entry: u64, missing: Option<&str>, added: Option<&str>) -> Self {
         let expected = missing.map_or_else(|| "nothing more".to_owned(), |op| format!("`{op}`"));
         let found = added.map_or_else(|| "does not ask for it".to_owned(), |op| format!("asks for `{op}`"));
@@ -100,20 +102,20 @@ impl Divergence {
         Self { entry, expected, found, likely }
     }
 
-    /// The body goes on where the run ended.
+    /// The run has ended, but the body continues.
     pub(super) fn goes_on(entry: u64, asks: Option<&str>) -> Self {
         let found = asks.map_or_else(|| "waits".to_owned(), |op| format!("asks for `{op}`"));
         let likely = "something was added at the end".to_owned();
         Self { entry, expected: "its end".to_owned(), found, likely }
     }
 
-    /// The body ends, but with something else.
+    /// The body ends, but with another result.
     pub(super) fn ends_otherwise(entry: u64) -> Self {
         let (expected, found) = ("its end".to_owned(), "ends with another result".to_owned());
         Self { entry, expected, found, likely: "what it returns was changed".to_owned() }
     }
 
-    /// A step that the run waits for is not there any more.
+    /// The run waits for a step that the code does not have.
     pub(super) fn no_such_step(entry: u64, op: &str) -> Self {
         Self {
             entry,

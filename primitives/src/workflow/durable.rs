@@ -1,4 +1,4 @@
-//! What a body may await: only what a replay can repeat (W7).
+//! The futures that a body may await: only those that a replay can repeat (W7).
 
 use std::{
     fmt,
@@ -23,7 +23,8 @@ use super::{
     wait::{IsSaid, TimedWait, Wait, WaitMany},
 };
 
-/// A future that a replay repeats: a step, a sleep, a wait for events, several of them, or a block of the body's own.
+/// A future that a replay can repeat: a step, a sleep, a wait for events, a combination of these, or a
+/// block of the body.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not durable: a workflow can only await what a replay can repeat",
     label = "would be lost in a crash, and repeated by every replay",
@@ -73,9 +74,10 @@ impl<F: Durable + ?Sized> Durable for Pin<Box<F>> {}
 #[diagnostic::do_not_recommend]
 impl<F: Durable + ?Sized> Durable for Pin<&mut F> {}
 
-/// What every `.await` of a body goes through.
+/// Checks every `.await` of a body, and sets time limits. All types have this trait; the bound [`Durable`]
+/// of its methods gives the compile error.
 pub trait AwaitDurable: Sized {
-    /// Itself, if it is durable.
+    /// Returns the future, if it is durable.
     #[doc(hidden)]
     fn __durable(self) -> Self
     where
@@ -84,14 +86,15 @@ pub trait AwaitDurable: Sized {
         self
     }
 
-    /// Itself: what every `.run(..)` of a body goes through. Code that returns a `Result` has [another](super::Run).
+    /// Returns the code unchanged. Generated code calls this on every `.run(..)` of a body. Code that
+    /// returns a `Result` has [another](super::Run) `__plain`, which is a compile error.
     #[doc(hidden)]
     fn __plain(self) -> Self {
         self
     }
 
-    /// At most so long from when it is first awaited; then it is let go, and this is [`Elapsed`]. In a body a literal may stand
-    /// for the duration: `.within("24h")`.
+    /// Limits the time from the first await. At the limit the future is dropped, and the output is
+    /// [`Elapsed`]. In a body the limit may be a literal: `.within("24h")`.
     fn within(self, limit: Duration) -> Within<Self>
     where
         Self: Durable,
@@ -102,7 +105,7 @@ pub trait AwaitDurable: Sized {
 
 impl<T> AwaitDurable for T {}
 
-/// A future that ends at a deadline: [`within`](AwaitDurable::within).
+/// A future with a deadline: [`within`](AwaitDurable::within).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Within<F: Future> {
@@ -125,19 +128,19 @@ impl<F: Durable> Future for Within<F> {
 #[diagnostic::do_not_recommend]
 impl<F: Durable> Durable for Within<F> {}
 
-/// It did not end in time.
+/// The error of a future that did not end within its limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("it did not end within {after:?}")]
 pub struct Elapsed {
-    /// How long it was given.
+    /// The limit.
     pub after: Duration,
 }
 
-/// A block or a helper of a body: whatever it awaits is durable, and so is it.
+/// A block or a helper of a body. It is durable because it awaits only durable futures.
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Block<F>(Pin<Box<F>>);
 
-/// A block whose awaits were checked: what generated code makes of `async { .. }` in a body.
+/// Wraps a block whose awaits were checked. Generated code uses this for `async { .. }` in a body.
 #[doc(hidden)]
 pub fn block<F: Future>(future: F) -> Block<F> {
     Block(Box::pin(future))
@@ -160,8 +163,9 @@ impl<F> fmt::Debug for Block<F> {
     }
 }
 
-/// Takes a future for durable that the compiler cannot see to be: one that awaits nothing but durable futures, through a
-/// combinator that is not ours. If it awaits anything else, the run is stopped when that is noticed.
+/// Declares a future durable where the compiler cannot check it: a future that awaits only durable futures,
+/// through a combinator of another crate. If the future awaits anything else, the run is stopped when that
+/// is noticed.
 pub fn assume_durable<F: Future>(future: F) -> Block<F> {
     block(future)
 }

@@ -1,4 +1,4 @@
-//! Events that runs wait for.
+//! Event types, and how their events are queued and published.
 
 use serde::Serialize;
 
@@ -8,24 +8,26 @@ use crate::{
     topics::{Deliver, From, TopicOptions},
 };
 
-/// Something that can be sent to a run: a type with `#[derive(Event)]`.
+/// An event that can be sent to a run: a type with `#[derive(Event)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event",
     label = "not an event",
     note = "add `#[derive(Event)]` to it, beside `Serialize` and `Deserialize`"
 )]
 pub trait Event: Sized + Send + 'static {
-    /// Its name, as it is stored.
+    /// The name of the event type, as it is stored.
     const NAME: &'static str;
     /// How events of this type are queued.
     const OPTIONS: EventOptions;
-    /// Whether a wait for it must say a key: one that has a topic for each must.
+    /// The marker of a wait that has no key yet. It forbids awaiting without a key if the event has a topic
+    /// for each key.
     type Asks;
 
-    /// How it is stored. As a bound of the trait, a type without serde would be an error wherever it is named.
+    /// How events of this type are stored. A function, because with serde as a bound of the trait, a type
+    /// without serde would be an error wherever it is named.
     fn codec() -> Codec<Self>;
 
-    /// The key that a wait can ask for: that of the fields which `#[event(key = ..)]` names.
+    /// The key that a wait can ask for, made of the fields that `#[event(key = ..)]` names.
     fn key(&self) -> Option<String> {
         None
     }
@@ -39,7 +41,7 @@ pub trait Event: Sized + Send + 'static {
 )]
 pub trait EventOf<W>: Event {}
 
-/// An event that can be published: one with `#[event(topic)]` (T1).
+/// An event that can be published: a type with `#[event(topic)]` (T1).
 #[diagnostic::on_unimplemented(
     message = "the event `{Self}` has no topic, and cannot be published",
     label = "not an event of a topic",
@@ -47,7 +49,7 @@ pub trait EventOf<W>: Event {}
 )]
 pub trait TopicEvent: Event {}
 
-/// An event that has a topic for each key: one with `#[event(topic, key = ..)]`.
+/// An event with a topic for each key: a type with `#[event(topic, key = ..)]`.
 #[diagnostic::on_unimplemented(
     message = "the event `{Self}` has no topic for each key",
     label = "one topic, without a key",
@@ -55,7 +57,8 @@ pub trait TopicEvent: Event {}
 )]
 pub trait KeyedTopic: TopicEvent {}
 
-/// An event that can be waited for whatever its key is: any but one with `#[event(topic, key = ..)]`, which has a topic for each key.
+/// An event that needs no key, neither for a wait nor for a look at its topic: every type but those with
+/// `#[event(topic, key = ..)]`, which have a topic for each key.
 #[diagnostic::on_unimplemented(
     message = "which `{Self}` is not said: it has a topic for each key",
     label = "without a key",
@@ -63,7 +66,7 @@ pub trait KeyedTopic: TopicEvent {}
 )]
 pub trait AnyKey: Event {}
 
-/// How events of a type are queued: what `#[event(..)]` says.
+/// The options of an event type, as `#[event(..)]` sets them.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EventOptions {
     pub(super) keep: Keep,
@@ -74,32 +77,33 @@ pub struct EventOptions {
     topic: TopicOptions,
 }
 
-/// Which events of a type are kept until one is taken.
+/// The events of a type that are kept until one is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Keep {
-    /// All, in order.
+    /// All events, in order.
     All,
-    /// The last one.
+    /// The last event.
     Latest,
-    /// The first one.
+    /// The first event.
     First,
 }
 
-/// What becomes of events that nobody has taken when their run ends (D1).
+/// The fate of unread events when their run ends (D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unread {
-    /// They are dead letters.
+    /// They become dead letters.
     DeadLetter,
-    /// They are gone, and counted.
+    /// They are dropped and counted.
     Discard,
-    /// They are published on their topic.
+    /// They are published on the event's topic.
     Publish,
 }
 
 impl EventOptions {
-    /// The defaults: all are kept in order, 10,000 at most, for 7 days; dead letters when their run ends.
+    /// The defaults: a run queues up to 10,000 events in order, for 7 days. Events that are unread when the
+    /// run ends become dead letters.
     pub const NEW: Self = Self {
         keep: Keep::All,
         max_queued: 10_000,
@@ -109,19 +113,20 @@ impl EventOptions {
         topic: TopicOptions::NEW,
     };
 
-    /// How events of this type are published; `None` if they are not.
+    /// How events of this type are published; `None` if they are not published.
     pub(crate) fn topic_options(&self) -> Option<TopicOptions> {
         self.is_topic.then_some(self.topic)
     }
 
-    /// `topic`: they can be published.
+    /// `topic`: events of this type can be published.
     #[must_use]
     pub const fn topic(mut self) -> Self {
         self.is_topic = true;
         self
     }
 
-    /// `deliver = "all"` or `"one"`: whether a published event goes to all who wait, or to the one who waits longest.
+    /// `deliver = "all"` (default) or `"one"`: a published event goes to all waits, or to the longest
+    /// waiting one.
     #[track_caller]
     #[must_use]
     pub const fn deliver(mut self, word: &str) -> Self {
@@ -133,8 +138,8 @@ impl EventOptions {
         self
     }
 
-    /// `from = "wait"`, `"created"` or `"start"`: whether a wait takes what is published after it, after its run began, or the oldest
-    /// that is kept.
+    /// `from = "wait"` (default), `"created"` or `"start"`: a wait takes events published after the wait
+    /// began, after its run began, or from the oldest kept event on.
     #[track_caller]
     #[must_use]
     pub const fn from(mut self, word: &str) -> Self {
@@ -147,7 +152,8 @@ impl EventOptions {
         self
     }
 
-    /// How long a published event is kept: `"7d"`. One that nobody took, of those that go to one, is a dead letter then.
+    /// How long a published event is kept: `"7d"`, the default. With `deliver = "one"`, an event not taken
+    /// by then becomes a dead letter.
     #[track_caller]
     #[must_use]
     pub const fn keep_for(mut self, span: &str) -> Self {
@@ -155,7 +161,8 @@ impl EventOptions {
         self
     }
 
-    /// How many published events wait for the one who takes them; of a log, how many are kept. At most 1,000,000.
+    /// How many published events a topic keeps: 10,000 by default, 1,000,000 at most. Beyond that a log
+    /// drops its oldest event; with `deliver = "one"` a further event is refused as full.
     #[track_caller]
     #[must_use]
     pub const fn max_pending(mut self, count: u64) -> Self {
@@ -164,7 +171,8 @@ impl EventOptions {
         self
     }
 
-    /// `keep = "all"`, `"latest"` or `"first"`: the last two are a single slot, and each event that is lost to it is counted.
+    /// `keep = "all"` (default), `"latest"` or `"first"`: the last two make the queue a single slot, and
+    /// every event lost to the slot is counted.
     #[track_caller]
     #[must_use]
     pub const fn keep(mut self, word: &str) -> Self {
@@ -177,7 +185,8 @@ impl EventOptions {
         self
     }
 
-    /// How many of one type may be queued for one run; then sending one more is refused as full. At most 100,000.
+    /// How many events of this type may be queued for one run: 10,000 by default, 100,000 at most. A
+    /// further event is refused as full.
     #[track_caller]
     #[must_use]
     pub const fn max_queued(mut self, count: u64) -> Self {
@@ -186,7 +195,7 @@ impl EventOptions {
         self
     }
 
-    /// How long an event is kept that nobody takes: `"7d"`. Then it is gone, and counted.
+    /// How long an unread event stays queued: `"7d"`, the default. Expired events are dropped and counted.
     #[track_caller]
     #[must_use]
     pub const fn expires(mut self, span: &str) -> Self {
@@ -194,7 +203,8 @@ impl EventOptions {
         self
     }
 
-    /// `on_terminated = "dead_letter"`, `"discard"` or `"publish"`: what becomes of events that nobody took when their run ends.
+    /// `on_terminated = "dead_letter"` (default), `"discard"` or `"publish"`: the fate of unread events
+    /// when their run ends.
     #[track_caller]
     #[must_use]
     pub const fn on_terminated(mut self, word: &str) -> Self {
@@ -208,17 +218,17 @@ impl EventOptions {
     }
 }
 
-/// An event that a workflow accepts, without its type.
+/// An event type that a workflow accepts, without its Rust type.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCode {
     pub(super) name: &'static str,
     pub(super) options: EventOptions,
-    /// The key of one; the path and the reason if it is something else.
+    /// Reads an event and returns its key. The error has the path and the reason.
     pub(super) read: fn(&[u8]) -> Result<Option<String>, String>,
 }
 
 impl EventCode {
-    /// That of a type.
+    /// The code of an event type.
     pub const fn of<E: Event>() -> Self {
         Self { name: E::NAME, options: E::OPTIONS, read: |bytes| E::codec().read(bytes).map(|event| event.key()) }
     }

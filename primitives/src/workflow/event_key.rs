@@ -1,23 +1,25 @@
-//! The key of an event: what a wait asks for, and which topic it is published on (V8, T1).
+//! Keys of events: the key that a wait asks for, and the topic on which an event is published (V8, T1).
 
 use std::{fmt, marker::PhantomData};
 
 use super::wait::{IsSaid, Said, WithoutItsKey};
 
-/// A wait for an event whose key is that of several fields, of the types `F`: `#[event(key = (tenant, order))]`. What it says else is `K`.
+/// A wait for an event whose key has several fields, of the types `F`: `#[event(key = (tenant, order))]`.
+/// `K` says whether the wait must still name its key.
 #[derive(Debug)]
 pub struct Several<F, K>(PhantomData<fn() -> (F, K)>);
 
 impl<F, K: IsSaid> IsSaid for Several<F, K> {}
 
-/// What a wait `K` takes as a key: of one field whatever can be shown, of several a tuple of their types.
+/// A value that a wait `K` accepts as a key: with one field any value with `Display`, with several fields a
+/// tuple of their types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the key of this event",
     label = "not its key",
     note = "of an event with `#[event(key = order)]` it is what can be shown: `.key(7)`; with `#[event(key = (tenant, order))]` it is a tuple of the types of these fields"
 )]
 pub trait KeyOf<K> {
-    /// As it is stored.
+    /// Returns the key as it is stored.
     fn text(&self) -> String;
 }
 
@@ -49,7 +51,7 @@ several!(A 0 B 1 C 2 D 3);
 several!(A 0 B 1 C 2 D 3 E 4);
 several!(A 0 B 1 C 2 D 3 E 4 F 5);
 
-/// The key of several fields: a list in JSON, so that none is taken for another whatever is in them (V10).
+/// The key of several fields: a JSON list, so that different fields never give the same key (V10).
 #[doc(hidden)]
 pub fn key_of_fields(fields: &[&dyn fmt::Display]) -> String {
     let shown: Vec<String> = fields.iter().map(ToString::to_string).collect();

@@ -1,76 +1,76 @@
-//! How a step or a run ends that does not end by the author's own code.
+//! Faults of steps, and how a run ends without a result.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a step has no outcome of its own: what [`Step::catch`](super::Step::catch) gives, and what a run fails with that does
-/// not catch it.
+/// The fault of a step that has no outcome of its own. [`Step::catch`](super::Step::catch) returns the
+/// fault; without `catch` the run fails with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("`{step}` {cause}")]
 pub struct Fault {
-    /// Which operation: `charge#1`.
+    /// The operation: `charge#1`.
     pub step: String,
-    /// What became of it.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// What became of a step that has no outcome of its own.
+/// Why a step has no outcome of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// It took longer than its timeout.
+    /// The step took longer than its timeout.
     #[error("took longer than its timeout, in attempt {attempts} for the last time")]
     TimedOut {
-        /// How often it was executed.
+        /// How often the step was executed.
         attempts: u32,
     },
-    /// It panicked.
+    /// The step panicked.
     #[error("panicked in attempt {attempts} for the last time: {message}")]
     Panicked {
         /// The message of the last panic.
         message: String,
-        /// How often it was executed.
+        /// How often the step was executed.
         attempts: u32,
     },
-    /// It gave no sign of life.
+    /// The step sent no heartbeat in time.
     #[error("gave no sign of life, in attempt {attempts} for the last time")]
     Silent {
-        /// How often it was executed.
+        /// How often the step was executed.
         attempts: u32,
     },
-    /// Its input or what it returned cannot be read, written or stored.
+    /// The input or the output of the step cannot be read, written or stored.
     #[error("cannot be recorded: {reason}")]
     Refused {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The run has come to a limit (W11).
+    /// The run has reached a limit (W11).
     #[error("goes beyond the limit of {limit} {what}")]
     Limit {
-        /// Of what there is too much.
+        /// The limited quantity.
         what: String,
-        /// How much there may be.
+        /// The limit.
         limit: u64,
     },
 }
 
-/// How a run ended that has no result: what `result()` answers.
+/// How a run ended without a result: the error of `result()`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunError<E> {
-    /// Its body returned this error.
+    /// The body returned this error.
     Failed(E),
     /// A step ended in a fault that the body did not catch.
     Fault(Fault),
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
-    /// It was terminated.
+    /// The run was terminated.
     Terminated,
-    /// There is no such run: it was never started, or its retention is over.
+    /// The key has no run: the run was never started, or its retention is over.
     NotFound,
-    /// There is another run of this key, which was started with another input.
+    /// The key has a run that was started with another input.
     AlreadyExists {
-        /// Where it stands.
+        /// The status of that run.
         status: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a body is given: its steps, time, events, and the state of its run.
+//! The body's view of its run: steps, time, events and state.
 
 use std::{
     fmt,
@@ -35,14 +35,17 @@ impl<W: Workflow> Flow<W> {
         Self { steps: core.clone().into(), core, workflow: PhantomData }
     }
 
-    /// Code of the body's own as a step: it runs outside of the body, once, and what it returns is recorded. Within it all is
-    /// allowed that is not in a body, but `flow` itself, which is the body's. It cannot borrow from the body; a step that is worth a name is better
-    /// a `#[step]`. Code that can fail is for [`try_run`](Self::try_run): here a `Result` is refused, for its error would be recorded as a success.
+    /// Runs code as a step, outside the body, and records the return value. The code may do everything
+    /// that is forbidden in a body, but it can neither use `flow` nor borrow from the body. The default is a
+    /// single attempt. Write a `#[step]` instead for code that deserves a name of its own.
+    ///
+    /// Code that can fail needs [`try_run`](Self::try_run): here a `Result` is refused, because its error
+    /// would be recorded as a success.
     pub fn run<T: Stored>(&self, name: &str, code: impl Future<Output = T> + Send + 'static) -> Run<T> {
         Run::new(&self.core, name, code)
     }
 
-    /// The same with code that can fail: its error is recorded as such, and it can be tried again.
+    /// Runs code that can fail as a step. Its error is recorded as a failure, and the code can be retried.
     pub fn try_run<T: Stored, E: StoredError>(
         &self,
         name: &str,
@@ -51,11 +54,13 @@ impl<W: Workflow> Flow<W> {
         Run::fallible(&self.core, name, code)
     }
 
-    /// Calls another entity, which answers: done once, whatever happens to the process meanwhile (M5). The entity is that of a client,
-    /// a parameter of the body: `stock: &Client<Stock>`.
+    /// Calls another entity and returns the answer. The call takes effect once, whatever happens to the
+    /// process meanwhile (M5). The entity comes from a client, a parameter of the body:
+    /// `stock: &Client<Stock>`.
     ///
-    /// Its code may run more than once, like that of every action; what it changes and what it answers happen once. A fault (there is no
-    /// such entity, it is parked) is one of this run, unless it is [caught](Step::catch).
+    /// The code of the action may run more than once, as with every action; its changes and its answer
+    /// happen once. A fault (the entity does not exist, or is parked) fails this run, unless it is
+    /// [caught](Step::catch).
     pub fn call<T: 'static, E: CannotFail + 'static>(&self, call: Call<T, E>) -> Step<T> {
         let (ask, recall) = match Called::of(call) {
             Ok((called, (read, _))) => (Ok(Ask::Call(called)), Recall::read_by(read)),
@@ -64,7 +69,7 @@ impl<W: Workflow> Flow<W> {
         Step::asking(&self.core, ask, None, recall.unwrapped())
     }
 
-    /// The same with an action that can fail: its error is recorded as such.
+    /// Calls an action that can fail. Its error is recorded as a failure.
     pub fn try_call<T: 'static, E: 'static>(&self, call: Call<T, E>) -> Step<Result<T, E>> {
         let (ask, recall) = match Called::of(call) {
             Ok((called, (read, thrown))) => (Ok(Ask::Call(called)), Recall::answered(read, thrown)),
@@ -73,62 +78,66 @@ impl<W: Workflow> Flow<W> {
         Step::asking(&self.core, ask, None, recall.unwrapped())
     }
 
-    /// A run of another workflow as a child: `flow.child(shipments.get("parcel-1").execute(order)).await`. Its key is made of this run's
-    /// and the one that is given, and meets no other.
+    /// Runs another workflow as a child: `flow.child(shipments.get("parcel-1").execute(order)).await`. The
+    /// key of the child is made of this run's key and the given key, and meets no other key.
     pub fn child<R: Executes>(&self, run: R) -> Child<R::Output, R::Error> {
         Child::new(&self.core, run.execute())
     }
 
-    /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and holds it until the body drops it or
-    /// the run ends, whatever becomes of the process meanwhile. It has no lease and needs no renewal.
+    /// Waits in line for a permit of a semaphore, `flow.permit(stripe.get("acct-1").acquire()).await`, and
+    /// holds the permit until the body drops it or the run ends, across crashes of the process. The permit
+    /// has no lease and needs no renewal.
     pub fn permit(&self, acquire: Acquire) -> PermitWait {
         PermitWait::new(&self.core, acquire)
     }
 
-    /// Sleeps so long from when it is first awaited. In a body a literal may stand for the duration: `flow.sleep("24h")`.
+    /// Sleeps for this long from the first await on. In a body the span may be a literal:
+    /// `flow.sleep("24h")`.
     pub fn sleep(&self, span: Duration) -> Sleep {
         Sleep::new(&self.core, Until::After(span))
     }
 
-    /// Sleeps until then; not at all if that is past.
+    /// Sleeps until this time. A time in the past ends the sleep at once.
     pub fn sleep_until(&self, time: Timestamp) -> Sleep {
         Sleep::new(&self.core, Until::At(time.into()))
     }
 
-    /// Waits for an event: the oldest of its type that is queued, or the next one.
+    /// Waits for an event: the oldest queued event of its type, or the next one.
     pub fn wait_for<E: EventOf<W>>(&self) -> Wait<E, E::Asks> {
         Wait::new(&self.core)
     }
 
-    /// Publishes an event: to all who wait for it, or to one (T1). Once, whatever happens to the process meanwhile.
+    /// Publishes an event to all waits, or to one (T1). The event is published once, whatever happens to
+    /// the process.
     pub fn publish<E: TopicEvent>(&self, event: E) -> Step<Result<Published, PublishError>> {
         self.try_call(topics::publish(&Desk::body(), event))
     }
 
-    /// Waits until the state is so: changed by an update from outside, or by another branch of the body. Over at once if it is so
-    /// already. Nothing looks again and again: it is looked at when the state has changed.
+    /// Waits until a condition on the state holds. Updates from outside and other branches of the body
+    /// change the state. The wait ends at once if the condition holds already. The condition is checked
+    /// only after a change of the state.
     pub fn wait_until<F: Fn(&W) -> bool + Unpin>(&self, condition: F) -> WaitUntil<W, F> {
         WaitUntil::new(&self.core, condition)
     }
 
-    /// Changes the state that queries and people see; it is stored with the next commit of the run.
+    /// Changes the state that queries and people see. The change is stored with the next commit of the run.
     pub fn update<T>(&self, change: impl FnOnce(&mut W) -> T) -> T {
         self.core.must_be_polled();
         self.core.with_state(true, change)
     }
 
-    /// Looks at that state.
+    /// Reads the state.
     pub fn look<T>(&self, look: impl FnOnce(&W) -> T) -> T {
         self.core.must_be_polled();
         self.core.with_state(false, |state: &mut W| look(state))
     }
 
-    /// The time of the run: that of what it was last told, and so the same in every replay.
+    /// The time of the run: that of the last delivered journal entry, and so the same in every replay.
     pub fn now(&self) -> Timestamp {
         self.core.now().into()
     }
 
-    /// A number by chance, the same in every replay.
+    /// A random number, the same in every replay.
     pub fn random(&self) -> u64 {
         self.core.random()
     }
@@ -142,19 +151,20 @@ impl<W: Workflow> Flow<W> {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// The client of another primitive: what generated code hands to a body that takes it.
+    /// The client of another primitive. Generated code passes it to a body that has it as a parameter.
     #[doc(hidden)]
     pub fn client<T: Primitive>(&self) -> Client<T> {
         Client::in_body()
     }
 
-    /// Which version of a piece of the body this run goes through (R5): put it where the code is changed, and branch on what it
-    /// gives. A run that comes here for the first time takes the highest of `supported` and keeps it; one that had gone past
-    /// this place before the call was put there keeps the lowest. It is recorded with the run's next commit, and the same in
-    /// every replay and wherever this `id` is asked for again.
+    /// Returns the version of a piece of the body that this run goes through (R5). Put the call where the
+    /// code changes, and branch on the result. A run that comes here for the first time takes the highest
+    /// version of `supported` and keeps it. A run that was past this place before the call was added keeps
+    /// the lowest. The version is recorded with the run's next commit, and is the same in every replay and
+    /// wherever this `id` is asked for again.
     ///
-    /// A run that is pinned to a version which is not supported any more stops as diverged, and says so: nothing is lost, and
-    /// it goes on with code that has it.
+    /// A run that is pinned to a version which is no longer supported stops as diverged, with a message.
+    /// Nothing is lost, and code that supports the version resumes the run.
     ///
     /// ```
     /// # use drystone::{Flow, workflow};
@@ -184,13 +194,13 @@ impl<W: Workflow> Flow<W> {
         self.core.key()
     }
 
-    /// The key of the run as text, with what is not UTF-8 replaced.
+    /// The key of the run as text, with invalid UTF-8 replaced.
     pub fn key_text(&self) -> String {
         String::from_utf8_lossy(self.key()).into_owned()
     }
 }
 
-/// The steps.
+/// Gives access to the steps: `flow.charge(..)`.
 impl<W: Workflow> Deref for Flow<W> {
     type Target = W::Steps;
 
@@ -211,7 +221,8 @@ impl<W: Workflow> fmt::Debug for Flow<W> {
     }
 }
 
-/// The methods of [`Flow`], and `continue_as`, which every body has beside its steps: no step may have the name of one, for it would never be reached.
+/// The methods of [`Flow`], and `continue_as`, which every body has beside its steps. No step may have one
+/// of these names, because the method would hide the step.
 pub const FLOW_METHODS: &[&str] = &[
     "run",
     "try_run",

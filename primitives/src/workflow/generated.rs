@@ -1,5 +1,5 @@
-//! The functions and checks that the code made by `#[workflow]` calls: small here, so that little is compiled for each
-//! workflow.
+//! Functions and checks for the code that `#[workflow]` generates. Being shared, they are not
+//! compiled again for each workflow.
 
 use std::task::{Context, Poll, Waker};
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{EventCode, EventOf, Execute, RunError};
 use crate::{Address, Args, Call, call::FOR_EVER, decode, primitive::Thrown, stored::Codec};
 
-/// The verbs of a run: no query may have the name of one, for it would hide it.
+/// The verbs of a run. No query may have one of these names, because it would hide the verb.
 pub const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",
@@ -53,7 +53,7 @@ pub const RUN_VERBS: &[&str] = &[
     note = "a run begins with it, and a replay begins anew: add `#[derive(Default)]` to `{Self}`"
 )]
 pub trait Initial {
-    /// It.
+    /// Returns the initial state.
     fn initial() -> Self;
 }
 
@@ -64,12 +64,13 @@ impl<T: Default> Initial for T {
     }
 }
 
-/// The return value of a step or a body that cannot fail: it is recorded, so it must read back.
+/// Writes the return value of a step or a body that cannot fail. The value is recorded, so it must read
+/// back.
 pub fn recorded<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
     codec.write_recorded(value).map_err(|reason| unrecordable(&reason))
 }
 
-/// The return value of a step or a body that can fail. Its error is recorded, too.
+/// Writes the return value of a step or a body that can fail. An error is recorded, too.
 pub fn recorded_result<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
     match ended {
         Ok(returned) => recorded(&returned, value),
@@ -81,7 +82,7 @@ fn unrecordable(reason: &str) -> Thrown {
     Thrown::Unwritable(format!("what it returned: {reason}"))
 }
 
-/// What an `async fn` comes to that never waits: an update is a part of a commit.
+/// The output of an update, polled once. An update is a part of a commit, so it cannot wait.
 pub fn at_once<T>(update: impl Future<Output = T>) -> Result<T, Thrown> {
     let polled = std::pin::pin!(update).poll(&mut Context::from_waker(Waker::noop()));
     match polled {
@@ -90,12 +91,13 @@ pub fn at_once<T>(update: impl Future<Output = T>) -> Result<T, Thrown> {
     }
 }
 
-/// An event that is listed. By this bound alone one that is no event is told once, where it is listed.
+/// The entry of an event type in the workflow's list. The bound gives one compile error, at the list, for a
+/// type that is not an event.
 pub const fn event_of<W, E: EventOf<W>>() -> EventCode {
     EventCode::of::<E>()
 }
 
-/// Stops the compiler if an event of the list has the name of one before it: they would share a queue.
+/// Stops the compiler if an earlier event of the list has the same name: the two would share a queue.
 pub const fn is_named_once(events: &[EventCode], index: usize) {
     let mut before = 0;
     while before < index {
@@ -130,12 +132,12 @@ pub fn result<T, E>(address: &Address, read: Read<T>, thrown: Read<RunError<E>>)
     Call::new(address, "result", Args::new(), read, thrown).deadline(FOR_EVER)
 }
 
-/// Starts a run, or finds it, and waits for its result.
+/// Starts a run, or finds the run with the same input, and waits for its result.
 pub fn execute<T, E>(address: &Address, input: Args, read: Read<T>, thrown: Read<RunError<E>>) -> Execute<T, E> {
     Execute::new(Call::new(address, "execute", input, read, thrown).deadline(FOR_EVER))
 }
 
-/// The result of a run, if it has ended.
+/// Returns the result of a run, if the run has ended.
 pub fn try_result<T, E>(
     address: &Address,
     read: Read<Option<T>>,
@@ -144,12 +146,12 @@ pub fn try_result<T, E>(
     Call::new(address, "try_result", Args::new(), read, thrown)
 }
 
-/// Reads a value that may not be there: then there is no text at all, for `null` is the result of many a run.
+/// Reads an optional value. An empty text is `None`, because `null` is the result of many runs.
 pub fn read_option<T>(bytes: &[u8], value: Codec<T>) -> Result<Option<T>, String> {
     if bytes.is_empty() { Ok(None) } else { value.read(bytes).map(Some) }
 }
 
-/// Reads how a run ended that has no result.
+/// Reads how a run ended without a result.
 pub fn read_run_error<E>(bytes: &[u8], error: Codec<E>) -> Result<RunError<E>, String> {
     Ok(match decode::<RunError<Box<RawValue>>>(bytes)? {
         RunError::Failed(raw) => RunError::Failed(error.read(raw.get().as_bytes())?),

@@ -1,4 +1,4 @@
-//! Signs of life of a step, with how far it is (W10).
+//! Heartbeats: signs of life of a long step, with its progress (W10).
 
 use std::{
     collections::BTreeMap,
@@ -15,11 +15,12 @@ use serde_json::value::RawValue;
 
 use crate::{Context, Stored, context::Outbox, decode, encode};
 
-/// How far a step is, told while it runs: take it as a parameter, `beat: &Heartbeat<Page>`.
+/// Reports the progress of a running step: take it as a parameter, `beat: &Heartbeat<Page>`.
 ///
-/// [`beat`](Self::beat) says that the step is alive, and how far it is; with `#[step(heartbeat = "30s")]` an attempt that is
-/// silent for longer fails. The next attempt finds in [`last`](Self::last) how far the one before it was: after a failure the very
-/// last that it said, after a crash what it had said a second before, or later.
+/// [`beat`](Self::beat) reports that the step is alive, and its progress. With `#[step(heartbeat = "30s")]`
+/// an attempt fails if it is silent for longer. The next attempt finds the last report of the attempt
+/// before in [`last`](Self::last): after a failure the very last report; after a crash the report that was
+/// the last one second before the crash, or a later one.
 ///
 /// ```
 /// # use drystone::{Failure, Flow, Heartbeat, workflow};
@@ -48,7 +49,7 @@ pub struct Heartbeat<T = ()> {
 }
 
 impl<T: Stored> Heartbeat<T> {
-    /// One that nobody hears, and that begins anew: for a plain call of the function.
+    /// A heartbeat that reports to no run and has no earlier progress: for a plain call of the function.
     pub fn detached() -> Self {
         Self { last: None, heart: None, progress: PhantomData }
     }
@@ -59,13 +60,14 @@ impl<T: Stored> Heartbeat<T> {
         Self { last, heart: heart.map(|heart| (heart, context.outbox())), progress: PhantomData }
     }
 
-    /// How far the attempt before this one was; `None` if it said nothing, or what it said is nothing that this code can read.
+    /// The progress of the attempt before; `None` if it reported nothing, or if this code cannot read the
+    /// report.
     pub fn last(&self) -> Option<T> {
         self.last.as_ref().and_then(|last| decode(last).ok())
     }
 
-    /// Says that the step is alive, and how far it is. Cheap: it is stored once a second at most. What is longer than 64 KiB
-    /// cannot be, and fails the step.
+    /// Reports that the step is alive, and its progress. Cheap: progress is stored at most once a second.
+    /// Progress longer than 64 KiB cannot be stored, and fails the step.
     pub fn beat(&self, progress: &T) {
         let Some((heart, outbox)) = &self.heart else { return };
         match encode(progress) {
@@ -79,25 +81,26 @@ impl<T: Stored> Heartbeat<T> {
     }
 }
 
-/// What one heartbeat may hold.
+/// The most bytes of one report.
 const PROGRESS_BYTES_MAX: usize = 64 << 10;
 
-/// How often progress is stored at most.
+/// The shortest time between two stored reports.
 const STORED_EVERY: Duration = Duration::from_secs(1);
 
-/// The verb by which a run is told the progress of its steps. No author's function has a colon in its name.
+/// The verb that brings the progress of a step to its run. No author's function has a colon in its name.
 pub(super) const BEAT: &str = "step:beat";
 
-/// How far a step is, as it is stored.
+/// The progress of a step, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Progress {
     pub(super) attempt: u32,
-    /// Its number within the attempt.
+    /// The number of the report within the attempt.
     pub(super) number: u64,
     pub(super) said: Box<RawValue>,
 }
 
-/// The heart of one attempt. What it has said is its step's, and outlives it; it does not outlive the kernel.
+/// The heartbeat of one attempt. The reported progress belongs to the step and outlives the attempt, but
+/// not the kernel.
 #[derive(Clone)]
 pub(crate) struct Heart {
     cx: Cx,
@@ -118,14 +121,15 @@ struct State {
     attempt: u32,
     number: u64,
     said: Option<Bytes>,
-    /// Whether that is stored, or about to be.
+    /// Whether the last report is stored, or about to be stored.
     is_stored: bool,
-    /// Whether a task is at it.
+    /// Whether a task that stores reports is running.
     is_told: bool,
 }
 
 impl Heart {
-    /// The attempt begins, with what is stored of the ones before: the later of that and what is remembered.
+    /// Begins the attempt with the progress of the attempts before: the later of the stored report and the
+    /// one in memory.
     pub(super) fn begin(&self, stored: Option<Progress>) {
         let mut state = self.step.state();
         if let Some(stored) = stored.filter(|stored| (stored.attempt, stored.number) > (state.attempt, state.number)) {
@@ -133,7 +137,7 @@ impl Heart {
             state.said = Some(Bytes::copy_from_slice(stored.said.get().as_bytes()));
             state.is_stored = true;
         }
-        // An attempt that a crash cut short comes again under the same number: it counts on.
+        // An attempt that a crash cut short begins again under the same number, and its reports count on.
         if state.attempt < self.cx.attempt {
             (state.attempt, state.number) = (self.cx.attempt, 0);
         }
@@ -147,7 +151,8 @@ impl Heart {
         self.cx.heartbeat();
         let mut state = self.step.state();
         if state.attempt != self.cx.attempt {
-            // It was given up, and does not know yet.
+            // This attempt was given up and does not know it yet. Its reports must not mix with those of
+            // the next attempt.
             return;
         }
         state.number += 1;
@@ -162,7 +167,7 @@ impl Heart {
 }
 
 impl StepHeart {
-    /// Has what was said stored, once a second, until nothing more is said.
+    /// Stores reports, once a second, until there is no new one.
     async fn tell(&self) {
         while let Some(body) = self.unstored() {
             let call = runtime::Call::new(self.definition.clone(), self.key.clone(), BEAT, body);
@@ -175,7 +180,7 @@ impl StepHeart {
         }
     }
 
-    /// What is not stored yet; if there is none, nobody is at it any more.
+    /// The report that is not stored yet. Without a new report, the task that stores reports ends.
     fn unstored(&self) -> Option<Bytes> {
         let mut state = self.state();
         let said = state.said.clone().filter(|_| !state.is_stored && self.lives());
@@ -184,6 +189,7 @@ impl StepHeart {
             encode(&(self.generation, &self.op, progress)).ok()
         });
         state.is_stored = true;
+        // Under the same lock as the look above: the next report must find no task, and start one.
         state.is_told = written.is_some();
         written
     }
@@ -197,15 +203,15 @@ impl StepHeart {
     }
 }
 
-/// The hearts of the steps that run here, or wait for another attempt.
+/// The heartbeats of steps that run here, or wait for another attempt.
 #[derive(Default)]
 pub(super) struct Hearts(Mutex<BTreeMap<HeartOf, Arc<StepHeart>>>);
 
-/// Which run, which generation of it, which operation.
+/// The run, its generation, and the operation.
 type HeartOf = (Version, u32, String);
 
 impl Hearts {
-    /// The heart of an attempt that is about to run.
+    /// The heartbeat of an attempt that is about to run.
     pub(super) fn of(&self, cx: &Cx, (generation, op): (u32, &str)) -> Heart {
         let name = (cx.id.unwrap_or(Version(0)), generation, op.to_owned());
         let mut hearts = self.hearts();
@@ -218,7 +224,7 @@ impl Hearts {
         Heart { cx: cx.clone(), step }
     }
 
-    /// Forgets those of a run that are not waited for any more.
+    /// Forgets the steps of a run that are no longer waited for.
     pub(super) fn keep(&self, run: Version, is_waited_for: impl Fn(u32, &str) -> bool) {
         self.hearts().retain(|(of, generation, op), _| *of != run || is_waited_for(*generation, op));
     }

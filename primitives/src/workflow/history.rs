@@ -1,4 +1,4 @@
-//! The recorded history of a run, as it is shown, saved and replayed.
+//! The recorded history of a run: shown, saved and replayed.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::Entry;
 
-/// Everything that is recorded of a run: what [`history`](super::Verbs::history) gives and
-/// [`testing::replay`](crate::testing::replay) runs against today's code.
+/// Everything that is recorded of a run. [`history`](super::Verbs::history) returns it, and
+/// [`testing::replay`](crate::testing::replay) runs it against today's code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct History {
     /// The workflow's name in its app.
     pub workflow: String,
     /// The key of the run.
     pub key: Vec<u8>,
-    /// What its chance begins with.
+    /// The seed of the run's random values.
     pub(super) seed: u64,
     pub(super) entries: Vec<Entry>,
-    /// Which versions of its code it is pinned to.
+    /// The versions of its code that the run is pinned to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) versions: BTreeMap<String, u32>,
-    /// What its body waited for after the last entry, each with the hash of what it asked; not there if it had none, or was stopped
-    /// before it was told them all.
+    /// The operations that the body waited for after the last entry, with the hash of each request. `None`
+    /// if the body was gone, or was stopped before all entries were delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pending: Option<Waits>,
 }
 
-/// Operations, each with the hash of what it asks for.
+/// Operations, with the hash of each request.
 pub(super) type Waits = Vec<(String, u64)>;
 
 /// A page of a history.
@@ -39,7 +39,7 @@ pub(super) struct HistoryPage {
     pub(super) is_last: bool,
     pub(super) generation: u32,
     pub(super) versions: BTreeMap<String, u32>,
-    /// Of the last page.
+    /// Only on the last page.
     pub(super) pending: Option<Waits>,
 }
 
@@ -48,12 +48,12 @@ impl HistoryPage {
         self.is_last
     }
 
-    /// Which run it is of, and which generation.
+    /// The seed and the generation, which tell this run and generation from others.
     pub(super) fn of(&self) -> (u64, u32) {
         (self.seed, self.generation)
     }
 
-    /// The history that it is a page of, without entries.
+    /// The history that this page belongs to, without entries.
     pub(super) fn history(&self) -> History {
         History {
             workflow: self.workflow.clone(),
@@ -76,7 +76,7 @@ impl History {
         self.pending = page.pending;
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -91,7 +91,7 @@ impl History {
         self.entries.iter().map(|entry| entry.op.as_str()).filter(|op| !op.is_empty())
     }
 
-    /// As JSON, one entry per line, so that a changed one shows in a diff.
+    /// Writes the history as JSON, one entry per line, so that a diff shows a changed entry.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let entries: Result<Vec<String>, _> = self.entries.iter().map(serde_json::to_string).collect();
         let (workflow, key) = (serde_json::to_string(&self.workflow)?, serde_json::to_string(&self.key)?);
@@ -108,17 +108,17 @@ impl History {
         Ok(format!("{{{head}\"entries\":[\n{entries}\n]}}\n"))
     }
 
-    /// From what [`to_json`](Self::to_json) wrote.
+    /// Reads the JSON that [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Writes it to a file.
+    /// Writes the history to a file.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         fs::write(path, self.to_json()?)
     }
 
-    /// Reads it from a file.
+    /// Reads a history from a file.
     pub fn load(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self::from_json(&fs::read_to_string(path)?)?)
     }

@@ -1,5 +1,5 @@
-//! The journal of a run: what has happened to it, in order. Only outcomes are recorded, each once; that something was asked for
-//! follows from the body.
+//! The journal of a run: everything that happened to the run, in order. Each outcome is recorded once.
+//! Requests are not recorded, because they follow from the body.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use super::{fault::Fault, update::Update};
 use crate::{decode_part, encode};
 
-/// The longest journal: how many entries it has, and how many bytes they have in all (W11).
+/// The limits of a journal (W11): its number of entries, and their bytes in all.
 pub(super) const ENTRIES_MAX: u64 = 50_000;
 pub(super) const ALL_BYTES_MAX: u64 = 64 << 20;
 
-/// One entry. `op` is the identity of the operation that it belongs to, `hash` that of what it asked for.
+/// One entry. `op` is the identity of the entry's operation, `hash` the hash of the operation's request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -30,7 +30,7 @@ fn is_zero(hash: &u64) -> bool {
     *hash == 0
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
@@ -38,27 +38,27 @@ pub(super) enum What {
     Started(Box<RawValue>),
     /// A step returned this.
     Ok(Box<RawValue>),
-    /// A step returned this error, for the last time.
+    /// A step failed for good, with this error.
     Failed(Box<RawValue>),
-    /// A step has no outcome of its own.
+    /// A step ended in a fault.
     Fault(Fault),
     /// A sleep is over.
     Woke,
-    /// A wait has taken these events.
+    /// A wait took these events.
     Events(Vec<Box<RawValue>>),
-    /// A wait has ended without them, after so many milliseconds.
+    /// A wait timed out, after this many milliseconds.
     TimedOut(u64),
-    /// Somebody wants the run to end.
+    /// A caller asked the run to end.
     CancelAsked,
-    /// The body was dropped, and the `#[cancelled]` body began, with this state.
+    /// The body was dropped, and the `#[cancelled]` body began with this state.
     CancelBegan(Box<RawValue>),
     /// The run has ended.
     Ended(End),
-    /// A later generation began: its number, and its parameters.
+    /// A later generation began: its number and its parameters.
     StartedAs { generation: u32, input: Box<RawValue> },
-    /// What is due is undone, and then the run ends so.
+    /// The due undos began; afterwards the run ends like this.
     UndoBegan(End),
-    /// Somebody has changed the state that the body sees.
+    /// A caller changed the state by an update.
     Updated(Update),
 }
 
@@ -68,17 +68,17 @@ pub(super) enum What {
 pub(super) enum End {
     /// With this result.
     Succeeded(Box<RawValue>),
-    /// With this error of its body.
+    /// With this error of the body.
     Failed(Box<RawValue>),
-    /// With a fault that its body did not catch.
+    /// With a fault that the body did not catch.
     Fault(Fault),
-    /// It was cancelled; what went wrong with its `#[cancelled]` body.
+    /// It was cancelled; the text is the error of its `#[cancelled]` body.
     Cancelled(Option<String>),
     /// It was terminated.
     Terminated,
 }
 
-/// What an operation is told.
+/// The outcome that is delivered to an operation.
 #[derive(Clone, Debug)]
 pub(super) enum Recorded {
     Ok(Bytes),
@@ -90,7 +90,7 @@ pub(super) enum Recorded {
 }
 
 impl Recorded {
-    /// What it is, in words.
+    /// A noun for messages.
     pub(super) fn noun(&self) -> &'static str {
         match self {
             Self::Ok(_) | Self::Failed(_) | Self::Fault(_) => "the end of a step",
@@ -111,13 +111,13 @@ impl Entry {
         Self::new("", 0, at, what)
     }
 
-    /// The entry that the journal of a generation begins with.
+    /// The first entry of a generation's journal.
     pub(super) fn start(generation: u32, at: Millis, input: Box<RawValue>) -> Self {
         let what = if generation == 1 { What::Started(input) } else { What::StartedAs { generation, input } };
         Self::of_run(at, what)
     }
 
-    /// What the run began with, if this is its start.
+    /// The input of the generation, if this entry is its start.
     pub(super) fn input(&self) -> Option<&RawValue> {
         match &self.what {
             What::Started(input) | What::StartedAs { input, .. } => Some(input),
@@ -125,7 +125,7 @@ impl Entry {
         }
     }
 
-    /// What its operation is told; `None` if it belongs to none.
+    /// The outcome to deliver to the operation; `None` for an entry that belongs to no operation.
     pub(super) fn recorded(&self) -> Option<Recorded> {
         let bytes = |raw: &RawValue| Bytes::copy_from_slice(raw.get().as_bytes());
         Some(match &self.what {
@@ -147,9 +147,9 @@ impl Entry {
         })
     }
 
-    /// The entry of this number.
+    /// Reads the entry with this number.
     pub(super) fn of_text(number: u64, text: &[u8]) -> Result<Self, String> {
-        // A long journal has many rows: only one that cannot be read is named.
+        // Journals may be long, so the name of a row is formatted only for an entry that cannot be read.
         serde_json::from_slice(text).or_else(|_| decode_part(&format!("journal[{number}]"), text))
     }
 
@@ -170,12 +170,12 @@ pub(super) fn row_key(number: u64) -> Bytes {
     key.freeze()
 }
 
-/// The number of the entry in a row of this key.
+/// The number of the entry with this row key.
 pub(super) fn number_of(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
-/// The entries from one number to before another.
+/// The rows of the entries from `from` up to, not including, `until`.
 pub(super) fn range(generation: u32, from: u64, until: u64) -> Range {
     let limit = u32::try_from(until.saturating_sub(from)).unwrap_or(u32::MAX);
     Range { from: Some(row_key(from)), ..Range::first(lane(generation), limit) }

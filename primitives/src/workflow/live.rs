@@ -1,4 +1,4 @@
-//! A body in memory: polled until it comes to rest, told one entry of the journal at a time.
+//! A body in memory: polled until it rests, with one journal entry delivered at a time.
 
 use std::{
     cell::Cell,
@@ -25,32 +25,32 @@ use super::{
 };
 use crate::primitive::Thrown;
 
-/// A body, and what it has asked for.
+/// A body in memory, and the operations that it asked for.
 pub(super) struct Live {
     body: Body,
     pub(super) core: Core,
     root: Arc<Root>,
-    /// What is outstanding: the hash of what was asked, and what it was.
+    /// The outstanding operations: the hash of each request, and a noun for it.
     open: BTreeMap<OpId, (u64, &'static str)>,
-    /// Code that the body made and that was not handed over yet.
+    /// Code of `flow.run` that the body made and the engine has not taken yet.
     pub(super) codes: BTreeMap<OpId, Code>,
-    /// How many entries of the journal it was told, or stood for before it began.
+    /// How many journal entries were delivered to the body, or lie before its beginning.
     pub(super) told: u64,
-    /// Whether it is the `#[cancelled]` body.
+    /// Whether this is the `#[cancelled]` body.
     pub(super) is_cleanup: bool,
-    /// How it has ended, in a replay of a run that has.
+    /// How the body ended, in the replay of a run that has ended.
     pub(super) ended: Option<End>,
-    /// The generation that it is the body of.
+    /// The generation of this body.
     pub(super) generation: u32,
-    /// How an update is applied, and how in a replay.
+    /// The functions that apply an update: for the first time, and in a replay.
     apply: [Apply; 2],
-    /// Whether it is being replayed.
+    /// Whether the body is being replayed.
     pub(super) is_replayed: bool,
 }
 
 type Apply = fn(&Update, &Core) -> Result<(), String>;
 
-/// How a body has come to rest.
+/// How a body came to rest.
 pub(super) enum Rest {
     Waits,
     Ended(Result<Bytes, Thrown>),
@@ -59,25 +59,25 @@ pub(super) enum Rest {
 }
 
 impl Rest {
-    /// Whether nothing more of this generation follows.
+    /// Whether this is the end of the generation.
     pub(super) fn is_an_end(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Stopped(Stop::Fault(_) | Stop::Continue(_)))
     }
 }
 
-/// Who a run is, for what is the same in every replay.
+/// The identity of a run, from which follows everything that is the same in every replay.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) key: Bytes,
     pub(super) seed: u64,
-    /// Which versions of its code it is pinned to.
+    /// The versions of its code that the run is pinned to.
     pub(super) versions: BTreeMap<String, u32>,
-    /// How it is looked at, if it is in a kernel.
+    /// How the kernel is asked to look at the run; `None` outside a kernel.
     pub(super) nudge: Option<(Arc<Nudge>, Key)>,
 }
 
 impl Identity {
-    /// A run that is in a kernel.
+    /// The identity of a run in a kernel.
     pub(super) fn in_kernel(key: &Key, record: &Record, nudge: &Arc<Nudge>) -> Self {
         let (seed, versions) = (record.seed, record.versions.clone());
         Self { key: key.key.clone(), seed, versions, nudge: Some((nudge.clone(), key.clone())) }
@@ -85,11 +85,13 @@ impl Identity {
 }
 
 thread_local! {
-    /// Whether this thread polls a body, or tells it something: then a wake is the engine's doing, or a combinator's.
+    /// Whether this thread polls a body or delivers an entry to it: a wake then comes from the engine or a
+    /// combinator.
     static OURS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The waker of a body. Whatever is durable wakes it while the engine is at it; anything else does not, and is noticed.
+/// The waker of a body. Durable futures wake it only while the engine polls or delivers. Any other wake is
+/// foreign: it is noticed, and stops the run.
 struct Root {
     woken: AtomicBool,
     foreign: AtomicBool,
@@ -97,7 +99,7 @@ struct Root {
     nudge: Option<(Arc<Nudge>, Key)>,
 }
 
-/// What is wrong with a body that something else has woken.
+/// The message for a body with a foreign wake.
 pub(super) const WOKEN: &str =
     "the body was woken by something that is not durable; what acts or waits belongs in a step";
 
@@ -112,7 +114,8 @@ impl Wake for Root {
 }
 
 impl Root {
-    /// It is told at once, and looked at: while it waits for something durable, no other turn may come for days.
+    /// Reports a foreign wake and has the kernel look at the run, both at once: while the body waits for
+    /// something durable, its next turn may be days away.
     fn stranger(&self) {
         tracing::error!(key = %self.key.escape_ascii(), "{WOKEN}");
         if let Some((nudge, key)) = &self.nudge {
@@ -121,18 +124,19 @@ impl Root {
     }
 }
 
-/// How often a body may wake itself in one go before it is taken for one that never rests.
+/// How often a body may wake itself before its next rest. A body beyond this is stopped, because it never
+/// rests.
 const WAKES_MAX: u32 = 100_000;
 
 impl Live {
-    /// The body of a run that begins with these parameters; the reason if they cannot be read.
+    /// The body of a run that begins with these parameters. The error says why they cannot be read.
     pub(super) fn begin<W: Workflow>(who: &Identity, input: &[u8], now: Millis) -> Result<Self, String> {
         let core = Self::core::<W>(who, W::initial(), now);
         let body = W::body(Flow::new(core.clone()), input)?;
         Ok(Self::new::<W>(who, core, body, false))
     }
 
-    /// The `#[cancelled]` body, with the state as the body left it; `None` if there is none.
+    /// The `#[cancelled]` body, with the state that the body left; `None` if the workflow has no such body.
     pub(super) fn cleanup<W: Workflow>(who: &Identity, state: W, now: Millis) -> Option<Self> {
         let core = Self::core::<W>(who, state, now);
         core.set_branch("!/");
@@ -156,12 +160,12 @@ impl Live {
         Self { body, core, root, open, codes, told: 0, is_cleanup, ended: None, generation, apply, is_replayed }
     }
 
-    /// Polls until nothing moves.
+    /// Polls the body until it rests.
     pub(super) fn poll(&mut self) -> Rest {
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll_to_rest()));
         let rest = polled.unwrap_or_else(|panic| Rest::Panicked(panic_message(&*panic)));
         match (self.core.take_stop(), rest) {
-            // What it has done since then it did not mean.
+            // Ignore everything that the body did after it reached an unsupported version.
             (Some(stop @ Stop::Unsupported(_)), _) | (Some(stop), Rest::Waits) => Rest::Stopped(stop),
             (_, rest) => rest,
         }
@@ -184,7 +188,7 @@ impl Live {
         Rest::Panicked("the body wakes itself again and again and never comes to rest".to_owned())
     }
 
-    /// What a macro cannot see is seen here: a body that waits for nothing durable, or was woken by something else.
+    /// Finds what a macro cannot see: a body that waits for nothing durable, or had a foreign wake.
     fn rest(&self) -> Rest {
         if self.was_woken() {
             return Rest::Panicked(WOKEN.to_owned());
@@ -197,12 +201,13 @@ impl Live {
         Rest::Waits
     }
 
-    /// Whether something else than the engine has woken it.
+    /// Whether the body had a foreign wake.
     pub(super) fn was_woken(&self) -> bool {
         self.root.foreign.load(Ordering::Acquire)
     }
 
-    /// Tells the body an entry of the journal; where they part if it has no such operation.
+    /// Delivers a journal entry to the body. Fails with the divergence if the body has not asked for the
+    /// operation.
     pub(super) fn tell(&mut self, entry: &Entry) -> Result<(), Divergence> {
         if let What::Updated(update) = &entry.what {
             return self.update(update, entry);
@@ -225,7 +230,7 @@ impl Live {
         Ok(())
     }
 
-    /// Its state is updated, by what was taken before.
+    /// Applies an update that was accepted before.
     fn update(&mut self, update: &Update, entry: &Entry) -> Result<(), Divergence> {
         self.core.set_now(Millis(entry.at));
         let _ours = Ours::begin();
@@ -236,14 +241,14 @@ impl Live {
         Ok(())
     }
 
-    /// What the body asks for where an entry of another operation is.
+    /// The operation that the body asks for instead of the entry's.
     fn asked_instead(&self, entry: &Entry) -> Option<String> {
         let name = super::pending::step_name(&entry.op);
         let like = |op: &&OpId| super::pending::step_name(op) == name;
         self.open.keys().find(like).or_else(|| self.open.keys().next()).map(ToString::to_string)
     }
 
-    /// What the body has asked for and let go since this was last asked.
+    /// Takes the operations that the body asked for and released since the last call.
     pub(super) fn take_moves(&mut self) -> Moves {
         let Moves { mut asked, dropped, released } = self.core.take_moves();
         for (op, ask) in &mut asked {
@@ -256,17 +261,18 @@ impl Live {
             self.open.remove(op);
             self.codes.remove(op);
         }
+        // An operation that was dropped in the same poll is of no interest to the engine.
         asked.retain(|(op, _)| self.open.contains_key(op));
         Moves { asked, dropped, released }
     }
 
-    /// What is outstanding.
+    /// The outstanding operations, with the hashes of their requests.
     pub(super) fn open(&self) -> impl Iterator<Item = (&str, u64)> {
         self.open.iter().map(|(op, (hash, _))| (&**op, *hash))
     }
 }
 
-/// What a body drops may look at its run, and wake what else is in the body: that is its own doing, too.
+/// Dropping the body may use its `flow` and wake other parts of the body. These wakes are the body's own.
 impl Drop for Live {
     fn drop(&mut self) {
         let body = std::mem::replace(&mut self.body, Box::pin(std::future::pending()));
@@ -275,7 +281,7 @@ impl Drop for Live {
     }
 }
 
-/// While it lives, wakes on this thread are the engine's own.
+/// While this value lives, wakes on this thread count as the engine's own.
 struct Ours(bool);
 
 impl Ours {

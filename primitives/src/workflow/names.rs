@@ -1,4 +1,4 @@
-//! Under which name an app has the primitives that a body calls.
+//! The names that an app gives to the primitives that a body calls.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use drystone_runtime::{Error, Key, Name};
 
 use crate::key_space::space_of;
 
-/// The names of other primitives, by their type.
+/// The names of other primitives, by Rust type.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     names: BTreeMap<&'static str, &'static str>,
@@ -18,12 +18,13 @@ impl Names {
         Self { names: names.into_iter().collect(), is_shared }
     }
 
-    /// The name of the primitive of this type. What a body can call is among its parameters, and so is known.
+    /// The name of the primitive of this type. A body can only call primitives among its parameters, so the
+    /// type is known.
     pub(super) fn of(&self, type_: &str) -> Name {
         self.names.get(type_).map_or_else(|| Name::from(type_.to_owned()), |name| Name::new(name))
     }
 
-    /// A key of this definition, with its space.
+    /// A key of this definition, in the definition's space.
     pub(super) fn key(&self, definition: &Name, key: bytes::Bytes) -> Result<Key, Error> {
         Key::new(space_of(definition, self.is_shared), key)
     }

@@ -1,11 +1,11 @@
-//! How a run is looked at that something else has woken: no turn of its own would come to it.
+//! Has the kernel look at a run whose body had a foreign wake, because such a wake causes no turn.
 
 use std::sync::{Mutex, PoisonError};
 
 use drystone_runtime::{Key, kernel::Outpost};
 
-/// The kernel that a workflow's runs are in. Of several over one registry it is the last; a run of another is looked at when its next
-/// turn comes.
+/// The kernel of a workflow's runs. If several kernels share one registry, this is the last that opened; a
+/// run in another kernel is looked at in its next turn.
 #[derive(Debug, Default)]
 pub(super) struct Nudge(Mutex<Option<Outpost>>);
 
@@ -14,7 +14,7 @@ impl Nudge {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outpost.clone());
     }
 
-    /// Has a run looked at, if it is in memory.
+    /// Has the kernel look at a run, if the run is in memory.
     pub(super) fn look_at(&self, key: &Key) {
         let outpost = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(outpost) = outpost {

@@ -1,4 +1,4 @@
-//! One durable operation in a body: asked for at its first poll, told once, let go if it is dropped.
+//! One durable operation of a body: asked for at its first poll, answered once, released if it is dropped.
 
 use std::task::{Context, Poll};
 
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::planted::Bug;
 
-/// An operation. Its identity is taken when it is made, so that it does not depend on the order of polls; what it asks for is
-/// asked when it is first polled, as with all futures.
+/// An operation. Its identity is taken when it is made, and so does not depend on the order of polls. Its
+/// request is made at the first poll, as with all futures.
 #[derive(Debug)]
 pub(super) struct Op {
     core: Core,
@@ -39,7 +39,7 @@ impl Op {
         &self.id
     }
 
-    /// What it asks for, while it was not asked.
+    /// The request, while it is not made yet.
     pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
         match &mut self.stage {
             Stage::Made(ask) => Some(ask),
@@ -47,8 +47,8 @@ impl Op {
         }
     }
 
-    /// Nothing is ready at its first poll, whether it happens for the first time or again: else a replay would poll other
-    /// arms of a `select!` than were polled before.
+    /// Never ready at the first poll, neither in the first execution nor in a replay: otherwise a replay
+    /// would poll other arms of a `select!` than the first execution did.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Recorded> {
         self.core.must_be_polled();
         match std::mem::replace(&mut self.stage, Stage::Open) {

@@ -1,4 +1,4 @@
-//! What `#[workflow(..)]` sets.
+//! The options of a workflow.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: a run that has ended is kept for 7 days.
+    /// The defaults: a run is kept for 7 days after its end.
     pub const NEW: Self = Self {
         retention_ms: 7 * 24 * 60 * 60 * 1_000,
         #[cfg(feature = "cron")]
         wall: super::wall::Wall::NEW,
     };
 
-    /// How long a run is kept after it has ended, with its history and its result: `"30d"`. Then it is gone, and its key may be used
-    /// again (L9).
+    /// How long a run is kept after its end, with its history and its result: `"30d"`. Then the run is
+    /// removed, and its key may be used again (L9).
     #[track_caller]
     #[must_use]
     pub const fn retention(self, span: &str) -> Self {
         self.retention_with(literal::some_duration(span))
     }
 
-    /// The same from a constant.
+    /// [`retention`](Self::retention) from a constant.
     #[track_caller]
     #[must_use]
     pub const fn retention_with(mut self, span: Duration) -> Self {

@@ -1,4 +1,5 @@
-//! What a body waits for, as it is stored in the record of its run, and what the name of an operation says.
+//! The operations that a body waits for, as the record of the run stores them, and the parsing of operation
+//! names.
 
 use drystone_runtime::Millis;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{Failure, stored::is_default};
 
-/// Something that the body waits for.
+/// An operation that the body waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Pending {
     pub(super) op: String,
@@ -25,24 +26,24 @@ pub(super) struct Pending {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Waiting {
-    /// A step, or code of the body's own.
+    /// A step, or code of the body (`flow.run`).
     Step(Stepping),
-    /// A sleep, until then.
+    /// A sleep, until this time.
     Sleep(i64),
-    /// Events.
+    /// A wait for events.
     Event(Awaited),
     /// The end of a child.
     Child(Childing),
-    /// That its state is so.
+    /// A wait for a condition on the run's own state.
     Until,
 }
 
-/// A child that is waited for.
+/// A child that the body waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Childing {
     pub(super) definition: String,
     pub(super) key: KeyText,
-    /// Its input, until it is begun.
+    /// The input of the child, until the child begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) input: Option<Code>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -51,27 +52,28 @@ pub(super) struct Childing {
     pub(super) is_detached: bool,
 }
 
-/// A step that was asked for.
+/// A pending step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Stepping {
     pub(super) code: Code,
-    /// Which attempt is next, or under way.
+    /// The number of the next attempt, or of the attempt under way.
     pub(super) attempt: u32,
-    /// When it was asked for.
+    /// When the body asked for the step.
     pub(super) since: i64,
-    /// Not before then.
+    /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) retry_at: Option<i64>,
-    /// What the attempt before it failed with.
+    /// The error of the attempt before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
-    /// Whether nobody knows what became of an attempt before it: it took too long, or panicked.
+    /// Whether the outcome of an earlier attempt is unknown: it timed out, panicked or was silent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_unsure: bool,
-    /// Whether there is a row that says that it is waited for: it is transactional.
+    /// Whether a row says that the step is waited for. Only a transactional step has
+    /// such a row: the transaction runs only while the row exists.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) claimed: bool,
-    /// Why the code that asked for it could not read its input back: the step is not executed.
+    /// Why the input could not be read back when the step was asked for. Such a step is not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unreadable: Option<String>,
 }
@@ -92,75 +94,75 @@ impl Stepping {
     }
 }
 
-/// What is run for a step.
+/// The code that a step runs, and where its input lies.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Code {
-    /// A function, with this input.
+    /// A function with this input.
     Input(Box<RawValue>),
-    /// A function, whose input lies in a row.
+    /// A function whose input lies in a row of its own.
     Row(u64),
-    /// A function, whose input is a part of a row.
+    /// A function whose input is a part of a shared row.
     Part(Part),
-    /// Code that only the body can make.
+    /// Code that only the body can make (`flow.run`).
     Body(Policy),
 }
 
-/// An input that lies in a row with others.
+/// An input that shares a row with further inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) row: u64,
     pub(super) from: u32,
     pub(super) bytes: u32,
-    /// Whether the row stays as long as the generation, for an undo may want some of it.
+    /// Whether the row stays as long as the generation, because an undo may need a part of it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) stays: bool,
 }
 
-/// Events that are waited for.
+/// A pending wait for events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Awaited {
     pub(super) event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     pub(super) count: u32,
-    /// The deadline, and how long after the wait began it is.
+    /// The deadline, and its distance from the beginning of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<(i64, u64)>,
-    /// Where it stands with its topic, if it has one.
+    /// The state of the wait at its topic, if the event has a topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) watching: Option<Watching>,
 }
 
-/// A wait that waits for a topic, too.
+/// The part of a wait that concerns its topic.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Watching {
-    /// Since when.
+    /// When the wait began.
     pub(super) since: i64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) stage: Stage,
-    /// Whether it has got something and waits for more.
+    /// Whether the wait got an event of the topic and needs more.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) has_got: bool,
 }
 
-/// Where a wait stands with its topic.
+/// The state of a wait at its topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
-    /// The topic does not know of it.
+    /// The topic does not know of the wait.
     #[default]
     Asked,
-    /// It has its place among those who wait.
+    /// The topic lists the wait among its watchers.
     Watched,
-    /// Its time is up, and it waits to hear that nothing was published before.
+    /// The deadline has passed, and the wait asks its topic whether an event was published before.
     Leaving,
-    /// Nothing was.
+    /// The topic answered that no event was.
     Left,
 }
 
 impl Pending {
-    /// What an ask becomes, at the time it is asked.
+    /// The pending operation for a request, with the deadline that follows from the time of the request.
     pub(super) fn of(op: &OpId, ask: &Ask, code: Option<Code>, now: Millis) -> Self {
         let what = match ask {
             Ask::Step { .. } | Ask::Code { .. } | Ask::Call(_) | Ask::Permit(_) => {
@@ -200,7 +202,7 @@ impl Pending {
         }
     }
 
-    /// When something is due of it without anybody's doing.
+    /// When this operation is due by itself, if it ever is.
     pub(super) fn due_at(&self) -> Option<i64> {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
@@ -211,7 +213,7 @@ impl Pending {
         }
     }
 
-    /// The deadline of a wait whose time is up, and which waits to hear that nothing was published before.
+    /// The deadline of a wait that has timed out and asks its topic whether an event was published before.
     pub(super) fn leaves_since(&self) -> Option<i64> {
         match &self.what {
             Waiting::Event(awaited) if self.stage() == Some(Stage::Leaving) => awaited.until.map(|(until, _)| until),
@@ -219,7 +221,7 @@ impl Pending {
         }
     }
 
-    /// Where a wait stands with its topic, if it has one.
+    /// The state of a wait at its topic, if it has a topic.
     pub(super) fn stage(&self) -> Option<Stage> {
         match &self.what {
             Waiting::Event(awaited) => awaited.watching.as_ref().map(|watching| watching.stage),
@@ -244,13 +246,13 @@ pub(super) fn step_name(op: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// The function that an operation runs, if it is one of the workflow's. A permit's key, the verb of a call and the name of code may
-/// look like that of a step.
+/// The name of the workflow's function that an operation runs, if it runs one. Calls, permits and code of
+/// the body are excluded first, because their verbs, keys and names may look like the name of a step.
 pub(super) fn function_of(op: &str) -> Option<&str> {
     (!is_call(op) && !is_code(op)).then(|| step_name(op))
 }
 
-/// Whether an operation, or the work of one, is code of the body's own, and not a function.
+/// Whether an operation, or its work, is code of the body (`flow.run`) and not a function.
 pub(super) fn is_code(op: &str) -> bool {
     unbranched(op).starts_with("run:")
 }

@@ -1,4 +1,4 @@
-//! A permit of a semaphore that a run holds.
+//! Permits of semaphores that a run holds.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Args, kinds::semaphore::Acquire};
 
-/// A permit on its way: [`Flow::permit`](super::Flow::permit).
+/// A wait for a permit: [`Flow::permit`](super::Flow::permit).
 #[must_use = "nobody stands in line until it is awaited"]
 pub struct PermitWait {
     step: Step<()>,
@@ -33,7 +33,8 @@ impl PermitWait {
 }
 
 impl PermitWait {
-    /// The permit, or the fault that its wait ended in: then the run goes on.
+    /// Returns the permit, or the fault in which the wait ended. With `catch` such a fault does not fail
+    /// the run.
     pub fn catch(self) -> CaughtPermit {
         CaughtPermit(self)
     }
@@ -47,7 +48,7 @@ impl PermitWait {
     }
 }
 
-/// A permit on its way, whose fault the body wants to see: [`PermitWait::catch`].
+/// A wait for a permit whose fault the body handles: [`PermitWait::catch`].
 #[must_use = "nobody stands in line until it is awaited"]
 #[derive(Debug)]
 pub struct CaughtPermit(PermitWait);
@@ -58,17 +59,18 @@ impl Future for CaughtPermit {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let told = std::task::ready!(self.0.step.poll_told(context));
         if told.is_err() {
-            // Whether it was given nobody knows: it comes back all the same.
+            // Whether the permit was given is unknown, so it is released in any case.
             self.0.core.release(&self.0.op());
         }
         Poll::Ready(told.map(|()| self.0.held()))
     }
 }
 
-/// How a run asks for a permit, and lets it go.
+/// The verbs by which a run takes a permit and gives it back.
 pub(super) const ACQUIRE: &str = "acquire_as";
 pub(super) const RELEASE: &str = "release_as";
-/// The same for a permit of which the run has not heard whether it was given: the semaphore may learn of it before it is asked.
+/// Gives back a permit whose grant the run has not heard of. The semaphore may learn of this before it is
+/// asked for the permit.
 pub(super) const WITHDRAW: &str = "withdraw_as";
 
 impl Future for PermitWait {
@@ -86,7 +88,8 @@ impl fmt::Debug for PermitWait {
     }
 }
 
-/// A permit that the run holds, whatever becomes of the process. It comes back with the commit in which the body drops it, or the run ends.
+/// A permit that the run holds across crashes of the process. The permit comes back with the commit in
+/// which the body drops it, or in which the run ends.
 #[must_use = "a permit that is dropped is released"]
 pub struct HeldPermit {
     core: Core,

@@ -1,4 +1,4 @@
-//! What is stored of a schedule, and how it moves: pure, told the time.
+//! The stored form of a schedule and its transitions: pure functions that are given the time.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -11,19 +11,20 @@ use super::{
 };
 use crate::{Timestamp, stored::is_default};
 
-/// The most times that are made up for; older ones are skipped.
+/// The most missed times that a backfill makes up for; older times are skipped.
 const BACKFILL_MAX: u64 = 1_000;
 
-/// Runs started by one turn: what is left is started by the next, so that a commit stays within its limits (K3).
+/// The most runs that a turn starts. The next turn starts the rest, so that a commit stays within its
+/// limits (K3).
 const STARTS_PER_TURN: u64 = 100;
 
-/// How late a run may begin that is otherwise skipped.
+/// How late a run may begin with `missed = "skip"`; a later one is skipped.
 const LATE_MAX: Duration = Duration::from_secs(60);
 
-/// Times that wait for the end of a run; one more is skipped.
+/// The most times that wait for the end of a run; a further time is skipped.
 const QUEUED_MAX: usize = 100;
 
-/// What the record of a schedule begins with, and that of a run does not.
+/// The beginning of a schedule's record. The record of a run begins differently.
 const MARK: &[u8] = b"{\"schedule\":";
 
 /// The record of a schedule, as it is stored in place of a run's.
@@ -36,7 +37,7 @@ pub(super) struct Planned {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     since: Timestamp,
-    /// Everything up to here is decided.
+    /// All times up to here are decided.
     base: Timestamp,
     #[serde(default, skip_serializing_if = "is_default")]
     started: u64,
@@ -48,7 +49,7 @@ pub(super) struct Plan {
     queued: VecDeque<Timestamp>,
 }
 
-/// Whether what is stored of an entity is a schedule.
+/// Whether the record of an entity is that of a schedule.
 pub(super) fn is_plan(head: &[u8]) -> bool {
     head.starts_with(MARK)
 }
@@ -58,12 +59,12 @@ impl Plan {
         Self { since: now, base: now, started: 0, skipped: 0, going: None, queued: VecDeque::new() }
     }
 
-    /// When it is to be looked at next.
+    /// The next scheduled time.
     pub(super) fn next(&self, wall: &Wall) -> Option<Timestamp> {
         wall.cron.as_ref()?.next(self.base)
     }
 
-    /// Time has come: the times for which a run is started.
+    /// Decides about the times that have come, and returns those whose runs start now.
     pub(super) fn due(&mut self, wall: &Wall, now: Timestamp) -> Vec<Timestamp> {
         let (Some(cron), Some(first)) = (&wall.cron, self.next(wall)) else { return Vec::new() };
         let points = cron.count(self.base, now);
@@ -84,7 +85,7 @@ impl Plan {
         starts
     }
 
-    /// A time has come: it is started, waits, or is skipped.
+    /// Decides whether the run of a time starts now, waits, or is skipped.
     fn admit(&mut self, time: Timestamp, overlap: Overlap) -> Option<Timestamp> {
         match overlap {
             Overlap::Parallel => {}
@@ -102,7 +103,7 @@ impl Plan {
         Some(time)
     }
 
-    /// A run has ended: the one that waited for it.
+    /// A run has ended: returns the waiting time whose run starts now.
     pub(super) fn ended(&mut self, time: Timestamp, wall: &Wall) -> Option<Timestamp> {
         if self.going != Some(time) {
             return None;
@@ -112,8 +113,8 @@ impl Plan {
         self.admit(next, wall.overlap())
     }
 
-    /// Its options are others: times of this schedule that passed before it was there were not missed. What waited and need not
-    /// any more is started.
+    /// The options have changed. Times of the new schedule that passed before it was deployed were not
+    /// missed. Returns the waiting times that need not wait any more: their runs start now.
     pub(super) fn changed(&mut self, wall: &Wall, now: Timestamp) -> Vec<Timestamp> {
         if self.next(wall).is_none_or(|next| next > now) {
             self.base = self.base.max(now);
@@ -125,7 +126,7 @@ impl Plan {
         std::mem::take(&mut self.queued).into_iter().filter_map(|time| self.admit(time, Overlap::Parallel)).collect()
     }
 
-    /// Whether it is to be told of the end of its runs.
+    /// Whether runs report their end to the schedule. Parallel runs need not.
     pub(super) fn is_told(wall: &Wall) -> bool {
         wall.overlap() != Overlap::Parallel
     }
@@ -143,7 +144,7 @@ impl From<Plan> for Planned {
     }
 }
 
-/// When an alarm is to ring.
+/// When the alarm of the schedule rings.
 pub(super) fn alarm(plan: &Plan, wall: &Wall) -> Option<Millis> {
     plan.next(wall).map(Millis::from)
 }

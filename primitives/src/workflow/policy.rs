@@ -1,4 +1,4 @@
-//! How a step is tried: as a value, from `#[step(..)]` or made by hand.
+//! The retry policy of a step: a value, from `#[step(..)]` or made by hand.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Retry, literal};
 
-/// How often a step is executed, how long to wait in between, how long one execution and all of them may take (W3).
+/// How often a step is executed, how long to wait between executions, and how long one execution and all
+/// executions together may take (W3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     max_attempts: u32,
@@ -20,7 +21,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The defaults of a `#[step]`: executed up to 3 times, 1 second to 1 minute apart, for as long as it takes.
+    /// The defaults of a `#[step]`: up to 3 executions, 1 second to 1 minute apart, without a time limit.
     pub const NEW: Self = Self {
         max_attempts: 3,
         pauses: Retry::parse("1s..1m"),
@@ -29,10 +30,10 @@ impl Policy {
         heartbeat_ms: None,
     };
 
-    /// Executed once.
+    /// A single execution.
     pub(super) const ONCE: Self = Self { max_attempts: 1, ..Self::NEW };
 
-    /// So many executions in all, the first included.
+    /// The number of executions in all, the first included.
     #[track_caller]
     #[must_use]
     pub const fn max_attempts(mut self, attempts: u64) -> Self {
@@ -40,28 +41,29 @@ impl Policy {
         self
     }
 
-    /// How long to wait between them: `"1m"`, or `"1s..1m"` for a pause that doubles.
+    /// The pauses between executions: `"1m"`, or `"1s..1m"` for a pause that doubles.
     #[track_caller]
     #[must_use]
     pub const fn backoff(self, pauses: &str) -> Self {
         self.backoff_with(Retry::parse(pauses))
     }
 
-    /// The same from a constant: pauses of any form. A plan's own number of attempts holds beside `max_attempts`.
+    /// [`backoff`](Self::backoff) from a constant: pauses of any form. A number of attempts in `pauses`
+    /// applies in addition to `max_attempts`.
     #[must_use]
     pub const fn backoff_with(mut self, pauses: Retry) -> Self {
         self.pauses = pauses;
         self
     }
 
-    /// How long one execution may take, from when its code starts: `"30s"`. No limit unless said.
+    /// The time limit of one execution, from when its code starts: `"30s"`. No limit by default.
     #[track_caller]
     #[must_use]
     pub const fn timeout(self, limit: &str) -> Self {
         self.timeout_with(literal::some_duration(limit))
     }
 
-    /// The same from a constant.
+    /// [`timeout`](Self::timeout) from a constant.
     #[track_caller]
     #[must_use]
     pub const fn timeout_with(mut self, limit: Duration) -> Self {
@@ -69,14 +71,15 @@ impl Policy {
         self
     }
 
-    /// Not executed again once so much time has passed since it was first asked for: `"1h"`. No limit unless said.
+    /// The time limit of all executions together, from when the step was first asked for: `"1h"`. Beyond
+    /// this limit no further execution begins. No limit by default.
     #[track_caller]
     #[must_use]
     pub const fn give_up_after(self, limit: &str) -> Self {
         self.give_up_after_with(literal::some_duration(limit))
     }
 
-    /// The same from a constant.
+    /// [`give_up_after`](Self::give_up_after) from a constant.
     #[track_caller]
     #[must_use]
     pub const fn give_up_after_with(mut self, limit: Duration) -> Self {
@@ -84,14 +87,14 @@ impl Policy {
         self
     }
 
-    /// How long one execution may give no sign of life: `"30s"`. No limit unless said.
+    /// The longest silence of one execution with a heartbeat: `"30s"`. No limit by default.
     #[track_caller]
     #[must_use]
     pub const fn heartbeat(self, limit: &str) -> Self {
         self.heartbeat_with(literal::some_duration(limit))
     }
 
-    /// The same from a constant.
+    /// [`heartbeat`](Self::heartbeat) from a constant.
     #[track_caller]
     #[must_use]
     pub const fn heartbeat_with(mut self, limit: Duration) -> Self {
@@ -103,7 +106,8 @@ impl Policy {
         self.heartbeat_ms.map(Duration::from_millis)
     }
 
-    /// The same for a transactional step, for which nobody else waits longer than ten seconds to write.
+    /// Checks the policy of a transactional step. Its timeout is at most ten seconds, because nobody else
+    /// writes while its transaction runs.
     #[track_caller]
     #[must_use]
     pub const fn in_transaction(self) -> Self {
@@ -120,8 +124,8 @@ impl Policy {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// How long to wait after the execution with this number (from 1) has failed, so long after the step was first asked
-    /// for; `None` if it was the last. `seed` stands for chance.
+    /// The pause after execution number `attempt` (from 1) has failed; `None` if that was the last. `spent`
+    /// is the time since the step was first asked for. `seed` determines the jitter.
     pub(super) fn pause_after(&self, attempt: u32, spent: Duration, seed: u64) -> Option<Duration> {
         let pause = self.pauses.pause_after(attempt, seed).filter(|_| attempt < self.max_attempts)?;
         let limit = self.give_up_after_ms.map_or(Duration::MAX, Duration::from_millis);

@@ -1,4 +1,4 @@
-//! What is stored of a run beside its journal and its state: what it waits for, and where it stands.
+//! The record of a run: everything that is stored beside its journal and its state.
 
 use std::collections::BTreeMap;
 
@@ -22,34 +22,35 @@ use crate::{Retry, planted::Bug, stored::is_default, topics::wire::Seen};
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Counted from 1: the same key may begin anew.
+    /// The generation, counted from 1.
     pub(super) generation: u32,
-    /// What chance begins with.
+    /// The seed of the run's random values.
     pub(super) seed: u64,
-    /// The mark that its generation began under: it is a part of the work ids of its steps.
+    /// The mark under which the generation began: a part of the work ids of its steps.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
-    /// The hash of its input.
+    /// The hash of the input.
     pub(super) input: u64,
     pub(super) started_at: i64,
-    /// How many entries the journal has.
+    /// The number of journal entries.
     pub(super) entries: u64,
-    /// How many bytes they have.
+    /// The bytes of all journal entries.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) bytes: u64,
-    /// All of them, as long as they are few; then they lie in rows.
+    /// All journal entries, while the journal is short. The entries of a longer journal lie in rows.
     #[serde(default, skip_serializing_if = "Brief::is_empty")]
     pub(super) brief: Brief,
-    /// How many of them the body was told: all, unless it was stopped.
+    /// How many journal entries are not delivered to the body yet: 0, unless the run is stopped or a
+    /// generation has yet to begin.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
-    /// What it waits for, in the order in which it asked.
+    /// The pending operations, in the order in which the body asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "written::parts")]
     pub(super) pending: Vec<Written<Pending>>,
-    /// How many inputs lie in rows of their own, of all time.
+    /// How many rows of inputs were made so far: the number of the last.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) inputs: u64,
-    /// How many events were sent, of all time.
+    /// How many events were sent so far: the number of the last.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) events: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,50 +61,51 @@ pub(super) struct Record {
     pub(super) stopped: Option<Halted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<Ended>,
-    /// The run that began it, if one did.
+    /// The parent run, if this run is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<Parent>,
-    /// The permits that it holds or waits for, by operation.
+    /// The permits that the run holds or waits for, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) permits: BTreeMap<String, Permit>,
-    /// The generation in whose lane the journal lies, if it is not this one: what was kept of it stays where it is.
+    /// The generation in whose lane the journal lies, if not this one; otherwise 0. Entries that a restart
+    /// keeps stay in their lane.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) lane: u32,
     /// How many entries were kept of the generation before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) kept: u64,
-    /// How often all events that were queued were let go: their lanes are numbered by it.
+    /// How often all queued events were dropped. The lanes of the queues are numbered by this.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) drops: u32,
-    /// How many ends of steps came too late: let go before, or of older generations.
+    /// How many steps ended too late: released before, or of older generations.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) late: u64,
-    /// Whether it was told that it waits for very much at once (W11).
+    /// Whether listeners were told that the run waits for very many operations at once (W11).
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_wide: bool,
-    /// Which versions of its code it is pinned to (R5).
+    /// The versions of its code that the run is pinned to (R5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) versions: BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<Paused>,
-    /// What is due to be undone.
+    /// The steps that are due to be undone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) undos: Undos,
-    /// The schedule that waits for its end.
+    /// The schedule that waits for the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) notify: Option<Notify>,
-    /// The last that was seen of each log that is read on, for as long as the log may keep it.
+    /// The last event that was seen of each log topic, for as long as the log may keep the event.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) seen: BTreeMap<String, LastSeen>,
-    /// Messages that were more than one commit may send.
+    /// Messages beyond the number that one commit may send.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) owes: Owes,
-    /// Whether it was destroyed, and goes when nothing of it is left to be told.
+    /// Whether the run was destroyed. It is removed when all its messages are sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) goes: bool,
 }
 
-/// The last event that a run has seen of a log, and when it was published.
+/// The last event that a run has seen of a log topic, and when the event was published.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LastSeen {
     #[serde(flatten)]
@@ -112,7 +114,7 @@ pub(super) struct LastSeen {
     pub(super) at: i64,
 }
 
-/// The rows of messages that are still to be sent: those from a number to before another.
+/// The rows of messages that are still to be sent: from `first` up to, not including, `next`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owes {
     pub(super) first: u64,
@@ -156,24 +158,24 @@ impl Owed {
 /// A schedule that waits for the end of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Notify {
-    /// Its key.
+    /// The key of the schedule.
     pub(super) schedule: Vec<u8>,
-    /// The time that the run stands for.
+    /// The scheduled time that the run stands for.
     pub(super) time: i64,
 }
 
-/// A permit that was asked for, and has not been let go.
+/// A permit that was asked for and is not released yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Permit {
-    /// The primitive of its semaphore.
+    /// The primitive of the semaphore.
     pub(super) definition: String,
     pub(super) key: KeyText,
-    /// The run has heard that it was given.
+    /// Whether the run has heard that the permit was given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_given: bool,
 }
 
-/// A run that waits, and where in it: for another's end (L6), or for an event of a topic.
+/// A run that waits for the end of another run (L6) or for an event of a topic, and its waiting operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parent {
     pub(crate) space: String,
@@ -184,20 +186,20 @@ pub(crate) struct Parent {
     pub(crate) seed: u64,
 }
 
-/// Somebody holds the run (H2).
+/// A pause of the run (H2).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Paused {
-    /// Since when.
+    /// When the pause began.
     pub(super) at: i64,
-    /// Steps that ran then, and have not ended yet.
+    /// Steps that ran when the pause began and have not ended yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) runs: Vec<String>,
-    /// What was asked for since, and when.
+    /// Operations that were asked for during the pause, and when.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) asked: BTreeMap<String, i64>,
 }
 
-/// Events of one type that wait to be taken.
+/// The queue of one event type.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Queue {
     pub(super) count: u64,
@@ -210,27 +212,27 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Whether some were lost: that is told for as long as the run is there.
+    /// Whether events of this type were lost. The counts are shown for as long as the run exists.
     pub(super) fn has_lost(&self) -> bool {
         self.overwritten + self.expired + self.discarded > 0
     }
 }
 
-/// Somebody wants the run to end.
+/// A caller asked the run to end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cancel {
-    /// The entry with which the `#[cancelled]` body began.
+    /// The number of the entry with which the `#[cancelled]` body began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) began: Option<u64>,
 }
 
-/// Why the body is not polled.
+/// A stopped body, which is not polled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Halted {
     pub(super) why: Stopped,
-    /// The hash of the code that it was: other code is tried.
+    /// The hash of the code that was stopped. Changed code is tried at once.
     pub(super) code: u64,
-    /// What has changed may not show in that: now and then it is tried all the same.
+    /// When unchanged code is tried again: the cause may lie outside the hashed code.
     pub(super) retry_at: i64,
     pub(super) tries: u32,
 }
@@ -240,14 +242,14 @@ impl Halted {
         Self { why, code, retry_at: 0, tries: 0 }.tried(0, now)
     }
 
-    /// The same after so many tries.
+    /// The same stop after this many tries.
     pub(super) fn tried(self, tries: u32, now: Millis) -> Self {
         let pause = TRIES.pause_after(tries + 1, 0).unwrap_or_default();
         Self { retry_at: now.after(pause).0, tries, ..self }
     }
 }
 
-/// The pauses between tries of a run that was stopped.
+/// The pauses between tries of a stopped run.
 const TRIES: Retry = Retry::parse("1m..1h");
 
 /// How the run ended.
@@ -272,23 +274,25 @@ impl Record {
         self.pending.iter().map(|pending| &**pending)
     }
 
-    /// What the body waits for, with the hash of what it asked; `None` if it is gone, or was not told all there is.
+    /// The pending operations, with the hashes of their requests. `None` if the body is gone, or has
+    /// entries that are not delivered yet.
     pub(super) fn waits(&self) -> Option<Waits> {
         let has_body = self.end.is_none() && !self.winds_down() && self.untold == 0;
         has_body.then(|| self.pending().map(|pending| (pending.op.clone(), pending.hash)).collect())
     }
 
-    /// Whether its body, or its `#[cancelled]` body, may go on.
+    /// Whether the body, or the `#[cancelled]` body, may continue.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_none() && self.stopped.is_none()
     }
 
-    /// Whether the body is gone: steps that run are waited for, and what is due is undone.
+    /// Whether the body is gone, and the last steps are awaited or steps are undone.
     pub(super) fn winds_down(&self) -> bool {
         self.undoes() || self.end.is_none() && self.cancel.as_ref().is_some_and(|cancel| cancel.began.is_none())
     }
 
-    /// Whether it was cancelled and waits for steps that ran then. Undos and the `#[cancelled]` body begin later.
+    /// Whether the run was cancelled and waits for the steps that ran then. Undos and the `#[cancelled]`
+    /// body begin later.
     pub(super) fn awaits_last_steps(&self) -> bool {
         self.winds_down() && !self.undoes() && !self.pending.is_empty()
     }
@@ -298,32 +302,33 @@ impl Record {
         self.end.is_none() && self.undos.is_under_way()
     }
 
-    /// Whether a generation has not begun yet.
+    /// Whether a generation waits for a turn of its own to begin.
     pub(super) fn is_deferred(&self) -> bool {
         self.untold > 0 && self.goes_on() && !self.winds_down()
     }
 
-    /// Whether nothing of it may begin.
+    /// Whether the run is paused, so that nothing may begin.
     pub(super) fn is_held(&self) -> bool {
         self.paused.is_some()
     }
 
-    /// Whether what is due must wait.
+    /// Whether due timers must wait.
     pub(super) fn holds_timers(&self) -> bool {
         self.is_held() && !Bug::PausedTimerFires.planted()
     }
 
-    /// The number of the lane that the journal lies in.
+    /// The generation in whose lane the journal lies.
     pub(super) fn journal(&self) -> u32 {
         if self.lane == 0 { self.generation } else { self.lane }
     }
 
-    /// Whether the journal lies here, and not in rows.
+    /// Whether the journal lies in the record, and not in rows.
     pub(super) fn is_brief(&self) -> bool {
         self.brief.len() == self.entries
     }
 
-    /// One more entry is in the journal. The rows that it takes: none, or those of all entries that lay here before.
+    /// Adds an entry to the journal, and returns the rows to put: none while the journal is short; all
+    /// entries when it becomes long.
     pub(super) fn add_entry(&mut self, text: Bytes) -> Vec<Row> {
         let (number, is_added) = (self.entries, self.is_brief() && self.brief.add(&text));
         self.entries += 1;
@@ -336,7 +341,8 @@ impl Record {
         rows.map(|(number, body)| Row { lane: lane.clone(), key: journal::row_key(number), body }).collect()
     }
 
-    /// Which limit of a journal it has reached, and what of (W11): all of it is read at once.
+    /// The limit of a journal that this journal has reached (W11). Limits are needed because a replay reads
+    /// the whole journal at once.
     pub(super) fn journal_limit(&self) -> Option<(&'static str, usize)> {
         let limits = [
             (self.entries, "journal entries", journal::ENTRIES_MAX),
@@ -345,18 +351,18 @@ impl Record {
         limits.into_iter().find(|(has, _, max)| has >= max).map(|(_, what, max)| (what, max as usize))
     }
 
-    /// What must be read of the journal before all of it is here.
+    /// The rows of the journal that must be read first; `None` if the record has all entries.
     pub(super) fn unread(&self) -> Option<Range> {
         (!self.is_brief()).then(|| journal::range(self.journal(), 0, self.entries))
     }
 
-    /// The whole journal; the rows that it needs if they were not read.
+    /// The whole journal. The outer error names the rows to read first.
     pub(super) fn entries_in(&self, rows: &Rows) -> Result<Result<Vec<Entry>, String>, Range> {
         let texts = self.texts_in(rows, 0, self.entries)?;
         Ok(texts.into_iter().map(|(number, text)| Entry::of_text(number, text)).collect())
     }
 
-    /// The texts of entries with their numbers, from one to before another.
+    /// The texts of entries, with their numbers, from `from` up to, not including, `until`.
     pub(super) fn texts_in<'a>(&'a self, rows: &'a Rows, from: u64, until: u64) -> Result<Vec<(u64, &'a [u8])>, Range> {
         if self.is_brief() {
             return Ok((from..until).filter_map(|number| Some((number, self.brief.get(number)?))).collect());
@@ -366,7 +372,7 @@ impl Record {
         Ok(rows.iter().map(|row| (journal::number_of(&row.key), &row.body[..])).collect())
     }
 
-    /// Steps whose code should run now; of a run that is held, those that ran before.
+    /// The steps whose code should run now. Of a paused run, these are the steps that ran before.
     pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
@@ -397,13 +403,14 @@ impl Record {
         if runs { RunPhase::Running } else { RunPhase::Suspended }
     }
 
-    /// What its phase means to the kernel: one that waits for an event alone is woken by whoever sends it.
+    /// The status of the run for the kernel. A run that waits only for an event rests: the sender of the
+    /// event wakes it.
     pub(super) fn status(&self, alarm: Option<Millis>) -> Status {
         let phase = self.phase();
         let word = phase.word();
         match phase {
             RunPhase::Running | RunPhase::Undoing => Status::live(word),
-            // The steps that ran then wake it; those that it has let go since do not.
+            // Steps that ran when the pause began wake the run. Steps released since then do not.
             RunPhase::Paused
                 if self.paused.iter().flat_map(|paused| &paused.runs).any(|op| self.position(op).is_some()) =>
             {
@@ -415,7 +422,7 @@ impl Record {
         }
     }
 
-    /// When something is due next without anybody's doing.
+    /// When something is due next by itself.
     pub(super) fn next_due(&self) -> Option<i64> {
         if self.holds_timers() {
             return None;
@@ -426,7 +433,8 @@ impl Record {
         if let Some(began) = self.undos.began.filter(|_| self.undoes() && self.pending.is_empty()) {
             return Some(began.at);
         }
-        // A wait that asks its topic holds back what is due later than its deadline: the answer wakes the run, not the clock.
+        // A wait that asks its topic holds back everything that is due later than its deadline: the topic's
+        // answer wakes the run, not the clock.
         let leaving = self.pending().filter_map(Pending::leaves_since).min();
         let is_held = |pending: &Pending, at: i64| pending.step().is_none() && leaving.is_some_and(|since| at >= since);
         let due = self.pending().filter_map(|pending| pending.due_at().filter(|at| !is_held(pending, *at)));

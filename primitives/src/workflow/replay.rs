@@ -1,4 +1,4 @@
-//! A body begun anew, and told each entry of its journal in order.
+//! The replay of a journal: a new body, to which each entry is delivered in order.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{Failure, decode, planted::Bug, primitive::Thrown};
 
-/// The body as the journal left it: begun anew and told each entry in order.
+/// Replays a journal: begins the body anew and delivers each entry in order. `cleanup` is the entry at
+/// which the `#[cancelled]` body began, if it did.
 pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Option<u64>) -> Result<Live, Halt> {
     let mut live = match cleanup {
         None => begun::<W>(who, entries)?,
@@ -42,7 +43,7 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
     Ok(live)
 }
 
-/// Two bugs that can be planted.
+/// Two planted bugs.
 impl Live {
     fn tell_early(&self, entry: &Entry) {
         if let Some(recorded) = entry.recorded() {
@@ -50,7 +51,7 @@ impl Live {
         }
     }
 
-    /// Tells the second of two that are outstanding together before the first.
+    /// Delivers the second of two entries before the first, if the body waits for both.
     fn redecide(&self, rest: &mut [&Entry]) {
         if Bug::WinnerRedecided.planted()
             && let [first, second, ..] = rest
@@ -61,7 +62,7 @@ impl Live {
     }
 }
 
-/// Why a replay comes to nothing.
+/// Why a replay fails.
 pub(super) enum Halt {
     Diverged(Divergence),
     Panicked { message: String, entry: u64 },
@@ -99,7 +100,8 @@ fn cleaning<W: Workflow>(who: &Identity, entries: &[Entry], began: u64) -> Resul
 }
 
 impl Live {
-    /// Comes to rest within a replay: it must wait, for the journal goes on, or the run would have ended.
+    /// Polls the body to its rest within a replay. The body must still wait, unless the next entry is the
+    /// end of the run.
     fn rest_in_replay(&mut self, entries: &[Entry]) -> Result<(), Halt> {
         let rest = self.poll();
         self.take_moves();
@@ -127,8 +129,8 @@ impl Live {
     }
 }
 
-/// What the body waits for after a replay of so many entries is what the record says, and nothing else: an edit after the last entry of
-/// the journal is an edit, too.
+/// Checks that the body waits for exactly what the record has pending, after a replay of `entries` entries.
+/// An edit after the last journal entry is an edit, too.
 pub(super) fn check_waits(
     live: &Live,
     entries: u64,
@@ -146,7 +148,7 @@ pub(super) fn check_waits(
     Err(Divergence::waits_otherwise(entries, missing, added))
 }
 
-/// How a run ends by what its body returned.
+/// The end of a run by its body's return value.
 pub(super) fn end_of(ended: Result<Bytes, Thrown>, is_cleanup: bool) -> End {
     match ended {
         Ok(_) if is_cleanup => End::Cancelled(None),
@@ -158,7 +160,8 @@ pub(super) fn end_of(ended: Result<Bytes, Thrown>, is_cleanup: bool) -> End {
     }
 }
 
-/// How a run ends by a fault that its body does not catch. One that is cancelled ends so, whatever its cleanup comes to (L3).
+/// The end of a run by an uncaught fault. A cancelled run ends as cancelled, whatever its cleanup does
+/// (L3).
 pub(super) fn fault_of(fault: Fault, is_cleanup: bool) -> End {
     if is_cleanup { End::Cancelled(Some(fault.to_string())) } else { End::Fault(fault) }
 }

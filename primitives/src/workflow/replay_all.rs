@@ -7,8 +7,8 @@ use std::{
 
 use super::{History, ReplayError, Workflow, replay};
 
-/// [Replays](replay) every history of a folder: the one line of a test suite that finds a change of the code that running work
-/// would stop at (R5). Says how many there were.
+/// [Replays](replay) every history of a folder, and returns how many there were. This is the one line of a
+/// test suite that finds a code change at which running work would stop (R5).
 ///
 /// ```no_run
 /// # use drystone::{Flow, workflow};
@@ -20,10 +20,11 @@ use super::{History, ReplayError, Workflow, replay};
 /// # // }
 /// ```
 ///
-/// A folder holds the histories of one workflow, as [`History::save`] wrote them, whatever the files are called. Everything that does not fit
-/// is told at once, each file with its reason. So is whatever would be passed over in silence: a file that is no history, a history of another workflow than
-/// the first one's, a folder within, no folder at all, an empty one. Only what begins with a dot is not looked at. A relative path begins where tests are run: at
-/// the package's `Cargo.toml`.
+/// A folder holds the histories of one workflow, as [`History::save`] wrote them, under any file names. The
+/// error lists every file that does not fit, with the reason. Nothing is skipped silently: a file without a
+/// history, a history of another workflow than the first, a subfolder, a missing folder and an empty folder
+/// are errors, too. Only names that begin with a dot are ignored. A relative path begins where tests run:
+/// at the package's `Cargo.toml`.
 pub fn replay_all<W: Workflow>(folder: impl AsRef<Path>) -> Result<usize, ReplayAllError> {
     let folder = folder.as_ref();
     let failed = |files| ReplayAllError { folder: folder.to_owned(), files };
@@ -38,7 +39,7 @@ pub fn replay_all<W: Workflow>(folder: impl AsRef<Path>) -> Result<usize, Replay
     if misfits.is_empty() { Ok(paths.len()) } else { Err(failed(misfits)) }
 }
 
-/// What lies in a folder, by name.
+/// The contents of a folder, sorted by name.
 fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(folder)?.collect();
     let is_hidden = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
@@ -47,7 +48,7 @@ fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Replays one file; `workflow` is the name that the first history has.
+/// Replays one file; `workflow` is the name of the first history's workflow.
 fn tried<W: Workflow>(path: &Path, workflow: &mut Option<String>) -> Result<(), Misfit> {
     if path.is_dir() {
         return Err(Misfit::Folder);
@@ -63,12 +64,13 @@ fn tried<W: Workflow>(path: &Path, workflow: &mut Option<String>) -> Result<(), 
     Ok(replay::<W>(&history)?)
 }
 
-/// What does not fit in a folder of histories. Shown the same by `{}` and `{:?}`, so that `unwrap` says it in full.
+/// The files of a folder that do not fit. `{}` and `{:?}` show the same text, which `unwrap` prints in
+/// full.
 #[derive(Clone)]
 pub struct ReplayAllError {
     /// The folder.
     pub folder: PathBuf,
-    /// Each file that does not fit, in the order of their names; the folder itself, if that is what is wrong.
+    /// Each file that does not fit, in the order of names; or the folder itself, if that is wrong.
     pub files: Vec<(PathBuf, Misfit)>,
 }
 
@@ -76,29 +78,29 @@ pub struct ReplayAllError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// Today's code and it part.
+    /// The code does not fit the history.
     #[error("{0}")]
     Replay(#[from] ReplayError),
-    /// It is something else.
+    /// The file is not a history.
     #[error("is no history, which `History::save` writes: {0}")]
     NoHistory(String),
-    /// It is of another workflow than the first.
+    /// The history is of another workflow than the first.
     #[error(
         "is a history of `{found}`, and those before it are of `{expected}`: give each workflow a folder of its own"
     )]
     AnotherWorkflow {
-        /// What the first is of.
+        /// The workflow of the first history.
         expected: String,
-        /// What this is of.
+        /// The workflow of this history.
         found: String,
     },
-    /// It is a folder.
+    /// The path is a folder.
     #[error("is a folder, and would be passed over: give each workflow a folder of its own, and replay each")]
     Folder,
-    /// It cannot be read.
+    /// The path cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// Nothing is in it.
+    /// The folder is empty.
     #[error("is empty, so nothing was tested: save the `history()` of a run that matters there")]
     Empty,
 }

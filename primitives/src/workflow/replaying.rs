@@ -10,7 +10,7 @@ use super::{
 /// Why a history does not fit the code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The code asks for something else than the history has.
+    /// The code and the history differ.
     #[error("{0}")]
     Diverged(Divergence),
     /// The code panicked.
@@ -18,7 +18,7 @@ pub enum ReplayError {
     Panicked {
         /// The message.
         message: String,
-        /// How many entries it had been told.
+        /// How many entries were delivered to the body before.
         entry: u64,
     },
 }
@@ -32,8 +32,9 @@ impl From<Halt> for ReplayError {
     }
 }
 
-/// Runs a recorded history against today's code: no step is executed, nothing is stored. An error says where they part, and so
-/// that this code would stop such a run (R5). Of a run that goes on, what it waits for is compared, too.
+/// Runs a recorded history against today's code. No step is executed, and nothing is stored. The error says
+/// where code and history differ; such a run would stop there (R5). If the run has not ended, its pending
+/// operations are compared, too.
 ///
 /// ```
 /// # use drystone::{Flow, Primitives, testing::{World, replay}, workflow};
@@ -49,7 +50,8 @@ impl From<Halt> for ReplayError {
 /// # let run = world.client().greeting("ada");
 /// # run.start("ada".to_owned()).await.unwrap();
 /// # run.result().await.unwrap();
-/// let history = run.history().await.unwrap(); // of a run that matters: save it beside the tests, and load it there
+/// // Save the history of an important run beside the tests, and load it there.
+/// let history = run.history().await.unwrap();
 /// replay::<Greeting>(&history).unwrap();
 /// # });
 /// ```
@@ -70,14 +72,15 @@ pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
     Ok(check_pending(history, &last)?)
 }
 
-/// A run that goes on waits for what it waited for. A file without that was saved before it was recorded.
+/// A run that has not ended must wait for the same operations. Older files do not have them, and are not
+/// checked.
 fn check_pending(history: &History, live: &Live) -> Result<(), Halt> {
     let Some(pending) = &history.pending else { return Ok(()) };
     let waits: Vec<_> = pending.iter().map(|(op, hash)| (op.as_str(), *hash)).collect();
     Ok(replay::check_waits(live, history.entries_count(), &waits, &[])?)
 }
 
-/// How the run ended, or would have before its steps were undone.
+/// How the run ended, or would have ended without undos.
 fn end_in(entries: &[Entry]) -> Option<(u64, &End)> {
     let of = |(number, entry): (usize, &'_ Entry)| match &entry.what {
         What::UndoBegan(End::Cancelled(_)) => None,
@@ -92,7 +95,7 @@ fn end_in(entries: &[Entry]) -> Option<(u64, &End)> {
     }
 }
 
-/// A run that has ended ends as it did.
+/// A run that has ended must end in the same way.
 fn check_end(entries: &[Entry], live: &Live) -> Result<(), Halt> {
     let Some((number, end)) = end_in(entries) else { return Ok(()) };
     let is_bodys = matches!(end, End::Succeeded(_) | End::Failed(_) | End::Fault(_)) || live.is_cleanup;

@@ -1,4 +1,4 @@
-//! A run that begins anew, or from one of its steps: the caller's side.
+//! Restarts of a run, from its beginning or from one of its steps: the caller's side.
 
 use std::fmt;
 
@@ -8,54 +8,56 @@ use serde_json::value::RawValue;
 
 use crate::{Address, Args, Call, decode};
 
-/// A run has begun anew.
+/// The answer of a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restarted {
     /// The number of the new generation.
     pub generation: u32,
 }
 
-/// Why a run does not begin anew; nothing of it was changed.
+/// Why a run was not restarted. The run was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RestartError {
-    /// There is no run of this key.
+    /// The key has no run.
     #[error("there is no such run")]
     NotFound,
-    /// It has not come to this step, or not so often.
+    /// The run has not reached this step, or not this many times.
     #[error("the run has no `{step}` number {nth}: it has {found} of them")]
     NoSuchStep {
-        /// The step.
+        /// The name of the step.
         step: String,
-        /// Which one of its name, from 1.
+        /// The occurrence that was asked for, from 1.
         nth: u32,
-        /// How many there are.
+        /// How many the run has.
         found: u32,
     },
-    /// What came before the step holds a permit, and that was given back: nobody else may take it for its own.
+    /// At this step the run holds a permit. It cannot be kept, because a restart gives back the permits of
+    /// the old generation.
     #[error("at that step the run holds the permit `{operation}`, which cannot be kept: restart from before it")]
     KeepsPermit {
-        /// The permit.
+        /// The operation of the permit.
         operation: String,
     },
-    /// What came before the step was undone, whether or not that went well, or is being undone: it does not stand any more.
+    /// An operation before the step was undone, successfully or not, or is being undone. Its effect does
+    /// not stand any more.
     #[error("before that step comes `{operation}`, which was undone or is being undone: restart from before it")]
     Undone {
-        /// What was undone.
+        /// The operation that was undone.
         operation: String,
     },
-    /// What would have to be kept for the undos of what came before the step is more than one commit takes.
+    /// The undos of what came before the step need more data than one commit takes.
     #[error("what came before that step has {bytes} bytes for its undos, more than the {limit} of one commit")]
     TooMuch {
-        /// How many bytes it has.
+        /// The bytes of this data.
         bytes: u64,
-        /// How many it may.
+        /// The limit.
         limit: u64,
     },
 }
 
-/// A step of a run, to go on from: `run.restart_from(|at| at.charge(1))`.
+/// The step of a run to restart from: `run.restart_from(|at| at.charge(1))`.
 #[must_use = "it is a place only: hand it to `restart_from`"]
 pub struct At<T> {
     place: Place,
@@ -63,7 +65,7 @@ pub struct At<T> {
     write: fn(&T) -> Result<Bytes, String>,
 }
 
-/// A step of a run, as it travels.
+/// A step of a run, as it is sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) step: String,
@@ -71,12 +73,13 @@ pub(super) struct Place {
 }
 
 impl<T> At<T> {
-    /// The step of this name, counted from 1 in the order in which they ended: what generated code makes of `at.charge(1)`.
+    /// The step of this name and number, from 1, in the order in which steps ended. Generated code uses
+    /// this for `at.charge(1)`.
     pub fn new(step: &str, nth: u32, write: fn(&T) -> Result<Bytes, String>) -> Self {
         Self { place: Place { step: step.to_owned(), nth }, value: None, write }
     }
 
-    /// The step is not run again: this is recorded as what it returned.
+    /// Records this value as the output of the step. The step is not executed again.
     #[expect(clippy::needless_pass_by_value, reason = "the value is handed over")]
     pub fn with(self, value: T) -> Self {
         Self { value: Some((self.write)(&value)), ..self }
@@ -89,25 +92,26 @@ impl<T> fmt::Debug for At<T> {
     }
 }
 
-/// What a run is asked to begin anew with, as it travels: its input, if that is another; the step to go on from; what that step
-/// is to have returned.
+/// The request of a restart, as it is sent: the new input, if any; the step to restart from; the output
+/// that the step is to have.
 pub(super) type Asked = (Option<Box<RawValue>>, Option<Place>, Option<Value>);
 
-/// What a step is to have returned, within brackets: for nothing is written as `null`, and so is no value at all.
+/// The given output of a step, in brackets: without them, `null` as a value could not be told from no
+/// value.
 pub(super) type Value = (Box<RawValue>,);
 
-/// The verbs that begin a run anew: what generated code makes `restart_with` and `restart_from` of.
+/// The verbs that restart a run. Generated code uses these for `restart_with` and `restart_from`.
 #[derive(Debug)]
 pub struct Restarting;
 
 impl Restarting {
-    /// From its beginning, with the same input or another.
+    /// Restarts from the beginning, with the same input or another.
     pub fn anew(address: &Address, input: Option<Args>) -> Call<Restarted, RestartError> {
         let input = input.map(|input| input.finish().and_then(|bytes| decode::<Box<RawValue>>(&bytes)));
         Self::call(address, input, None, None)
     }
 
-    /// From one of its steps.
+    /// Restarts from one of the steps.
     pub fn from<T>(address: &Address, at: At<T>) -> Call<Restarted, RestartError> {
         let value = at.value.map(|value| value.and_then(|bytes| decode::<Box<RawValue>>(&bytes)));
         Self::call(address, None, Some(at.place), value)
@@ -132,11 +136,11 @@ impl Restarting {
 }
 
 impl Call<Restarted, RestartError> {
-    /// Events that nobody took are let go, too, and counted.
+    /// Drops unread events, too, and counts them.
     pub fn drop_events(self) -> Self {
         self.asking(DROPPING)
     }
 }
 
-/// The verb of a restart that lets the events go: no query can have this name.
+/// The verb of a restart that drops events. No query can have this name, because of the colon.
 pub(super) const DROPPING: &str = "restart:dropping";

@@ -1,4 +1,4 @@
-//! What `#[workflow]` makes of an `impl` block. Generated code implements these traits; nobody else does.
+//! The traits that `#[workflow]` implements for an `impl` block. Only generated code implements them.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,21 +10,21 @@ use crate::{
     stored::{Codec, is_default},
 };
 
-/// A workflow: an author's struct with `#[workflow]` on its `impl`. The struct is the state of a run that queries and people
-/// see.
+/// A workflow: an author's struct with `#[workflow]` on its `impl`. The struct is the state of a run that
+/// queries and people see.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a workflow",
     label = "not a workflow",
     note = "write `#[workflow]` on `impl {Self}`"
 )]
 pub trait Workflow: Primitive {
-    /// Its steps, as its body calls them.
+    /// The steps, as the body calls them.
     type Steps: From<Core>;
 
-    /// What there is in the `impl` block.
+    /// The contents of the `impl` block.
     const SCRIPT: Script;
 
-    /// The options, as the attribute says.
+    /// The options in the attribute.
     fn options() -> Options;
 
     /// How the state is stored.
@@ -33,15 +33,16 @@ pub trait Workflow: Primitive {
     /// The state that a run begins with.
     fn initial() -> Self;
 
-    /// The body, with the JSON array of its parameters; the reason if they cannot be read.
+    /// Makes the body, from the JSON array of its parameters. The error says why they cannot be read.
     fn body(flow: Flow<Self>, input: &[u8]) -> Result<Body, String>;
 
-    /// The `#[cancelled]` body.
+    /// Makes the `#[cancelled]` body; `None` if the workflow has no such body.
     fn cancelled(_flow: Flow<Self>) -> Option<Body> {
         None
     }
 
-    /// Changes the state as an update says, whose parameters are this JSON array: what it answers. It is pure, and cannot wait.
+    /// Applies an update to the state, with the JSON array of its parameters, and returns the answer. An
+    /// update is pure and cannot wait.
     fn update(&mut self, _name: &str, _input: &[u8]) -> Result<Bytes, Thrown> {
         Err(Thrown::Unknown)
     }
@@ -52,15 +53,15 @@ pub trait Workflow: Primitive {
     }
 }
 
-/// A body under way: what it returned, as JSON.
+/// A running body. Its output is the return value as JSON.
 pub type Body = BoxFuture<'static, Result<Bytes, Thrown>>;
 
-/// The code of a workflow that acts, run with the services `D` as a part of the app `A`.
+/// The code of a workflow that runs with the services `D`, as a part of the app `A`.
 pub trait Flows<D, A>: Workflow {
     /// Runs a step, with the JSON array of its parameters.
     fn step<'a>(name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a>;
 
-    /// The primitives that its body calls: the types, and the names that the app has for them.
+    /// The primitives that the body calls: their types, and their names in the app.
     fn clients() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
@@ -74,37 +75,37 @@ pub trait Flows<D, A>: Workflow {
     fn query<'a>(&'a self, name: &'a str, input: Bytes, env: &'a Env<D, A>) -> Running<'a>;
 }
 
-/// The names in an `impl` block with `#[workflow]`, and what each needs.
+/// The functions and events of an `impl` block with `#[workflow]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    /// Its steps.
+    /// The steps.
     pub steps: &'static [StepCode],
-    /// The author's queries: `&self`.
+    /// The author's queries: functions with `&self`.
     pub queries: &'static [Action],
-    /// The events that it accepts.
+    /// The events that the workflow accepts.
     pub events: &'static [EventCode],
     /// Whether there is a `#[cancelled]` body.
     pub has_cancelled: bool,
-    /// A hash of the block: if it is another, runs that this code could not go on with are tried again.
+    /// A hash of the block. If it changes, stopped runs are tried again.
     pub hash: u64,
-    /// The author's updates: `&mut self`.
+    /// The author's updates: functions with `&mut self`.
     pub updates: &'static [&'static str],
 }
 
-/// A step of the author's.
+/// A step of the workflow.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StepCode {
-    /// Its name.
+    /// The name of the step.
     pub name: &'static str,
-    /// How it is tried.
+    /// The retry policy.
     pub policy: Policy,
-    /// What undoes it.
+    /// The undo of the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<UndoCode>,
-    /// Whether it takes a heartbeat.
+    /// Whether the step takes a heartbeat.
     #[serde(skip_serializing_if = "is_default")]
     pub beats: bool,
-    /// Whether it writes tables of the author's, in a transaction (W6).
+    /// Whether the step writes the author's tables in a transaction (W6).
     #[serde(skip_serializing_if = "is_default")]
     pub transaction: bool,
 }

@@ -1,73 +1,76 @@
-//! Where a run stands, as a person sees it.
+//! The status of a run, as people see it.
 
 use serde::{Deserialize, Serialize};
 
 use super::FailedUndo;
 use crate::{Failure, Timestamp};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStatus {
-    /// In a word.
+    /// The phase of the run.
     pub phase: RunPhase,
-    /// When it began.
+    /// When the generation began.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// When the run ended.
     pub ended_at: Option<Timestamp>,
-    /// How many entries its journal has.
+    /// The number of journal entries.
     pub entries: u64,
-    /// What it waits for, in the order in which it asked.
+    /// The operations that the run waits for, in the order in which the body asked for them.
     pub waits_for: Vec<WaitsFor>,
-    /// How many events are queued, by type.
+    /// The queued events, by type.
     pub queued: Vec<QueuedEvents>,
-    /// Why it does not go on, if it is diverged or panicked.
+    /// Why the run does not continue, if it is diverged or panicked.
     pub stopped: Option<Stopped>,
-    /// What went wrong with its `#[cancelled]` body, if it was cancelled.
+    /// The error of the `#[cancelled]` body, if the run was cancelled.
     pub cleanup_error: Option<String>,
-    /// Which generation it is, from 1: one more with each `continue_as` and each restart.
+    /// The number of the generation, from 1. Each `continue_as` and each restart adds one.
     pub generation: u32,
-    /// How many steps ended when they were not waited for any more, or their generation was gone: what they came to was dropped.
+    /// How many results came too late and were dropped: the step was no longer waited for, or its
+    /// generation was gone.
     pub late: u64,
-    /// Since when it is paused.
+    /// When the run was paused, if it is paused.
     pub paused_since: Option<Timestamp>,
-    /// How many steps are due to be undone if it fails or is cancelled, or are left while it is being undone (W9).
+    /// How many steps are due to be undone if the run fails or is cancelled, or are left while it is being
+    /// undone (W9).
     pub undos_left: u64,
-    /// Undos that failed for good: the first 32 of them, for all are in its history.
+    /// Undos that failed for good: the first 32. The history has all of them.
     pub undos_failed: Vec<FailedUndo>,
 }
 
-/// Where a run stands, in a word (L1).
+/// The phase of a run (L1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunPhase {
-    /// A step of it runs, or is about to.
+    /// A step runs, or is about to run.
     Running,
-    /// It waits: for a time, an event, or another attempt.
+    /// The run waits: for a time, an event, or another attempt.
     Suspended,
-    /// Somebody wants it to end, and it is on the way.
+    /// The run was cancelled, and is ending.
     Cancelling,
-    /// Its body panicked. It is tried again with other code, when it is resumed, and every hour, at first after a minute.
+    /// The body panicked. The run is tried again with other code, by `resume`, and by itself: first after a
+    /// minute, in the end every hour.
     Panicked,
-    /// Its body asks for something else than it did before. It goes on with code that fits; when it is tried, see
-    /// [`Panicked`](Self::Panicked).
+    /// The body does not fit the journal. Code that fits resumes the run. For when the run is tried again,
+    /// see [`Panicked`](Self::Panicked).
     Diverged,
-    /// It ended with a result.
+    /// The run ended with a result.
     Succeeded,
-    /// It ended with an error.
+    /// The run ended with an error.
     Failed,
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
-    /// It was terminated.
+    /// The run was terminated.
     Terminated,
-    /// Somebody holds it: steps that run end, and nothing begins.
+    /// The run is paused: running steps end, and nothing begins.
     Paused,
-    /// It has failed, or somebody wants it to end, and its steps are being undone.
+    /// The run has failed or was cancelled, and its steps are being undone.
     Undoing,
 }
 
 impl RunPhase {
-    /// Whether nothing of it will run any more.
+    /// Whether the run has ended. Code of an ended run is not executed any more.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Terminated)
     }
@@ -89,47 +92,47 @@ impl RunPhase {
     }
 }
 
-/// Something that a run waits for.
+/// An operation that a run waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitsFor {
     /// The operation: `charge#1`, `sleep#2`, `wait:Approved#1`.
     pub operation: String,
-    /// Until when: the end of a sleep, the deadline of a wait, the next attempt of a step.
+    /// The end of a sleep, the deadline of a wait, or the next attempt of a step.
     pub until: Option<Timestamp>,
-    /// Which attempt of a step it is, from 1.
+    /// The number of a step's attempt, from 1.
     pub attempt: Option<u32>,
-    /// What the attempt before it failed with.
+    /// The error of the attempt before.
     pub last_error: Option<Failure>,
 }
 
-/// Events of one type that wait to be taken.
+/// The queue of one event type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedEvents {
-    /// The type.
+    /// The event type.
     pub event: String,
-    /// How many.
+    /// How many events are queued.
     pub count: u64,
-    /// How many were lost to a later or an earlier one, where only one is kept.
+    /// How many events were lost because only one is kept.
     pub overwritten: u64,
-    /// How many nobody took in time.
+    /// How many events expired before a wait took them.
     pub expired: u64,
-    /// How many nobody had taken when the run ended, where such events are let go (`on_terminated = "discard"`), or when it was restarted
-    /// with `drop_events`.
+    /// How many unread events were dropped: at the end of the run with `on_terminated = "discard"`, or by a
+    /// restart with `drop_events`.
     #[serde(default)]
     pub discarded: u64,
 }
 
-/// Why a run does not go on.
+/// Why a run does not continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// Its body panicked, with this message.
+    /// The body panicked.
     Panicked {
-        /// The message.
+        /// The message of the panic.
         message: String,
-        /// How many entries of its journal it had been told.
+        /// How many journal entries were delivered to the body before.
         entry: u64,
     },
-    /// Its body is another than the one that began it.
+    /// The body does not fit the journal.
     Diverged(super::Divergence),
 }

@@ -1,4 +1,4 @@
-//! A step in a body: what the author's function returns, once it is recorded.
+//! A step in a body: the return value of the author's function, once it is recorded.
 
 use std::{
     fmt,
@@ -20,22 +20,24 @@ use crate::{
     stored::{Codec, stored, stored_error},
 };
 
-/// A step: await it, and it is what the author's function returned, recorded once and the same in every replay (W1).
+/// A step. Awaiting it returns what the author's function returned, recorded once and the same in every
+/// replay (W1).
 ///
-/// A fault (it timed out or panicked in every attempt, it killed the process) ends the run as failed; whoever wants to go on
-/// writes [`catch`](Self::catch). Like all futures it does nothing until it is awaited.
+/// A fault (the last attempt timed out, panicked or was silent, or the outcome cannot be recorded) fails
+/// the run; [`catch`](Self::catch) returns the fault instead. Like all futures, a step does nothing until
+/// it is awaited.
 #[must_use = "a step does nothing until it is awaited"]
 pub struct Step<T> {
     op: Result<Op, (Core, String)>,
     recall: Recall<T>,
 }
 
-/// How what is recorded becomes what the function returned; the reason if it cannot be read.
+/// Turns a recorded outcome into the function's return value. The error says why it cannot be read.
 pub struct Recall<T>(Box<Reads<T>>);
 
 type Reads<T> = dyn Fn(Told<'_>) -> Result<T, String> + Send;
 
-/// What a step was told.
+/// The recorded outcome of a step.
 #[derive(Debug)]
 pub(super) enum Told<'a> {
     Ok(&'a [u8]),
@@ -43,7 +45,7 @@ pub(super) enum Told<'a> {
 }
 
 impl<T: 'static> Recall<T> {
-    /// Of a function that cannot fail.
+    /// Reads the outcome of a function that cannot fail.
     pub fn plain(value: Codec<T>) -> Self {
         let read = value.reader();
         Self(Box::new(move |told| match told {
@@ -54,7 +56,7 @@ impl<T: 'static> Recall<T> {
 }
 
 impl<T: 'static, E: 'static> Recall<Result<T, E>> {
-    /// Of a function that returns a `Result`.
+    /// Reads the outcome of a function that returns a `Result`.
     pub fn fallible(value: Codec<T>, error: Codec<E>) -> Self {
         let (read, thrown) = (value.reader(), error.reader());
         Self(Box::new(move |told| match told {
@@ -65,7 +67,7 @@ impl<T: 'static, E: 'static> Recall<Result<T, E>> {
 }
 
 impl<T: 'static, E: 'static> Recall<Result<T, E>> {
-    /// Of the answer of somebody else, read by these.
+    /// Reads the answer of another entity with these functions.
     pub(super) fn answered(read: fn(&[u8]) -> Result<T, String>, thrown: fn(&[u8]) -> Result<E, String>) -> Self {
         Self(Box::new(move |told| match told {
             Told::Ok(bytes) => read(bytes).map(Ok),
@@ -75,7 +77,7 @@ impl<T: 'static, E: 'static> Recall<Result<T, E>> {
 }
 
 impl<T: 'static> Recall<T> {
-    /// Of an answer that is never an error.
+    /// Reads an answer that is never an error.
     pub(super) fn read_by(read: fn(&[u8]) -> Result<T, String>) -> Self {
         Self(Box::new(move |told| match told {
             Told::Ok(bytes) => read(bytes),
@@ -83,7 +85,8 @@ impl<T: 'static> Recall<T> {
         }))
     }
 
-    /// The same of what was recorded of a call: see [`recorded_answer`](super::called::recorded_answer).
+    /// Takes a call's answer out of its recorded form first: see
+    /// [`recorded_answer`](super::called::recorded_answer).
     pub(super) fn unwrapped(self) -> Self {
         Self(Box::new(move |told| match told {
             Told::Ok(bytes) => (self.0)(Told::Ok(answer_in(bytes))),
@@ -93,7 +96,7 @@ impl<T: 'static> Recall<T> {
 }
 
 impl<T> Step<T> {
-    /// The step `name` with this input: what generated code makes of `flow.charge(..)`.
+    /// The step `name` with this input. Generated code uses this for `flow.charge(..)`.
     pub fn new(core: &Core, name: &'static str, mut args: Args, recall: Recall<T>) -> Self {
         let unreadable = args.unreadable();
         let op = match args.finish() {
@@ -103,37 +106,40 @@ impl<T> Step<T> {
         Self { op, recall }
     }
 
-    /// Something else than a function of the workflow, which ends as one does; the reason if it cannot be asked for.
+    /// An operation that ends like a step but is not a function of the workflow. The error is why it cannot
+    /// be asked for.
     pub(super) fn asking(core: &Core, ask: Result<Ask, String>, name: Option<&str>, recall: Recall<T>) -> Self {
         let op = ask.map(|ask| Op::new(core, ask, name)).map_err(|reason| (core.clone(), reason));
         Self { op, recall }
     }
 
-    /// What it asks for, while it was not asked.
+    /// The request, while it is not made yet.
     pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
         self.op.as_mut().ok().and_then(Op::ask_mut)
     }
 
-    /// Its identity, if it can be asked for.
+    /// The identity of the operation, if it can be asked for.
     pub(super) fn id(&self) -> Option<&super::core::OpId> {
         self.op.as_ref().ok().map(Op::id)
     }
 
-    /// The same, read otherwise.
+    /// The same step, with another reader.
     pub(super) fn recalled<V>(self, recall: Recall<V>) -> Step<V> {
         Step { op: self.op, recall }
     }
 
-    /// What the function returned, or the fault that it ended in: then the run goes on.
+    /// Returns what the function returned, or the fault in which the step ended. With `catch` such a fault
+    /// does not fail the run.
     pub fn catch(self) -> Caught<T> {
         Caught(self)
     }
 
-    /// What it comes to; a fault is left to the caller. What cannot be read stops the run: the code is another than before.
+    /// Polls the step, and leaves a fault to the caller. An outcome that cannot be read stops the run,
+    /// because the code has changed.
     pub(super) fn poll_told(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Fault>> {
         let op = match &mut self.op {
             Ok(op) => op,
-            // It is a mistake of the code, and the same in every replay.
+            // A mistake in the code, which every replay repeats: the panic stops the run with the reason.
             Err((_, reason)) => panic!("{reason}"),
         };
         let told = match std::task::ready!(op.poll(context)) {
@@ -168,7 +174,7 @@ impl<T> Future for Step<T> {
     }
 }
 
-/// A step whose fault the body wants to see: [`Step::catch`].
+/// A step whose fault the body handles: [`Step::catch`].
 #[must_use = "a step does nothing until it is awaited"]
 pub struct Caught<T>(Step<T>);
 
@@ -180,7 +186,7 @@ impl<T> Future for Caught<T> {
     }
 }
 
-/// Code of the body's own as a step: [`Flow::run`](super::Flow::run).
+/// Code of the body, executed as a step: [`Flow::run`](super::Flow::run).
 #[must_use = "a step does nothing until it is awaited"]
 pub struct Run<T> {
     step: Step<T>,
@@ -211,7 +217,7 @@ fn returned(reason: &str) -> String {
     format!("what it returned: {reason}")
 }
 
-/// What code returns that cannot fail: anything but a `Result`.
+/// The output of code that cannot fail: any type but a `Result`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the code of `flow.run` returns a `Result`, whose error would be recorded as a success",
@@ -221,8 +227,8 @@ fn returned(reason: &str) -> String {
 pub trait Plain {}
 
 impl<T, E> Run<Result<T, E>> {
-    /// What generated code makes of `flow.run(..)`, and what no `Result` comes through. It hides that of
-    /// [`AwaitDurable`](super::AwaitDurable), which all else comes through.
+    /// Generated code calls this on `flow.run(..)`. The bound holds for no `Result`, so such code does not
+    /// compile. The `__plain` of [`AwaitDurable`](super::AwaitDurable) accepts everything else.
     #[doc(hidden)]
     pub fn __plain(self) -> Self
     where
@@ -238,23 +244,25 @@ impl<T> Run<T> {
         Self { step: Step { op: Ok(Op::new(core, ask, Some(name))), recall } }
     }
 
-    /// Executed up to so many times if it panics, takes too long or (of [`try_run`](super::Flow::try_run)) fails, the first time
-    /// included: once unless said. The body is replayed for each, for only it can make the code anew.
+    /// The number of executions in all, the first included: 1 by default. The code is executed again if it
+    /// panics, takes too long or (with [`try_run`](super::Flow::try_run)) fails. The body is replayed
+    /// before each further execution, because only the body can make the code.
     pub fn max_attempts(self, attempts: u32) -> Self {
         self.with(|policy| policy.max_attempts(attempts.into()))
     }
 
-    /// How long to wait between those executions.
+    /// The pauses between executions.
     pub fn backoff(self, pauses: Retry) -> Self {
         self.with(|policy| policy.backoff_with(pauses))
     }
 
-    /// How long one execution may take.
+    /// The time limit of one execution.
     pub fn timeout(self, limit: Duration) -> Self {
         self.with(|policy| policy.timeout_with(limit))
     }
 
-    /// What the code returned, or the fault that it ended in: then the run goes on.
+    /// Returns what the code returned, or the fault in which the step ended. With `catch` such a fault does
+    /// not fail the run.
     pub fn catch(self) -> Caught<T> {
         self.step.catch()
     }

@@ -1,15 +1,15 @@
-//! What a run by the clock on the wall is given.
+//! The input of a run that a schedule starts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// The time of a schedule that a run stands for: the input of a body with `#[workflow(cron = ..)]`.
+/// The scheduled time that a run stands for: the input of a body with `#[workflow(cron = ..)]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tick {
     /// The key of the schedule.
     pub schedule: String,
-    /// The time that it stands for; when it began may be later.
+    /// The scheduled time. The run may begin later.
     pub scheduled_for: Timestamp,
 }
 
@@ -19,17 +19,17 @@ impl Tick {
         Self { schedule: schedule.into(), scheduled_for }
     }
 
-    /// The key of the run that stands for it: `eu@2026-11-16T09:00:00Z`.
+    /// The key of the run for this tick: `eu@2026-11-16T09:00:00Z`.
     pub fn key(&self) -> String {
         let at = self.scheduled_for.to_string();
         format!("{}@{}", self.schedule, at.replace(".000Z", "Z"))
     }
 }
 
-/// How many bytes the key of a run has more than that of its schedule.
+/// How much longer the key of a run is than the key of its schedule.
 pub(super) const SUFFIX_BYTES: usize = "@2026-11-16T09:00:00Z".len();
 
-/// What the body of a workflow by cron takes.
+/// The parameter of the body of a workflow with `cron`.
 #[diagnostic::on_unimplemented(
     message = "the body of a workflow with `cron` takes a `Tick`, and not `{Self}`",
     label = "not a `Tick`",
@@ -39,23 +39,24 @@ pub trait IsTick {}
 
 impl IsTick for Tick {}
 
-/// Whether a body takes a tick.
+/// Checks at compile time that a body takes a tick.
 pub const fn takes_tick<T: IsTick>() {}
 
-/// Where a schedule stands.
+/// The status of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScheduleStatus {
-    /// When it was scheduled.
+    /// When the key was scheduled.
     pub since: Timestamp,
-    /// The next time.
+    /// The next scheduled time.
     pub next: Option<Timestamp>,
     /// How many runs were started.
     pub started: u64,
-    /// How many times passed without a run of their own: missed, or left out because the run before still went.
+    /// How many times passed without a run of their own: missed, or skipped because the previous run was
+    /// still going.
     pub skipped: u64,
-    /// The run that goes; not known with `overlap = "parallel"`.
+    /// The scheduled time of the run that is going. Not known with `overlap = "parallel"`.
     pub going: Option<Timestamp>,
-    /// Those that wait for its end.
+    /// The scheduled times that wait for the end of the run that is going.
     pub queued: Vec<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! Sleeping in a body.
+//! Sleeps in a body.
 
 use std::{
     pin::Pin,
@@ -11,7 +11,7 @@ use super::{
     op::Op,
 };
 
-/// A sleep: over at a time that is fixed when it is first awaited, however often the run is replayed (H1).
+/// A sleep. Its end is fixed when the body first awaits it, however often the run is replayed (H1).
 #[derive(Debug)]
 #[must_use = "a sleep does nothing until it is awaited"]
 pub struct Sleep(Op);

@@ -1,4 +1,4 @@
-//! What is stored of undos (W9): which steps are due to be undone, and how far that is.
+//! The stored form of undos (W9): the steps that are due to be undone, and the progress of undoing.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,76 +8,80 @@ use crate::{Failure, stored::is_default};
 /// The undo of a step: `#[step(undo = refund)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UndoCode {
-    /// The step that undoes it.
+    /// The step that undoes.
     pub step: &'static str,
-    /// What that step takes.
+    /// The parameters of the undoing step.
     pub takes: UndoTakes,
 }
 
-/// What an undo takes, and so when it is due.
+/// The parameters of an undo, which decide when the undo is due (W9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoTakes {
-    /// What the step returned: it is due for every success that is recorded.
+    /// The output of the step. The undo is due for every recorded success.
     Output,
-    /// What the step took, and what it returned if that is known: it is due as well where nobody knows what became of it.
+    /// The inputs of the step, and its output if known. The undo is also due if the outcome of the step is
+    /// unknown.
     Input,
 }
 
 /// An undo that failed for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedUndo {
-    /// What was to be undone: `charge#1`.
+    /// The operation to undo: `charge#1`.
     pub operation: String,
-    /// The step that should have: `refund`.
+    /// The undoing step: `refund`.
     pub undo: String,
-    /// What it failed with in the end.
+    /// The last error of the undo.
     pub error: Failure,
 }
 
-/// Failed undos that a record shows; all of them are in the journal, and told to listeners.
+/// The most failed undos that a record shows. The journal has all of them, and listeners are told of each.
 const FAILED_MAX: usize = 32;
 
-/// What is due to be undone. It lies in rows, as a stack: the record has but its height.
+/// The steps that are due to be undone. They lie in rows, as a stack; the record has only the height of the
+/// stack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Undos {
     /// How many rows are left.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) rows: u64,
-    /// How many of the last row are done.
+    /// How many undos of the last row are done.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) done: u32,
-    /// Of how many, if one of them is under way.
+    /// How many undos the last row has, if one of them is under way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) of: u32,
-    /// How many are due in all.
+    /// How many undos are left in all.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) left: u64,
-    /// When undoing began.
+    /// The beginning of undoing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) began: Option<Began>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) is_over: bool,
-    /// What was last begun to be undone: a run that is terminated meanwhile has it in no entry.
+    /// The operation whose undo began last. If the run is terminated meanwhile, no journal entry names this
+    /// operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<String>,
-    /// Up to which entry of the journal it is known what is due: a body that is told again changes nothing of it.
+    /// How many journal entries have their undos noted. When these entries are delivered again, nothing is
+    /// noted again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) noted: u64,
-    /// The same for what was let go: how many entries the body was told then.
+    /// The same for released operations: how many entries the body had at the last release that was noted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) lost: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) failed: Vec<FailedUndo>,
 }
 
-/// When undoing began.
+/// The beginning of undoing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Began {
-    /// The entry of the journal, which has how the run will end.
+    /// The journal entry that says how the run will end.
     pub(super) entry: u64,
     pub(super) at: i64,
-    /// How many rows there were.
+    /// The number of rows at that time.
     pub(super) rows: u64,
 }
 
@@ -85,12 +89,12 @@ pub(super) struct Began {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) op: String,
-    /// The step that undoes it, as the code said when it was recorded.
+    /// The undoing step, as the code named it when the outcome was recorded.
     pub(super) undo: String,
-    /// The entry of the journal that has what it returned, if that is known.
+    /// The journal entry with the step's output, if the output is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) entry: Option<u64>,
-    /// What it was given, for an undo that takes it.
+    /// The step's input, for an undo that takes the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) input: Option<Code>,
 }
@@ -107,7 +111,7 @@ impl Undos {
     }
 }
 
-/// What marks the identity of an undo: no step, sleep or wait of a body has it.
+/// The prefix of an undo's identity. No operation of a body has this prefix.
 const UNDO: &str = "undo/";
 
 /// The identity of the undo of an operation: `undo/charge#1/refund#1`.
@@ -115,7 +119,7 @@ pub(super) fn undo_op(due: &Due) -> String {
     format!("{UNDO}{}/{}#1", due.op, due.undo)
 }
 
-/// What is undone by an operation: `charge#1` of `undo/charge#1/refund#1`.
+/// The operation that an undo reverses: `charge#1` of `undo/charge#1/refund#1`.
 pub(super) fn undone_by(op: &str) -> Option<&str> {
     op.strip_prefix(UNDO)?.rsplit_once('/').map(|(undone, _)| undone)
 }

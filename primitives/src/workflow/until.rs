@@ -1,4 +1,4 @@
-//! Waiting in a body for its own state: an update of it, or another branch, makes it so.
+//! Waits of a body for its own state, which an update or another branch changes.
 
 use std::{
     fmt,
@@ -10,8 +10,8 @@ use std::{
 
 use super::{AwaitDurable, Within, ask::Ask, core::Core, op::Op};
 
-/// A wait for the state of the run: [`Flow::wait_until`](super::Flow::wait_until). Nothing of it is recorded: whether the state is so
-/// follows from what the body was told, and is the same in every replay.
+/// A wait for a condition on the run's state: [`Flow::wait_until`](super::Flow::wait_until). The wait is
+/// not recorded: the state follows from the delivered journal entries, and is the same in every replay.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct WaitUntil<W, F> {
     op: Option<Op>,
@@ -28,7 +28,8 @@ impl<W: 'static, F: Fn(&W) -> bool> WaitUntil<W, F> {
 }
 
 impl<W: 'static, F: Fn(&W) -> bool + Unpin> WaitUntil<W, F> {
-    /// At most so long: then it is an [`Elapsed`](super::Elapsed). In a body a literal may stand for the duration.
+    /// Limits the wait. At the limit the output is an [`Elapsed`](super::Elapsed). In a body the limit may
+    /// be a literal.
     pub fn timeout(self, limit: Duration) -> Within<Self> {
         self.within(limit)
     }
@@ -37,12 +38,12 @@ impl<W: 'static, F: Fn(&W) -> bool + Unpin> WaitUntil<W, F> {
 impl<W: 'static, F: Fn(&W) -> bool + Unpin> Future for WaitUntil<W, F> {
     type Output = ();
 
-    /// It may be ready at its first poll, unlike what is recorded: a replay finds the same state there.
+    /// May be ready at the first poll, unlike recorded operations: a replay finds the same state here.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         this.core.must_be_polled();
         if this.core.with_state(false, |state: &mut W| (this.condition)(state)) {
-            // What it asked for is let go.
+            // Dropping the operation releases its request.
             this.op = None;
             return Poll::Ready(());
         }

@@ -1,4 +1,4 @@
-//! Updates of the state from outside (L8), as they are applied.
+//! Updates of the state from outside (L8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,18 +17,19 @@ pub(super) struct Update {
     pub(super) input: Box<RawValue>,
 }
 
-/// What becomes of an update that is tried.
+/// The result of trying an update.
 pub(super) enum Tried {
-    /// It was taken, with this answer.
+    /// The update was accepted, with this answer.
     Taken(Bytes),
-    /// It was refused, with this error of the author's.
+    /// The update was refused, with this error of the author's.
     Refused(Bytes),
     Malformed(String),
     Panicked(String),
 }
 
 impl Update {
-    /// Tries it on a copy of the state: what comes of it, and the state it would leave. Nothing else is changed by it.
+    /// Tries the update on a copy of the state. Returns the result and the bytes of the new state. Changes
+    /// nothing else.
     pub(super) fn tried<W: Workflow>(&self, core: &Core) -> Result<(Tried, usize), String> {
         let state = core.with_state(false, |state: &mut W| W::codec().write(state))?;
         let mut copy = W::codec().read(&state)?;
@@ -44,14 +45,15 @@ impl Update {
         Ok((tried, left.len()))
     }
 
-    /// Applies it to the state of a body, for the first time or again; why it cannot be.
+    /// Applies the update to the state of a body. The error says why it cannot be applied.
     pub(super) fn apply<W: Workflow>(&self, core: &Core) -> Result<(), String> {
         let update =
             |state: &mut W| catch_unwind(AssertUnwindSafe(|| state.update(&self.name, self.input.get().as_bytes())));
         match core.with_state(true, update) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Thrown::Failed(_))) => Err("it is refused now, and was taken before".to_owned()),
-            // Only its answer cannot be written, which is not recorded; an older version took it all the same.
+            // Only the answer cannot be written, and answers are not recorded. An older version of the code
+            // accepted the update.
             Ok(Err(Thrown::Unwritable(_))) => Ok(()),
             Ok(Err(Thrown::Malformed(reason))) => Err(reason),
             Ok(Err(Thrown::Unknown)) => Err("there is no such update any more".to_owned()),
@@ -59,7 +61,7 @@ impl Update {
         }
     }
 
-    /// The same in a replay.
+    /// Applies the update in a replay.
     pub(super) fn apply_again<W: Workflow>(&self, core: &Core) -> Result<(), String> {
         if Bug::UpdateLost.planted() {
             return Ok(());

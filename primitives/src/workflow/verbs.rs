@@ -1,4 +1,4 @@
-//! What callers of a run hold.
+//! The handle of a run, for its callers.
 
 use std::{fmt, ops::Deref};
 
@@ -9,28 +9,30 @@ use serde_json::value::RawValue;
 use super::{EventOf, History, RestartError, Restarted, Restarting, RunStatus, Workflow, history::HistoryPage};
 use crate::{Args, Call, CallError, Handle, Never, Timestamp, decode};
 
-/// The verbs of a run of the workflow `W`. The handle that `client.checkout("key")` gives dereferences to this, and has `start` and
-/// its relatives, `result` and `try_result` beside it, whose types are the body's.
+/// The verbs of a run of the workflow `W`. The handle that `client.checkout("key")` returns dereferences to
+/// this type. `start` and its variants, `result` and `try_result` are methods of the handle itself, because
+/// their types depend on the body.
 pub struct Verbs<W>(Handle<W>);
 
 impl<W: Workflow> Verbs<W> {
-    /// Where the run stands; `None` if there is none of this key.
+    /// Returns the status of the run; `None` if the key has no run.
     pub fn status(&self) -> Call<Option<RunStatus>> {
         self.0.address().call("status", Args::new())
     }
 
-    /// The state as it is stored; `None` if there is no run of this key.
+    /// Returns the stored state; `None` if the key has no run.
     pub fn state(&self) -> Call<Option<W>> {
         Call::new(self.0.address(), "state", Args::new(), state_of::<W>, decode::<Never>)
     }
 
-    /// Sends an event: durable when this answers, and taken by the oldest wait for its type, now or later (V1, V2).
+    /// Sends an event. The event is durable when this answers, and goes to the oldest wait for its type,
+    /// now or later (V1, V2).
     #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
     pub fn send<V: EventOf<W>>(&self, event: V) -> Call<Sent, SendError> {
         self.0.address().call("send", Args::new().put(&V::NAME.to_owned()).with(V::codec(), &event))
     }
 
-    /// The events that are queued and not taken yet, in order (V12): all of them, read page by page.
+    /// Returns the queued events in order (V12): all of them, read page by page.
     pub async fn events(&self) -> Result<Vec<QueuedEvent>, CallError<Never>> {
         let (mut all, mut after) = (Vec::new(), 0);
         loop {
@@ -43,57 +45,61 @@ impl<W: Workflow> Verbs<W> {
         }
     }
 
-    /// The queued events behind a number, 200 at most and fewer if they are long: the first are those behind 0.
+    /// Returns the queued events after a number, at most 200, and fewer if they are long. Begin with 0.
     pub fn events_after(&self, number: u64) -> Call<EventsPage> {
         self.0.address().call("events", Args::new().put(&number))
     }
 
-    /// Asks the run to end (L3): steps that run end first, and what they come to is recorded; then the body is dropped at its
-    /// await, what is due is undone, and the `#[cancelled]` body runs. `true` once; `false` if the run was asked before or has ended.
+    /// Asks the run to end (L3). Running steps end first, and their outcomes are recorded. The body is
+    /// dropped at its await, the due undos run, and then the `#[cancelled]` body runs. Returns `true` once;
+    /// `false` if the run was asked before or has ended.
     pub fn cancel(&self) -> Call<bool> {
         self.0.address().call("cancel", Args::new())
     }
 
-    /// The same without waiting for steps: those that run are dropped at once, and nobody knows what became of them. So their
-    /// undos are due that take what the step took, as after a lost `select!`. A run that was asked before by
-    /// [`cancel`](Self::cancel), and waits for its steps, lets them go. `true` if it was not asked before, or if it did.
+    /// Cancels the run without waiting for steps. Running steps are dropped at once, and their outcomes are
+    /// unknown: undos that take the step's input are due, as after a lost `select!`. A run that was asked
+    /// before by [`cancel`](Self::cancel), and waits for its steps, releases them. Returns `true` if the
+    /// run was not asked before, or if it released steps.
     pub fn cancel_abandoning_steps(&self) -> Call<bool> {
         self.0.address().call("cancel_abandoning_steps", Args::new())
     }
 
-    /// Ends the run at once: steps that run are dropped, and no more of its code runs. `false` if it has ended.
+    /// Ends the run at once. Running steps are dropped, and no more code of the run is executed. Returns
+    /// `false` if the run has ended.
     pub fn terminate(&self) -> Call<bool> {
         self.0.address().call("terminate", Args::new())
     }
 
-    /// Holds the run (H2): steps that run end, and what they come to is recorded; no step, no attempt and no timer begins or
-    /// fires, and events are queued, until [`resume`](Self::resume). `false` if it is held already, has ended, or is on its
-    /// way out.
+    /// Pauses the run (H2). Running steps end, and their outcomes are recorded. No step and no attempt
+    /// begins, no timer fires, and events are queued, until [`resume`](Self::resume). Returns `false` if
+    /// the run is paused already, has ended or is ending.
     pub fn pause(&self) -> Call<bool> {
         self.0.address().call("pause", Args::new())
     }
 
-    /// Lets a run go on that was paused, or stopped because its code panicked or was another than it began with. Timers that
-    /// passed in a pause fire now, in their order. `true` if it was either.
+    /// Resumes a run that was paused, or stopped because its code panicked or diverged. Timers that passed
+    /// during the pause fire now, in their order. Returns `true` if the run was paused or stopped.
     pub fn resume(&self) -> Call<bool> {
         self.0.address().call("resume", Args::new())
     }
 
-    /// The same, and every deadline of a run that was paused is later by as long as it was: of sleeps, of waits, of the next
-    /// attempts of steps.
+    /// Resumes the run. The deadlines of a paused run move by the length of the pause: of sleeps, of waits,
+    /// and of the next attempts of steps.
     pub fn resume_shifted(&self) -> Call<bool> {
         self.0.address().call("resume_shifted", Args::new())
     }
 
-    /// Begins the run anew with the same input, as a new generation under the same key (L4); also one that has ended. What the
-    /// old one recorded, waited for and ran is gone with this commit, and its state; events that nobody took stay, unless
-    /// [`drop_events`](Call::drop_events) is said. Whoever waits for the result of a run that goes on waits for that of the new
-    /// generation.
+    /// Restarts the run with the same input, as a new generation under the same key (L4). A run that has
+    /// ended can be restarted, too. The commit removes everything that the old generation recorded, waited
+    /// for and ran, and its state. Unread events stay, unless [`drop_events`](Call::drop_events) is set.
+    /// Callers that wait for the result of a live run then wait for the result of the new generation.
     pub fn restart(&self) -> Call<Restarted, RestartError> {
         Restarting::anew(self.0.address(), None)
     }
 
-    /// Everything that is recorded of the run, from its start on; of one generation, also if another begins meanwhile.
+    /// Returns everything that is recorded of the run since its start. The history is of one generation,
+    /// also if another begins meanwhile.
     pub async fn history(&self) -> Result<History, CallError<Never>> {
         let mut whole: Option<((u64, u32), History)> = None;
         loop {
@@ -101,7 +107,7 @@ impl<W: Workflow> Verbs<W> {
             let call: Call<HistoryPage> = self.0.address().call("history", Args::new().put(&from));
             let page = call.await?;
             if whole.take_if(|(of, _)| *of != page.of()).is_some() {
-                // What was read is another's: from the start again.
+                // The pages read so far are of another generation: begin again.
                 continue;
             }
             let is_last = page.is_last();
@@ -114,28 +120,29 @@ impl<W: Workflow> Verbs<W> {
     }
 }
 
-/// What `state` answers: nothing at all for a key that is unbound.
+/// Reads the answer of `state`, which is empty for an unbound key.
 fn state_of<W: Workflow>(bytes: &[u8]) -> Result<Option<W>, String> {
     if bytes.is_empty() { Ok(None) } else { W::codec().read(bytes).map(Some) }
 }
 
-/// The verbs that start a run: what generated code makes `start` and its relatives of, whose parameters are the body's.
+/// The verbs that start a run. Generated code uses these for `start` and its variants, with the parameters
+/// of the body.
 #[derive(Debug)]
 pub struct Starting;
 
 impl Starting {
-    /// Starts a run; refused if there is one of this key (L2).
+    /// Starts a run. Refused if the key has a run (L2).
     pub fn start<W: Workflow>(handle: &Handle<W>, input: Args) -> Call<(), StartError> {
         handle.address().call("start", input)
     }
 
-    /// Starts a run, or finds the one that was started with the same input.
+    /// Starts a run, or finds the run that was started with the same input.
     pub fn start_or_get<W: Workflow>(handle: &Handle<W>, input: Args) -> Call<Started, StartError> {
         handle.address().call("start_or_get", input)
     }
 
-    /// Starts a run under a new key, which begins with the handle's; that key. There is no idempotency key, for that belongs to one key, and
-    /// each call makes another.
+    /// Starts a run under a new key, which begins with the handle's key, and returns the new key. An
+    /// idempotency key has no use here: it belongs to one key, and each call makes another key.
     pub async fn start_new<W: Workflow>(handle: Handle<W>, input: Args) -> Result<String, CallError<StartError>> {
         let chance = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
         let key = format!("{}{:016x}{:016x}", String::from_utf8_lossy(handle.key()), chance(), chance());
@@ -144,33 +151,33 @@ impl Starting {
         Ok(key)
     }
 
-    /// Schedules a key: from now on a run is started at each time of the clock on the wall. `false` if it is scheduled already;
-    /// refused if there is a run of this key.
+    /// Schedules a key: from now on a run starts at each time of the wall clock. Returns `false` if the key
+    /// is scheduled already. Refused if the key has a run.
     #[cfg(feature = "cron")]
     pub fn schedule<W: Workflow>(handle: &Handle<W>) -> Call<bool, StartError> {
         handle.address().call("schedule", Args::new())
     }
 
-    /// Starts no more runs; those that go go on. `false` if the key is not scheduled.
+    /// Ends the schedule. Existing runs continue. Returns `false` if the key is not scheduled.
     #[cfg(feature = "cron")]
     pub fn unschedule<W: Workflow>(handle: &Handle<W>) -> Call<bool> {
         handle.address().call("unschedule", Args::new())
     }
 
-    /// Where the schedule stands; `None` if the key is not scheduled.
+    /// Returns the status of the schedule; `None` if the key is not scheduled.
     #[cfg(feature = "cron")]
     pub fn schedule_status<W: Workflow>(handle: &Handle<W>) -> Call<Option<super::ScheduleStatus>> {
         handle.address().call("schedule_status", Args::new())
     }
 
-    /// Starts a run with an event that it finds queued, in one commit (V11).
+    /// Starts a run with an event in its queue, in one commit (V11).
     #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
     pub fn start_with<W: Workflow, V: EventOf<W>>(handle: &Handle<W>, input: Args, event: V) -> Call<Sent, StartError> {
         let args = Args::new().put(&raw(input)).put(&V::NAME.to_owned()).with(V::codec(), &event);
         handle.address().call("start_with", args)
     }
 
-    /// Sends an event, and starts the run first if there is none: one commit (V11).
+    /// Sends an event, and starts the run first if the key has none: one commit (V11).
     #[expect(clippy::needless_pass_by_value, reason = "the event is handed over")]
     pub fn send_or_start<W: Workflow, V: EventOf<W>>(
         handle: &Handle<W>,
@@ -182,19 +189,20 @@ impl Starting {
     }
 }
 
-/// The parameters as a value among others. What cannot be written is told by what reads it.
+/// The parameters as one JSON value. `None` if the parameters cannot be written: the receiver
+/// then refuses the call.
 fn raw(args: Args) -> Option<Box<RawValue>> {
     let bytes: Bytes = args.finish().ok()?;
     decode(&bytes).ok()
 }
 
-/// What `start_or_get` found.
+/// The result of `start_or_get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Started {
-    /// Nothing: the run begins.
+    /// A new run begins.
     Started,
-    /// The run that was started with this input.
+    /// The key has a run that was started with this input.
     Found,
 }
 
@@ -203,32 +211,32 @@ pub enum Started {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StartError {
-    /// There is a run of this key; nothing of it was changed.
+    /// The key has a run. The run was not changed.
     #[error("there is a run of this key already, and it is {status}")]
     AlreadyExists {
-        /// Where it stands.
+        /// The status of the run.
         status: String,
     },
-    /// The event that it was to be started with was refused.
+    /// The event was refused.
     #[error("{0}")]
     Event(SendError),
 }
 
-/// What became of an event that was sent.
+/// The answer to a sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Its number among the events of this run.
+    /// The number of the event among the events of this run.
     pub number: u64,
-    /// Whether a wait has taken it at once.
+    /// Whether a wait took the event at once.
     pub taken: bool,
 }
 
-/// Why an event was refused; nothing was stored.
+/// Why an event was refused. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no run of this key (V7).
+    /// The key has no run (V7).
     #[error("there is no such run")]
     NotFound,
     /// The run has ended (V7).
@@ -237,61 +245,61 @@ pub enum SendError {
         /// How it ended.
         status: String,
     },
-    /// Too many events of this type wait already (V9).
+    /// Too many events of this type are queued (V9).
     #[error("{limit} events `{event}` are queued, and none is taken")]
     Full {
-        /// The event.
+        /// The event type.
         event: String,
         /// How many may be queued.
         limit: u64,
     },
-    /// The workflow does not accept such an event (V3).
+    /// The workflow does not accept this event type (V3).
     #[error("the workflow does not accept the event `{event}`; it accepts: {}", accepted.join(", "))]
     NotAccepted {
-        /// The event.
+        /// The event type.
         event: String,
-        /// Those that it accepts.
+        /// The event types that the workflow accepts.
         accepted: Vec<String>,
     },
-    /// It is longer than an event may be (V9).
+    /// The event is too long (V9).
     #[error("the event `{event}` has {bytes} bytes with its key, and {limit} is the most that can be sent")]
     TooLarge {
-        /// The event.
+        /// The event type.
         event: String,
-        /// How many bytes it has, and its key once more.
+        /// The bytes of the event and of its key.
         bytes: u64,
-        /// How many it may have.
+        /// The limit.
         limit: u64,
     },
-    /// What was sent is not such an event (V3).
+    /// The payload is not an event of this type (V3).
     #[error("this is not an event `{event}`: {reason}")]
     Malformed {
-        /// The event.
+        /// The event type.
         event: String,
-        /// Where and why.
+        /// The place and the reason.
         reason: String,
     },
 }
 
-/// An event that waits to be taken (V12).
+/// A queued event (V12).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueuedEvent {
-    /// Its type.
+    /// The event type.
     pub event: String,
-    /// Its number among the events of this run.
+    /// The number of the event among the events of this run.
     pub number: u64,
-    /// When it was sent.
+    /// When the event was sent.
     pub sent_at: Timestamp,
-    /// What it holds.
+    /// The payload.
     pub body: serde_json::Value,
 }
 
-/// Some of the events that wait to be taken.
+/// A page of queued events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventsPage {
-    /// In order.
+    /// The events, in order.
     pub events: Vec<QueuedEvent>,
-    /// The number behind which the next ones are; `None` at the end.
+    /// The number to continue after; `None` on the last page.
     pub next: Option<u64>,
 }
 

@@ -1,11 +1,12 @@
-//! Which version of a piece of its code a run goes through (R5).
+//! Versions of a piece of code that a run goes through (R5).
 //!
-//! It is no operation: nothing is awaited and nothing journalled, so that a call that is put into the code shifts nothing of
-//! what was recorded. What a run takes at its first passing is kept in its record, in the commit of the turn in which it
-//! passes.
+//! `flow.version` is no operation: nothing is awaited and nothing is journalled, so a call that is added to
+//! the code does not shift what was recorded. The version that a run takes at its first pass is stored in
+//! its record, in the commit of the turn in which the run passes.
 //!
-//! *A run has gone past a place* if a replay comes there and nothing is recorded: whatever a replay does was done before, up to
-//! the point where the run rests. So it takes the lowest version there, the one before the change, and is pinned to it.
+//! *A run is past a place* if a replay comes there and no version is recorded. Everything that a replay
+//! does was done before, up to the point where the run rests. Such a run takes the lowest version there,
+//! the code before the change, and is pinned to it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,16 +22,16 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     pinned: BTreeMap<String, u32>,
-    /// Whether the body does what it did before.
+    /// Whether the body is being replayed.
     pub(super) is_replay: bool,
-    /// Whether some are not in the record yet.
+    /// Whether some versions are not in the record yet.
     is_changed: bool,
-    /// What the part of the code has asked for that is kept of an older generation, while it is told.
+    /// The ids that were asked for while entries kept from an older generation are delivered.
     kept: BTreeSet<String>,
     keeps: bool,
 }
 
-/// A run is pinned to a version that its code does not have.
+/// A run is pinned to a version that its code does not support.
 #[derive(Clone, Debug)]
 pub(super) struct Unsupported {
     id: String,
@@ -45,22 +46,22 @@ impl Unsupported {
 }
 
 impl Versions {
-    /// Those that the record has.
+    /// Sets the versions that the record has.
     pub(super) fn pin(&mut self, recorded: &BTreeMap<String, u32>) {
         self.pinned.clone_from(recorded);
     }
 
-    /// All of them, if the record does not have them.
+    /// All versions, if the record does not have all of them.
     pub(super) fn take_changed(&mut self) -> Option<BTreeMap<String, u32>> {
         std::mem::take(&mut self.is_changed).then(|| self.pinned.clone())
     }
 
-    /// From here on what is asked for stays pinned.
+    /// From here on, ids that are asked for keep their versions.
     pub(super) fn keep_what_is_asked(&mut self) {
         self.keeps = true;
     }
 
-    /// What was not asked for up to here is chosen anew.
+    /// Forgets the versions of ids that were not asked for until here: the run chooses them again.
     pub(super) fn choose_anew(&mut self) {
         let (kept, before) = (std::mem::take(&mut self.kept), self.pinned.len());
         self.pinned.retain(|id, _| kept.contains(id));
@@ -82,8 +83,8 @@ impl Versions {
     }
 }
 
-/// The version that the run is pinned to here. One that is not supported stops the run: until the body rests it goes on with
-/// another, and nothing of that counts.
+/// The version to which the run is pinned at this place. An unsupported version stops the run: until the
+/// body rests, it continues with the lowest version, and its actions are ignored.
 pub(super) fn pinned(core: &Core, id: &str, supported: &RangeInclusive<u32>) -> u32 {
     let (lowest, highest) = (*supported.start(), *supported.end());
     assert!(!supported.is_empty(), "`flow.version({id:?}, {lowest}..={highest})` has no version: write `1..=2`");

@@ -1,4 +1,4 @@
-//! Waiting for events in a body.
+//! Waits of a body for events.
 
 use std::{
     fmt,
@@ -18,26 +18,27 @@ use super::{
     op::Op,
 };
 
-/// Events that one wait takes at most: each is a row that goes, in one commit (K3).
+/// The most events that a wait takes. Each event is a row to remove, all in one commit (K3).
 const TIMES_MAX: u32 = 300;
 
-/// A wait for one event: the oldest of its type that was sent and not taken yet, or the next one (V2); if it has a topic, also one that
-/// is published (T). Without a [`timeout`](Self::timeout) it waits for ever, and has no error.
+/// A wait for one event: the oldest event of its type that is queued, or the next one (V2). If the event
+/// has a topic, published events count, too (T). Without a [`timeout`](Self::timeout) the wait lasts
+/// forever and has no error.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<E, K = Said> {
     op: Op,
     event: PhantomData<fn() -> (E, K)>,
 }
 
-/// A wait that says all it must.
+/// Marker: the wait has every key it needs.
 #[derive(Debug)]
 pub struct Said;
 
-/// A wait for an event that has a topic for each key, and does not say which.
+/// Marker: the wait must still name its key, because the event has a topic for each key.
 #[derive(Debug)]
 pub struct WithoutItsKey;
 
-/// What a wait can be awaited with.
+/// The markers with which a wait can be awaited.
 pub trait IsSaid {}
 
 impl IsSaid for Said {}
@@ -51,19 +52,19 @@ impl<E: Event> Wait<E, E::Asks> {
 }
 
 impl<E: Event, K> Wait<E, K> {
-    /// Only an event with this key: that of the field which `#[event(key = ..)]` names, or a tuple if it names several. Others stay
-    /// queued.
+    /// Waits only for an event with this key: the value of the field that `#[event(key = ..)]` names, or a
+    /// tuple if it names several. Other events stay queued.
     #[expect(clippy::needless_pass_by_value, reason = "a key is handed over")]
     pub fn key(mut self, key: impl KeyOf<K>) -> Wait<E> {
         self.wanted().key = Some(key.text());
         Wait { op: self.op, event: PhantomData }
     }
 
-    /// So many events at once, in order: none of them is taken before all are there. At least one, and at most 300, for they are
-    /// taken in one commit; more are taken in a loop.
+    /// Waits for several events at once, in order. No event is taken before all of them are there. `count`
+    /// is at least 1 and at most 300, because one commit takes all events. Take more in a loop.
     ///
     /// # Panics
-    /// If there are none, or more than that.
+    /// If `count` is 0 or more than 300.
     pub fn times(mut self, count: u32) -> WaitMany<E, K> {
         let name = E::NAME;
         assert!(count > 0, "`flow.wait_for::<{name}>().times(0)` waits for nothing: leave it out");
@@ -75,7 +76,8 @@ impl<E: Event, K> Wait<E, K> {
         WaitMany(self)
     }
 
-    /// At most so long: then it is an [`EventTimeout`], and an event that comes later stays queued for the next wait (V6).
+    /// Limits the wait. At the limit the output is an [`EventTimeout`], and a later event stays queued for
+    /// the next wait (V6).
     pub fn timeout(mut self, limit: Duration) -> TimedWait<Self> {
         self.wanted().timeout = Some(limit);
         TimedWait(self)
@@ -123,7 +125,7 @@ fn one<E>(events: Result<Vec<E>, EventTimeout>) -> Result<E, EventTimeout> {
 pub struct WaitMany<E, K = Said>(Wait<E, K>);
 
 impl<E: Event, K> WaitMany<E, K> {
-    /// At most so long: then it is an [`EventTimeout`], and what has come stays queued.
+    /// Limits the wait. At the limit the output is an [`EventTimeout`], and the events so far stay queued.
     pub fn timeout(mut self, limit: Duration) -> TimedWait<Self> {
         self.0.wanted().timeout = Some(limit);
         TimedWait(self)
@@ -138,7 +140,7 @@ impl<E: Event, K> Future for WaitMany<E, K> {
     }
 }
 
-/// A wait that ends at a deadline: [`Wait::timeout`].
+/// A wait with a deadline: [`Wait::timeout`].
 #[derive(Debug)]
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct TimedWait<W>(W);
@@ -163,9 +165,9 @@ impl<E: Event, K> Future for TimedWait<WaitMany<E, K>> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("no event `{event}` came within {after:?}")]
 pub struct EventTimeout {
-    /// The event.
+    /// The event type.
     pub event: String,
-    /// How long was waited.
+    /// The limit of the wait.
     pub after: Duration,
 }
 

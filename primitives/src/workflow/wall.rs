@@ -1,16 +1,16 @@
-//! What `#[workflow(cron = ..)]` sets: when runs are started, and what becomes of times that passed.
+//! The options of `#[workflow(cron = ..)]`: when runs start, and how missed times are handled.
 
 use serde::Serialize;
 
 use super::Options;
 use crate::{Cron, cron::Zone};
 
-/// The options beside `cron`.
+/// The options of a schedule.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Wall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cron: Option<Cron>,
-    /// It is a part of the schedule.
+    /// The time zone. It is stored as a part of `cron`.
     #[serde(skip)]
     zone: Option<Zone>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub(super) struct Wall {
     overlap: Option<Overlap>,
 }
 
-/// What becomes of times at which it could not run.
+/// How times are handled that passed while nothing ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Missed {
@@ -28,7 +28,7 @@ pub(super) enum Missed {
     Backfill,
 }
 
-/// What becomes of a time that comes while the run before still goes.
+/// How a time is handled that comes while the previous run is still going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Overlap {
@@ -57,7 +57,7 @@ impl Wall {
 }
 
 impl Options {
-    /// A run at each time of the clock on the wall, once a key is scheduled: `"0 9 * * MON"`. See [`Cron`].
+    /// Starts a run at each time of the wall clock, once a key is scheduled: `"0 9 * * MON"`. See [`Cron`].
     #[track_caller]
     #[must_use]
     pub const fn cron(self, expression: &str) -> Self {
@@ -73,7 +73,7 @@ impl Options {
         self
     }
 
-    /// Whose clock: `"Europe/Berlin"`. That of the constant, or UTC, unless said.
+    /// The time zone of the wall clock: `"Europe/Berlin"`. The default is the zone of the constant, or UTC.
     #[track_caller]
     #[must_use]
     pub const fn zone(mut self, name: &str) -> Self {
@@ -82,9 +82,10 @@ impl Options {
         self
     }
 
-    /// What becomes of times that passed while nothing ran: `"once"` (unless said) makes up for all of them with one run, which
-    /// stands for the last; `"skip"` goes on with the next, and one that would begin more than a minute late is skipped, too;
-    /// `"backfill"` makes up for each, the oldest first, for the last 1,000 at most (A4).
+    /// How times are handled that passed while nothing ran. `"once"` (default) starts a single run, for the
+    /// last of these times. `"skip"` continues with the next time, and also skips a run that would begin
+    /// more than a minute late. `"backfill"` starts a run for each, the oldest first, for the last 1,000 at
+    /// most (A4).
     #[track_caller]
     #[must_use]
     pub const fn missed(mut self, what: &str) -> Self {
@@ -97,8 +98,9 @@ impl Options {
         self
     }
 
-    /// What becomes of a time that comes while the run before still goes: `"skip"` (unless said) leaves it out and counts it;
-    /// `"queue"` starts it when that has ended, 100 may wait; `"parallel"` starts it all the same.
+    /// How a time is handled that comes while the previous run is still going. `"skip"` (default) skips and
+    /// counts the time. `"queue"` starts its run when the previous run has ended; at most 100 times wait.
+    /// `"parallel"` starts the run anyway.
     #[track_caller]
     #[must_use]
     pub const fn overlap(mut self, what: &str) -> Self {

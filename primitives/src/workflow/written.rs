@@ -1,4 +1,5 @@
-//! A part of a record that is written with every turn, and mostly as it was: its text is kept.
+//! Cached JSON for the parts of a record, which is written with every turn although most parts are
+//! unchanged.
 
 use std::{
     cell::OnceCell,
@@ -8,10 +9,11 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// So many parts are many: writing them takes longer than all else in a turn. The text of fewer would only take room.
+/// From this many parts on, their texts are cached: writing so many parts takes longer than the rest of a
+/// turn. The cached texts of fewer parts would only take memory.
 const MANY: usize = 16;
 
-/// A value, and the text that it was last written as, until it is changed.
+/// A value, and the text that was last written for it. A change of the value drops the text.
 #[derive(Debug)]
 pub(super) struct Written<T> {
     value: T,
@@ -39,7 +41,7 @@ impl<T> Deref for Written<T> {
 }
 
 impl<T> DerefMut for Written<T> {
-    /// Whoever may change it makes the text old.
+    /// Drops the text, because the caller may change the value.
     fn deref_mut(&mut self) -> &mut T {
         self.text.take();
         &mut self.value
@@ -62,7 +64,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Written<T> {
     }
 }
 
-/// Writes parts, and keeps their texts if there are many.
+/// Writes parts, and caches their texts if there are many.
 pub(super) fn parts<T: Serialize, S: Serializer>(parts: &[Written<T>], out: S) -> Result<S::Ok, S::Error> {
     if parts.len() < MANY { out.collect_seq(parts.iter().map(|part| &part.value)) } else { out.collect_seq(parts) }
 }
