@@ -10,7 +10,7 @@ use super::{cast::Number, chronicle::lock, witness::published_in};
 /// How the row of a message is written.
 pub const SENT: &str = "INSERT INTO sent VALUES (?1)";
 
-/// The number of a message: which transaction sends it, and its place among those of that transaction.
+/// The number of a message. It consists of the sending transaction and the place of the message in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Posted {
     /// The transaction: the number of a caller's, or what an execution of a step returns.

@@ -1,4 +1,5 @@
-//! S1, S2, S5: in every commit the record of a semaphore and its rows say the same, and what is out fits; who left keeps nothing.
+//! S1, S2, S5: in every commit the record of a semaphore agrees with its rows, and the permits that are out
+//! fit. A caller that has left keeps nothing.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -35,11 +36,11 @@ pub fn inspect_gate(chronicle: &Chronicle, entity: &Entity, lanes: &Lanes, now: 
     check(woken, "S2", &|| format!("is never woken: {record:?}"));
 }
 
-/// Rows of tickets that a turn has taken away: whoever leaves then has nothing left.
+/// The rows of tickets that turns have removed. A caller that leaves after that has no row.
 #[derive(Default)]
 pub struct Left(Mutex<BTreeSet<(Number, RowKey)>>);
 
-/// What must hold of every turn of a semaphore.
+/// Checks a turn of a semaphore.
 pub(super) fn turned_gate(stage: &Stage, member: Number, entity: &Entity, input: &Input, now: Millis, commit: &Commit) {
     let is_of_a_ticket = |lane: &str| lane == "held" || lane.starts_with("line/");
     let taken = commit.remove.iter().filter(|(lane, _)| is_of_a_ticket(lane)).map(|(_, row)| (member, row.clone()));
