@@ -62,7 +62,7 @@ pub(super) fn turned_gate(stage: &Stage, member: Number, entity: &Entity, input:
     }
 }
 
-/// Nobody is given a permit while another waits for one.
+/// Checks that `try_acquire` gives no permit while another caller waits for one (S1).
 fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     let Some(after) = heads::record::<Gating>(commit.head.as_ref().unwrap_or(&entity.head)) else { return };
     let was_given = |(to, reply): &(To, Reply)| {
@@ -74,7 +74,8 @@ fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     });
 }
 
-/// Who left keeps neither its place nor a permit: this turn takes it back, or an earlier one has, or it is not there.
+/// Checks that a caller that has left keeps neither its place nor a permit: this turn or an earlier one has
+/// taken them back, or there were none.
 fn left(stage: &Stage, member: Number, entity: &Entity, ticket: Ticket, now: Millis, commit: &Commit) {
     let key = [&ticket.epoch.0.to_be_bytes()[..], &ticket.number.to_be_bytes()[..]].concat();
     if commit.remove.iter().any(|(_, row)| *row == key) {
