@@ -53,8 +53,8 @@ impl Chance {
         from[self.index(from.len())]
     }
 
-    /// Returns an independent stream, so that the draws of one part of the history do not shift those of
-    /// another.
+    /// Returns an independent stream, so that draws in one part of the history do not shift draws in
+    /// another part.
     pub fn fork(&mut self) -> Self {
         Self(mix(self.bits()))
     }

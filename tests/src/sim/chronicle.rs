@@ -41,7 +41,7 @@ pub struct Violation {
     pub class: Class,
     /// The law's id.
     pub law: &'static str,
-    /// A description of what happened, and to what.
+    /// A description of the event and of the entity involved.
     pub message: String,
 }
 

@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Binds the doomed entity, then has a relay send it the message that kills its process.
+    /// Binds the doomed entity and has a relay send the message that kills the process.
     async fn doom(&mut self) {
         let doomed = self.world.cast.with(Role::Doomed);
         let (Some(doomed), Some(relay)) = (doomed.first(), self.world.cast.with(Role::Relay).first().copied()) else {

@@ -17,7 +17,7 @@ use clap::{ArgGroup, Parser};
     group = ArgGroup::new("one").args(["seed", "history"]),
 )]
 pub(super) struct CommandLine {
-    /// Run the named histories, then this many seeds.
+    /// Run all named histories and then N seeds.
     #[arg(long, value_name = "N")]
     pub(super) seeds: Option<u64>,
     /// The first of these seeds.

@@ -267,8 +267,8 @@ async fn finish(world: &Arc<World>) {
 
 /// Shuts all processes down, then opens one kernel, which must find nothing left to do (R1, R2).
 async fn close_and_open(world: &Arc<World>) {
-    // A process notices a jump of the store's clock when it renews its leases. Wait for that, so that
-    // alarms that became due by the jump ring before the shutdown.
+    // A process notices a jump of the store's clock when it renews its leases. After this wait the alarms
+    // that became due by the jump have rung.
     world.executor.sleep(world.swarm.processes.lease).await;
     let closed_at = world.executor.latest_wall();
     for number in 0..world.processes.count() {

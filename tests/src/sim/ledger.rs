@@ -105,7 +105,7 @@ impl Ledger {
         }
     }
 
-    /// Whether this attempt was dropped before its end.
+    /// Whether the attempt was dropped before the end.
     pub fn was_dropped(&self, key: &Key, work: &str, attempt: u32) -> bool {
         lock(&self.dropped).iter().any(|(of, dropped, tried)| of == key && dropped == work && *tried == attempt)
     }

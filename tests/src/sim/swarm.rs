@@ -47,7 +47,7 @@ pub struct Processes {
     pub horizon: Duration,
     /// The number of forgiven deaths before an entity is held.
     pub crashes_max: u8,
-    /// How often handlers drop their memory: before one visit in so many.
+    /// How often handlers drop their memory: before every visit with a probability of 1 in this number.
     pub forget_one_in: Option<u64>,
     /// `Options::quick_habit`: when work is polled by the thread that starts it.
     pub quick_habit: u32,

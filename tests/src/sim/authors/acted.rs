@@ -85,7 +85,7 @@ impl Acted {
         lock(&self.begun).get(&task).copied().unwrap_or(0)
     }
 
-    /// The task whose execution has returned this value.
+    /// The task with an execution that returned this value.
     pub fn task_of(&self, value: u64) -> Option<u64> {
         lock(&self.returned).get(&value).copied()
     }

@@ -1,4 +1,4 @@
-//! A bell: an object with an alarm. It records the calls that armed it and the alarms that rang.
+//! A bell: an object with an alarm. The state shows the calls that armed the bell and the alarms that rang.
 
 use std::time::Duration;
 

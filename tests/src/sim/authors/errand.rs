@@ -93,7 +93,7 @@ impl Errand {
     }
 
     /// The undo of `work`. It takes the step's input, so it is also due if the outcome of the step is
-    /// unknown. It returns the output that it was given, or 0.
+    /// unknown. The undo returns the given output, or 0.
     #[step(max_attempts = 2, backoff = "20ms", timeout = "300ms")]
     async fn unwork(id: u64, load: String, done: Option<u64>, stage: &Stage, cx: &Context) -> Result<u64, String> {
         let _ = (id, load);
@@ -164,7 +164,7 @@ pub(super) fn post(
     Ok(())
 }
 
-/// Notes a message before its transaction sends it.
+/// Notes a message before the transaction sends it.
 fn note(sends: Sends, posted: Posted) {
     let (world, number) = (errands::world(), posted.number());
     let role = if sends == Sends::Item { Role::Mail } else { Role::Errand };

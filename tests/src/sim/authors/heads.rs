@@ -47,7 +47,7 @@ pub struct Open {
     pub folded: Option<Sum>,
 }
 
-/// A closed batch, which waits for its flush.
+/// A closed batch. It waits for a flush.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Closed {

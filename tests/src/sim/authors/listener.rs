@@ -1,4 +1,4 @@
-//! Listeners: runs that wait for published events, one wait after another, as their input says.
+//! Listeners: runs that wait for published events. Their input lists the waits.
 
 use std::time::Duration;
 

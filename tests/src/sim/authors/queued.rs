@@ -70,13 +70,13 @@ impl Queued {
         lock(&self.asked).extend(values.iter().map(|value| (*value, enqueued.clone())));
     }
 
-    /// Notes the answer that these items are enqueued.
+    /// Notes the successful answer of the call that enqueued these items.
     pub fn acknowledged(&self, values: &[u64], moment: u64) {
         let mut asked = lock(&self.asked);
         values.iter().filter_map(|value| asked.get_mut(value).map(|one| one.until = Some(moment))).for_each(drop);
     }
 
-    /// The moment of the answer that this item is enqueued, if there was one.
+    /// The moment of the successful answer of the call that enqueued the item, or `None`.
     pub fn until(&self, value: u64) -> Option<u64> {
         lock(&self.asked).get(&value).and_then(|one| one.until)
     }

@@ -18,7 +18,7 @@ pub struct Rules {
     pub pause: Duration,
     /// The largest number of stored items.
     pub max_depth: usize,
-    /// Whether a failing item delays those behind it.
+    /// Whether a failing item delays all later items.
     pub is_strict: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Steps: a queue in strict order, with `&mut self`. A failing item delays those behind it.
+//! Steps: a queue in strict order, with `&mut self`. A failing item delays all later items.
 
 use drystone::{Context, Item, primitive};
 use serde::{Deserialize, Serialize};

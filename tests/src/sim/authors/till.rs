@@ -1,4 +1,4 @@
-//! A till: an object that errands call. It records its calls in order.
+//! A till: an object that errands call. The till records all calls in order.
 
 use drystone::primitive;
 use serde::{Deserialize, Serialize};

@@ -52,7 +52,7 @@ impl Calls {
         spans.len() - 1
     }
 
-    /// Registers the answer of a call. `None` means that the answer is unknown.
+    /// Registers the answer of a call. `None` stands for an unknown answer.
     pub fn answered(&self, world: &World, handle: usize, told: Option<Bytes>) {
         if told.is_some() {
             let span = &mut lock(&self.0)[handle];

@@ -1,5 +1,5 @@
-//! E3, E4, E12: each counter is linearizable. Its durable list is the order; answers name their place in
-//! it.
+//! E3, E4, E12: each counter is linearizable. The durable list gives the order; every answer names a place
+//! in the list.
 //!
 //! Keys are independent, and the store shows the order of additions, so no search is needed. Every answer
 //! must fit that order, and the order must fit real time: a call that was answered before another call was
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// One call, from its beginning to its answer.
+/// A call from its beginning to its answer.
 #[derive(Clone, Debug)]
 struct Span {
     counter: Number,
@@ -117,7 +117,7 @@ impl Order {
     fn check(&self, world: &World, spans: &[Span]) {
         let placed: Vec<_> = spans.iter().filter_map(|span| Some((self.place(world, span)?, span))).collect();
         // After a jump of the store's clock a lease may have ended without its owner knowing. Such an owner
-        // answers reads from its memory.
+        // still answers reads from memory.
         let honest = world.clocks_are_honest();
         let placed: Vec<_> = placed.into_iter().filter(|(_, span)| honest || span.asked != Asked::Get).collect();
         for (place, span) in &placed {

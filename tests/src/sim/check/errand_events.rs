@@ -69,8 +69,7 @@ fn is_plain(wanted: &Wanted) -> bool {
     wanted.key.is_none() && wanted.times == 1
 }
 
-/// Checks that the event is the oldest that fits, of those queued before this write and still queued after
-/// it.
+/// Checks that no older event that fits was left in the queue.
 fn in_order(writing: &Writing<'_>, run: &mut Run, wanted: &Wanted, event: Ledgered) -> Result<(), Wrong> {
     let Some(queue) = writing.change.queues.get(&wanted.kind) else { return Ok(()) };
     let number = queue.iter().find(|(_, queued)| queued.number == event.number).map_or(u64::MAX, |(number, _)| *number);

@@ -212,8 +212,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The steps of this run whose code runs in this process. A step that waits for its next attempt does
-    /// not count: only code of an abandoned attempt can be left, on a thread that hangs.
+    /// The steps of the run with code running in the current process. A step that waits for its next
+    /// attempt does not count: only code of an abandoned attempt can be left, on a thread that hangs.
     fn running(&self) -> impl Iterator<Item = &str> {
         let runs = |op: &str| {
             let work = work_name(self.before.generation, op);

@@ -34,7 +34,7 @@ pub fn inspect_errand(chronicle: &Chronicle, entity: &Entity, run: &mut Run, cha
     errand_events::conserved(&writing, run);
 }
 
-/// A write and the changes that it made.
+/// A write with all changes to the run.
 pub(super) struct Writing<'a> {
     pub(super) chronicle: &'a Chronicle,
     pub(super) entity: &'a Entity,
@@ -84,7 +84,7 @@ impl Writing<'_> {
         self.alarm();
     }
 
-    /// Checks that every awaited booking has a row, and that no other rows are there (W6).
+    /// Checks that the claims are exactly the rows of the pending bookings (W6).
     fn claims(&self, run: &Run, life: &Life) {
         let record = &self.change.record;
         let is_claimed = |pending: &&Pending| matches!(&pending.what, Waiting::Step(step) if step.claimed);

@@ -74,8 +74,8 @@ fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     });
 }
 
-/// Checks that a caller that has left keeps neither its place nor a permit: this turn or an earlier one has
-/// taken them back, or there were none.
+/// Checks that a caller who has left keeps neither a place in line nor a permit: this turn or an earlier
+/// turn took both back, or the caller had neither.
 fn left(stage: &Stage, member: Number, entity: &Entity, ticket: Ticket, now: Millis, commit: &Commit) {
     let key = [&ticket.epoch.0.to_be_bytes()[..], &ticket.number.to_be_bytes()[..]].concat();
     if commit.remove.iter().any(|(_, row)| *row == key) {

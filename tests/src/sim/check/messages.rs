@@ -22,7 +22,7 @@ struct Fate {
     died: u32,
 }
 
-/// Compares the messages that were sent with those that arrived.
+/// Compares the sent messages with the messages that arrived.
 pub(super) fn finish(world: &World) {
     let fates = gather(world);
     for (number, fate) in &fates.0 {

@@ -91,7 +91,7 @@ impl Inspected<'_> {
         });
     }
 
-    /// Checks that the items which the record names are the first of those that wait.
+    /// Checks that the record names the first items of the line, without a gap.
     fn line(&self) {
         for class in &self.record.line {
             let running = |number| self.record.running.iter().any(|running| running.number == number);

@@ -1,4 +1,4 @@
-//! How a caller gets its answer: which process it asks, and how often it retries.
+//! The way to an answer: which process a caller asks, and how often it retries.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) enum Heard {
     Nothing,
 }
 
-/// What to do after one try.
+/// The result of a single try.
 enum Verdict {
     Heard(Heard),
     /// The entity is parked. This says nothing about an earlier try, which may have taken effect without an

@@ -10,7 +10,7 @@ use crate::sim::{
 };
 
 impl Client {
-    /// Starts a run if there is none yet, then makes some requests to it.
+    /// Starts the run unless it exists, and makes some requests.
     pub(super) async fn errand(&mut self, member: Number) {
         let is_there = self.world.witness.entity(member).is_some();
         if !is_there && self.chance.permille(950) {
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Sends events. Parcels come several at once, so that their short queue overflows.
+    /// Sends events. Several parcels are sent at once, to overflow the short queue.
     async fn send(&mut self, member: Number) {
         let kind = self.kind();
         let count = if kind == Kind::Parcel { self.chance.between(1, 5) } else { 1 };

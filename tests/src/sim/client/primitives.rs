@@ -124,7 +124,7 @@ impl Client {
         self.ask_and_keep(&ask).await
     }
 
-    /// Makes a request and records its beginning, its end and its answer.
+    /// Makes a request and records the call with its answer.
     pub(super) async fn ask_and_keep(&mut self, ask: &Ask) -> Heard {
         let world = self.world.clone();
         let span = world.calls.asks(&world, ask.member, ask.verb, ask.number);

@@ -59,7 +59,7 @@ impl Client {
         self.say(member, "start", &json!([harks])).await;
     }
 
-    /// Sends events directly to one listener; no other run gets them.
+    /// Sends events directly to a listener. Direct events never reach other runs.
     async fn tell_listener(&mut self, member: Number) {
         for _ in 0..self.chance.between(1, 2) {
             let (number, name, event) = self.targeted();
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// Draws an event to send: its number, its name, and its body.
+    /// Draws an event to send. Returns number, name and body.
     fn targeted(&mut self) -> (u64, &'static str, Value) {
         let (number, name) = (self.number(), self.chance.pick(&EVENTS));
         let shelf = (name == "Task").then(|| self.chance.below(SHELVES.into()));

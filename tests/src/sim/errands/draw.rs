@@ -6,7 +6,7 @@ use crate::sim::chance::Chance;
 /// The parts that the plans of a history may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Whether plans may call other entities. This needs a single process, which then owns all of them.
+    /// Whether plans may call other entities. Only a single process owns all entities that a body may call.
     pub calls: bool,
     /// Whether there is a gate.
     pub gates: bool,
@@ -26,7 +26,8 @@ impl Trip {
         Drawing { left, chance, number, reach, is_body: true }.trip(3)
     }
 
-    /// Makes a trip that lets more events pile up than one read returns, and then takes them one by one.
+    /// Makes a trip that first lets events pile up, more than a single read returns, and then takes each
+    /// event.
     pub fn hoard(number: &mut impl FnMut() -> u64) -> Self {
         let wait = || Plan::Wait(Wanted { kind: Kind::Note, key: None, times: 1, timeout_ms: None });
         let waits = (0..HOARD).map(|_| wait()).collect();

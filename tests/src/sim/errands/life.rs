@@ -1,4 +1,4 @@
-//! The model of a run, from its start to its end, one journal entry after another.
+//! The model of a run, from start to end, fed with journal entries.
 
 use std::collections::BTreeSet;
 
@@ -137,8 +137,8 @@ impl Life {
         }
         (self.is_cancelled, self.phase, self.node) = (true, Phase::Winding, Node::Never);
         self.ground.open.retain(|op| op.asked.runs());
-        // Steps that wait for their next attempt are released; running steps end first. The model does not
-        // know which is which.
+        // Steps that wait for their next attempt are released; running steps end first. The model cannot
+        // tell the two apart.
         let steps = self.ground.open.clone();
         steps.iter().for_each(|op| self.dues.push(op, None, Sure::May));
         (self.ground.panicked, self.ground.fault, self.ground.next) = (false, None, None);
@@ -260,7 +260,7 @@ impl Life {
         (self.phase, self.ground, self.node) = (Phase::Panicked, before, Node::Never);
     }
 
-    /// Checks that this operation can end in this way, and not before its time.
+    /// Checks that the entry is a possible end of the operation, and not too early.
     fn fits(&self, op: &Op, entry: &Entry) -> Result<(), Wrong> {
         // The operations of a kept part were due in the older generation.
         let is_due = self.ground.told_again.is_some() || op.until.is_some_and(|until| until <= entry.at);

@@ -59,7 +59,7 @@ pub enum Plan {
     Chance,
     /// Panics.
     Panic,
-    /// Runs the parts one after another.
+    /// Runs the parts in sequence.
     Seq(Vec<Plan>),
     /// Runs two or three parts in a `select!`.
     Race(Vec<Plan>),
@@ -211,7 +211,7 @@ pub enum Told {
 }
 
 impl Trip {
-    /// Returns this trip and all trips that it may continue as.
+    /// Returns the trip and the trips of all its later generations.
     pub fn generations(&self) -> Vec<&Trip> {
         let mut all = vec![self];
         self.plan.generations(&mut all);

@@ -14,7 +14,7 @@ pub enum Node {
     },
     /// A step raced by reference.
     Patient(Patient),
-    /// Parts that run one after another.
+    /// A sequence of parts.
     Seq {
         /// The results of the parts that have ended.
         done: Vec<Told>,

@@ -1,4 +1,4 @@
-//! A deterministic executor: one thread, one seed. The next task to poll is drawn at random, and time moves
+//! A deterministic executor on a single thread. The next task to poll is drawn at random, and time moves
 //! only when no task can run. All of a history runs here: kernels, stores, callers and the nemesis.
 //!
 //! Tasks belong to groups. A group is a process: it can be killed, which drops all its tasks at once, or
@@ -34,8 +34,8 @@ pub struct Executor(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// The runnable tasks, in the order in which they were woken. They have a lock of their own, so that a
-    /// waker needs no other lock.
+    /// The runnable tasks, in the order in which they were woken. A separate lock, because a waker may run
+    /// while the state is locked.
     ready: Mutex<Vec<TaskId>>,
 }
 
@@ -75,7 +75,7 @@ pub enum End {
     Finished,
     /// No task is runnable, and none sleeps.
     Idle,
-    /// There were more polls than allowed, so some task spins. Contains the name of the last task polled.
+    /// The limit of polls was exceeded: a task spins. Contains the name of the last task polled.
     Spinning(&'static str),
     /// A task panicked. Contains its name and the message.
     Panicked(&'static str, String),
@@ -151,7 +151,7 @@ impl Executor {
         tasks.remove_group(group, graveyard);
     }
 
-    /// Drops all tasks, so that none outlives its history.
+    /// Drops all tasks at the end of a history.
     pub fn clear(&self) {
         let mut state = self.state();
         let State { tasks, graveyard, .. } = &mut *state;

@@ -23,8 +23,9 @@ pub const COURSES: u64 = 10;
 
 /// All named histories.
 pub const NAMED: [Named; 10] = [
-    // A partition was taken while the store was read for the alarms of the next stretch. The scan then said that all alarms up to its end
-    // were known, and an alarm of that partition, overdue, rang only at the next rescan.
+    // A partition was taken over while a scan read the store for upcoming alarms. The scan then reported
+    // that all alarms up to its end were known, so an overdue alarm of that partition rang only at the next
+    // rescan.
     Named {
         name: "alarm-behind-a-scan-that-a-takeover-overtook",
         drawn: include_str!("alarm-behind-a-scan-that-a-takeover-overtook.json"),
@@ -40,7 +41,7 @@ pub const NAMED: [Named; 10] = [
         name: "entity-destroyed-by-the-next-owner",
         drawn: include_str!("entity-destroyed-by-the-next-owner.json"),
     },
-    // One write held a new generation and the call that terminated it. The body was never polled, but the
+    // A single write began a new generation and terminated the run. The body was never polled, but the
     // checker expected the state that the body would have left.
     Named {
         name: "generation-terminated-before-its-first-poll",

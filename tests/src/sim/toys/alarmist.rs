@@ -18,7 +18,7 @@ use super::{
 /// replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alarms {
-    /// The calls that it has taken.
+    /// The calls that the alarmist has taken.
     pub asked: Vec<u64>,
     /// The number of alarms so far.
     pub armed: u64,
@@ -30,7 +30,7 @@ pub struct Alarms {
     pub period_ms: u64,
     /// The alarms that rang: number, due time, and time of ringing.
     pub rung: Vec<(u64, Millis, Millis)>,
-    /// The alarms that were replaced before they rang.
+    /// The alarms replaced before they rang.
     pub replaced: Vec<u64>,
 }
 

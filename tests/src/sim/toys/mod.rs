@@ -1,5 +1,5 @@
-//! Toys: simple kinds, written against the kernel's public `Handler` trait. They record all their inputs,
-//! so that the durable state shows what happened: how often, in which order, and when.
+//! Toys: simple kinds, written against the kernel's public `Handler` trait. Toys record all inputs, so the
+//! durable state shows the whole course of events: how often, in what order, and when.
 
 mod alarmist;
 mod caller;

@@ -22,9 +22,9 @@ use crate::sim::{
 /// The record of a relay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Post {
-    /// The calls that it has taken.
+    /// The calls that the relay has taken.
     pub asked: Vec<u64>,
-    /// The messages that it has taken, in order.
+    /// The messages that the relay has taken, in order.
     pub taken: Vec<u64>,
     /// The receivers of its messages, with the number of messages to each.
     pub sent: Vec<(Number, u32)>,

@@ -14,7 +14,7 @@ use crate::sim::{
     world::World,
 };
 
-/// One process, as the code in it sees it.
+/// A process as seen by its code.
 #[derive(Clone)]
 pub struct Stage {
     /// The whole world.

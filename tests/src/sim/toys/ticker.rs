@@ -18,7 +18,7 @@ use super::{
 /// The record of a ticker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beat {
-    /// The calls that it has taken.
+    /// The calls that the ticker has taken.
     pub asked: Vec<u64>,
     /// The number of the next tick, from 1.
     pub tick: u64,

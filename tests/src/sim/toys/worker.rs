@@ -17,7 +17,7 @@ use super::{
 /// The record of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The calls that it has taken.
+    /// The calls that the worker has taken.
     pub asked: Vec<u64>,
     /// The number of the job, from 1.
     pub job: u64,
