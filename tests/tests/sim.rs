@@ -1,4 +1,4 @@
-//! The simulator, in `cargo test`: a few hundred histories, and that a seed is all that decides.
+//! The simulator in `cargo test`: a few hundred histories, and a check that the seed alone decides each.
 
 use drystone_tests::sim::{Again, NAMED, tell, tell_all};
 
@@ -9,7 +9,7 @@ use drystone_tests::sim::{Again, NAMED, tell, tell_all};
 fn three_hundred_histories_lose_double_and_hang_nothing() {
     let tally = tell_all(0..300, Again::First(0), 1, || {});
     if let Some(failed) = &tally.failed {
-        // The simulator prints no panics: what this one would say is printed here.
+        // The simulator prints no panics, so the reason is printed here.
         eprintln!("seed {}: {}; cargo sim -- --seed {} --trace", failed.seed, failed.violations[0], failed.seed);
     }
     assert!(tally.failed.is_none());
@@ -20,7 +20,7 @@ fn three_hundred_histories_lose_double_and_hang_nothing() {
 fn every_history_that_once_broke_a_law_keeps_it() {
     let failures = NAMED.iter().filter_map(|named| Some((named.name, named.failure()?)));
     let failures: Vec<_> = failures.map(|(name, (course, told))| (name, course, told.violations)).collect();
-    // The simulator prints no panics: what this one would say is printed here.
+    // The simulator prints no panics, so the reason is printed here.
     eprintln!("{failures:#?}");
     assert!(failures.is_empty());
 }

@@ -73,39 +73,39 @@ pub struct Traffic {
     pub pause_ms: u64,
     /// Whether callers act and code ends at the same moments, so that races occur.
     pub in_step: bool,
-    /// Counters.
+    /// The number of counters.
     pub counters: usize,
-    /// Relays.
+    /// The number of relays.
     pub relays: usize,
-    /// Alarmists.
+    /// The number of alarmists.
     pub alarmists: usize,
-    /// Tickers.
+    /// The number of tickers.
     pub tickers: usize,
-    /// Workers.
+    /// The number of workers.
     pub workers: usize,
-    /// Lines.
+    /// The number of lines.
     pub lines: usize,
-    /// Callers.
+    /// The number of entities with the role `Caller`.
     pub callers: usize,
-    /// Pulses.
+    /// The number of pulses.
     pub pulses: usize,
-    /// Drips.
+    /// The number of drips.
     pub drips: usize,
-    /// Chimes.
+    /// The number of chimes.
     pub chimes: usize,
-    /// Baskets.
+    /// The number of baskets.
     pub baskets: usize,
-    /// Strict baskets.
+    /// The number of strict baskets.
     pub stricts: usize,
-    /// Heaps.
+    /// The number of heaps.
     pub heaps: usize,
-    /// Bells.
+    /// The number of bells.
     pub bells: usize,
-    /// Mails.
+    /// The number of mails.
     pub mails: usize,
-    /// Steps.
+    /// The number of steps.
     pub steps: usize,
-    /// Tallies.
+    /// The number of tallies.
     pub tallies: usize,
     /// Whether callers sometimes clear buffers.
     pub clears: bool,
@@ -119,11 +119,11 @@ pub struct Traffic {
     pub guilty: bool,
     /// Whether the turn of one message always kills its process.
     pub doom: bool,
-    /// Semaphores.
+    /// The number of semaphores.
     pub gates: usize,
-    /// Workflows.
+    /// The number of workflows.
     pub errands: usize,
-    /// Workflows that wait for published events.
+    /// The number of workflows that wait for published events.
     pub listeners: usize,
     /// How many watchers of an event one commit handles: the commit that publishes the event, and each
     /// later slice.
@@ -135,7 +135,7 @@ pub struct Traffic {
     /// How many of a thousand actions of a caller are transactions from outside any entity. If this is not
     /// 0, bookings send messages, too.
     pub transactions: u32,
-    /// Chests.
+    /// The number of chests.
     pub chests: usize,
 }
 
