@@ -1,4 +1,4 @@
-//! Events that no wait has taken: what becomes of them, and how they are replayed (D).
+//! Events that no wait has taken: dead letters, discarded events, and replays (D).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -49,7 +49,7 @@ struct Leaf(u32);
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 struct Note(String);
 
-/// Takes one task and one order of its shop. If told to sleep, it takes none.
+/// Takes a task and an order for the shop; takes nothing if told to sleep.
 #[derive(Default, Serialize, Deserialize)]
 struct Worker;
 

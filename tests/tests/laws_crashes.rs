@@ -589,7 +589,7 @@ fn work_that_kills_is_held_though_other_work_of_its_entity_gets_on() {
             let (bomb, id) = (runs.clone(), work.id.clone());
             Box::pin(async move {
                 if id.as_str() == "bomb" {
-                    // Takes its time, so that other work ends before.
+                    // The delay lets the remaining work end before the crash.
                     turns(100).await;
                     bomb.explode();
                     std::future::pending::<()>().await;
@@ -618,7 +618,7 @@ fn work_that_kills_is_held_though_other_work_of_its_entity_gets_on() {
     assert_eq!(log.take().len(), 0);
 }
 
-/// Yields this many times, so that other tasks run.
+/// Yields `count` times to the remaining tasks.
 async fn turns(count: u32) {
     let mut left = count;
     std::future::poll_fn(|cx| {

@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sets an alarm a second from now. When the alarm rings, it adds one.
+/// Sets an alarm a second from now. The ring of the alarm adds one.
 fn ringing() -> Toy {
     adder().action("set", |turn| Next::Commit(Commit { alarm: alarm_in(turn.now, SECOND), ..turn.sets(0) })).otherwise(
         |turn| match turn.input {
@@ -143,7 +143,7 @@ fn a_parked_entity_that_is_unparked_is_tried_again() {
     assert_eq!(world.call(call("adder", "a", "get", "")).unwrap(), "mended");
 }
 
-/// A toy that notes in its record for which version it was last called.
+/// Notes the new version in the record when the definition changes.
 fn versioned(version: &'static str) -> Toy {
     adder().config(version).otherwise(move |turn| match turn.input {
         Input::Changed => Next::Commit(Commit { head: Some(version.into()), ..Commit::default() }),

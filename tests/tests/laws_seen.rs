@@ -1,4 +1,4 @@
-//! Inspecting an entity: its view, what it waits for, and its events.
+//! Inspecting an entity: the view, the reasons for waiting, and the lifecycle events.
 
 use std::{
     collections::BTreeMap,

@@ -215,7 +215,7 @@ fn an_alarm_whose_commit_is_not_durable_does_not_ring() {
     assert_eq!(log.take(), ["rang"]);
 }
 
-/// Holds its callers until another call releases them, and logs callers that leave.
+/// Holds callers until a later call releases them, and logs callers who leave.
 fn waiting_room(log: &Log) -> Toy {
     let log = log.clone();
     adder()

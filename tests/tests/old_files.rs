@@ -18,7 +18,7 @@ const VERSION_1: &[u8] = include_bytes!("files/version-1.db");
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS ledger (name TEXT NOT NULL, cents INTEGER NOT NULL)";
 
-/// A log that is read from its beginning.
+/// A log; every reader starts at its beginning.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start", keep_for = "1d")]
 struct Page(u32);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS orders (name TEXT NOT NULL)";
 
-/// Sends mails; its state shows each one that was sent.
+/// Sends mails; the state lists all sent mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     sent: Vec<String>,
@@ -49,7 +49,7 @@ impl Checkout {
     }
 }
 
-/// A run with one step, which writes an order and mails it.
+/// A run with a single step, which writes and mails an order.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 

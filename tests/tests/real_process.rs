@@ -50,7 +50,7 @@ async fn serve(file: &Path, port: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The code of the child. In any other process it does nothing.
+/// The code of the child. In any other process the code does nothing.
 #[tokio::test]
 async fn the_child_fails_to_bind_its_port() {
     let (Ok(file), Ok(port)) = (env::var(FILE), env::var(PORT)) else { return };

@@ -31,7 +31,7 @@ struct Paid {
 #[event(topic, from = "created", max_pending = 5)]
 struct Entry(u32);
 
-/// A log that is read from its beginning.
+/// A log; every reader starts at its beginning.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start", keep_for = "1d")]
 struct Page(u32);
@@ -74,7 +74,7 @@ struct Moved {
     to: u32,
 }
 
-/// Reads this many events of a topic, one after the other.
+/// Reads a number of events of a topic in sequence.
 #[derive(Default, Serialize, Deserialize)]
 struct Reader {
     read: Vec<u32>,
@@ -102,7 +102,7 @@ impl Reader {
 /// Nearly the largest number of waits that a run may have at once.
 const MANY: usize = 4_000;
 
-/// So many places that their names do not fit into a record.
+/// Too many places for their names to fit into a record.
 const STAMPS: u32 = 2_400;
 
 /// A long name of a place.
@@ -826,8 +826,8 @@ async fn what_is_published_after_a_deadline_is_for_the_next_wait() {
         assert_eq!(client.waiter("a").result().await.unwrap(), [0, 1]);
         client.waiter("b").start("timeout".into()).await.unwrap();
         world.settle().await;
-        // The run is paused when the deadline passes. So its wait is still listed at the publish, which
-        // comes too late for it.
+        // The run is paused when the deadline passes. At the publish the wait is still listed, but the
+        // event comes too late.
         client.waiter("b").pause().await.unwrap();
         world.advance(d!("2m")).await;
         assert_eq!(client.publish(News(2)).await.unwrap().waiting, 1);

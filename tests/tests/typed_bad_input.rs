@@ -66,7 +66,7 @@ impl Drawer {
     }
 }
 
-/// A gate for code that blocks its thread.
+/// A gate for code that blocks a thread.
 struct Gate(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
 /// Accepts numbers, but only finite ones.
@@ -82,7 +82,7 @@ impl Scale {
     }
 }
 
-/// Folds texts into one; it panics on some texts.
+/// Folds texts into a single text, and panics on some inputs.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Book;
 

@@ -1,4 +1,4 @@
-//! Continuous primitives: when they tick, what stops them, and what is kept.
+//! Continuous primitives: the times of ticks, the ends of ticking, and the stored state.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -64,7 +64,7 @@ macro_rules! hearts {
     )+};
 }
 
-/// Two short delays, then longer and longer ones.
+/// Two short delays, followed by longer and longer delays.
 const SLOWLY: Retry = Retry::constant(d!("1s")).attempts(2).then(Retry::linear(d!("5s")));
 const ATTEMPTS: u64 = 5;
 

@@ -210,8 +210,8 @@ fn an_item_is_two_commits_and_one_row_in_and_out() {
                 let jobs = world.client().jobs("j");
                 async move { assert!(jobs.enqueue(item.into()).await.unwrap().is_new) }
             };
-            // One commit enqueues the item, and one removes its row after the processing, without reading
-            // it.
+            // The first commit enqueues the item. The second removes the row after the processing, without
+            // a read.
             assert_eq!(cost(&world, run("good")).await, (2, 2, 2, 0));
             // A failure reads the row and moves it. The alarm begins the next attempt and moves the row
             // again.
@@ -225,7 +225,7 @@ fn an_item_is_two_commits_and_one_row_in_and_out() {
     });
 }
 
-/// Runs a workflow of this many steps, and then does `then`.
+/// Runs a workflow of `steps` steps, followed by `then`.
 async fn travel(world: &World<App>, key: &str, steps: u32, then: &str) {
     world.client().trip(key).start(steps, then.into()).await.expect("the store is well");
 }
@@ -256,7 +256,7 @@ fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
                 let run = world.client().trip(key);
                 async move { assert!(run.send(Go).await.unwrap().number > 0) }
             };
-            // The commit that reaches the wait also stores it, and the deadline that races it.
+            // The commit that reaches the wait also stores the wait, with the deadline in the race.
             assert_eq!(cost(&world, travel(&world, "run-a", 0, "wait")).await, (1, 1, 0, 1));
             assert_eq!(cost(&world, travel(&world, "run-b", 0, "race")).await, (1, 1, 0, 1));
             // One commit stores the event, takes it and does all that follows, so no queue row is ever

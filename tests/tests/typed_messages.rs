@@ -34,7 +34,7 @@ impl Diary {
         Ok(self.lines.len())
     }
 
-    /// Asks the person who writes this diary, who asks back.
+    /// Asks a person, and that person asks back.
     async fn ask(&mut self, who: String, people: &Client<Person>) -> Result<String, Failure> {
         match people.get(&who).ask("me".into()).await {
             Ok(answer) => Ok(answer),

@@ -55,7 +55,7 @@ queues! {
     Hasty(timeout = "10s", heartbeat = "3s", max_attempts = 1)
 }
 
-/// Counts its items, one at a time.
+/// Counts items, one item at a time.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Tally {
     sum: u64,

@@ -17,7 +17,7 @@ struct Fakes {
     latch: Latch,
 }
 
-/// Reports everything that its context says.
+/// Reports everything in the context of a call.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Spy {
     reports: u32,

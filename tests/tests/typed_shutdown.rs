@@ -103,7 +103,7 @@ async fn the_file_is_free_when_a_shutdown_answers_whatever_is_kept() {
         let runtime = start(&path).await;
         let client = runtime.client();
         assert_eq!(client.cart("c").put().await.unwrap(), round);
-        // The permit outlives its runtime, so the next round uses another door.
+        // The permit outlives the runtime, so the next round uses a new door.
         let door = round.to_string();
         let permit = client.door(&door).acquire().await.unwrap();
         let waits = tokio::spawn(client.door(&door).acquire().into_future());

@@ -239,7 +239,7 @@ async fn a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_n
     }
 }
 
-/// A version of a workflow that uses its state for its cleanup.
+/// A version of a workflow with a cleanup that uses the state.
 macro_rules! cleaning {
     ($module:ident, $state:ty) => {
         mod $module {

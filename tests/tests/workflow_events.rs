@@ -70,7 +70,7 @@ struct Operation(u32);
 #[event(name = "🦀'; DROP TABLE row; --")]
 struct Crab(u32);
 
-/// Sleeps, then takes one event of each type.
+/// Sleeps and takes an event of each type.
 #[derive(Default, Serialize, Deserialize)]
 struct Odd;
 
@@ -89,7 +89,7 @@ impl Odd {
     }
 }
 
-/// Takes this many numbers, one after the other. It may sleep first.
+/// Takes `count` numbers in sequence. May sleep first.
 #[derive(Default, Serialize, Deserialize)]
 struct Taker {
     taken: Vec<u32>,
@@ -109,7 +109,7 @@ impl Taker {
     }
 }
 
-/// Waits with a deadline, and then without one.
+/// Waits with a deadline, and later without a deadline.
 #[derive(Default, Serialize, Deserialize)]
 struct Impatient;
 

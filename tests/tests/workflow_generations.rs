@@ -72,7 +72,7 @@ impl Racer {
     }
 }
 
-/// A tape with one generation per event; its input is what it has heard.
+/// A tape with a new generation for each event. The input lists the events so far.
 #[derive(Default, Serialize, Deserialize)]
 struct Tape;
 

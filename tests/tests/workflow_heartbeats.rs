@@ -1,4 +1,4 @@
-//! Steps that report their progress (W10).
+//! Steps with heartbeats, which report progress (W10).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 

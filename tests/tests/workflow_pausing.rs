@@ -84,7 +84,7 @@ impl Shaky {
     }
 }
 
-/// A race that only one arm can win, and then a wait.
+/// A race with a single possible winner, followed by a wait.
 #[derive(Default, Serialize, Deserialize)]
 struct Racer;
 
@@ -363,7 +363,7 @@ async fn a_pause_is_whole_or_not_at_all() {
     }
 }
 
-/// Code that panics after its sleep, and code that does not.
+/// Code that panics after the sleep, and mended code.
 mod panics {
     use super::*;
 

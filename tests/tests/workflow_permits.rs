@@ -53,7 +53,7 @@ impl Hasty {
     }
 }
 
-/// Releases its permit in the turn that asks for it.
+/// Releases a permit in the same turn that asks for the permit.
 #[derive(Default, Serialize, Deserialize)]
 struct Fickle;
 

@@ -376,7 +376,7 @@ macro_rules! taking {
 taking!(narrow, String, "seven".to_owned());
 taking!(wide, u32, 7);
 
-/// A workflow that changes its state and panics at its next entry, both in one turn.
+/// A workflow that changes the state and panics at the next entry, in the same turn.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Fragile {
     at: u32,

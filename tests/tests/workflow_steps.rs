@@ -191,7 +191,7 @@ impl Own {
     }
 }
 
-/// Returns its input, or fails with it.
+/// Returns the input, or fails with the input as the error.
 #[derive(Default, Serialize, Deserialize)]
 struct Echo {
     text: String,
@@ -225,7 +225,7 @@ impl Echo {
     }
 }
 
-/// Faults that the body catches, and faults that it does not.
+/// Faults that the body catches, and uncaught faults.
 #[derive(Default, Serialize, Deserialize)]
 struct Faulty;
 
@@ -296,7 +296,7 @@ impl Lossy {
     }
 }
 
-/// Reports what it sees of each value.
+/// Reports the visible parts of each value.
 #[derive(Default, Serialize, Deserialize)]
 struct Leaky;
 

@@ -191,7 +191,7 @@ impl Wide {
     }
 }
 
-/// A step that counts its polls.
+/// A step with a counter of polls.
 struct Counted {
     step: Step<u32>,
     polls: Arc<AtomicUsize>,

@@ -120,7 +120,7 @@ impl Hoarder {
     }
 }
 
-/// Names that look like ours, and worse ones.
+/// Names that look like our own, and worse names.
 const HOSTILE: [&str; 12] = [
     "",
     "a",
@@ -163,7 +163,7 @@ struct Paid {
     cents: u32,
 }
 
-/// Waits for the payment of one customer among others, then for all the others.
+/// Waits for the payment of a single customer first, then for the payments of all remaining customers.
 #[derive(Default, Serialize, Deserialize)]
 struct Cashier;
 

@@ -80,7 +80,7 @@ impl Order {
     }
 }
 
-/// A workflow that waits for its state in all other ways.
+/// A workflow with all remaining ways to wait for a state.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Vote {
     votes: u32,
