@@ -129,7 +129,8 @@ async fn rest(world: &Arc<World>) -> bool {
     let calm_max = if traffic.guilty || traffic.doom { CALM_OF_THE_GUILTY_MAX } else { CALM_MAX };
     let until = world.executor.monotonic() + calm_max;
     let mut quiet = 0;
-    // Rest must be seen twice in a row: what the last store call brought may start more work.
+    // The history must be at rest twice in a row, because the answer of the last store call may start more
+    // work.
     while quiet < 2 {
         if world.executor.monotonic() > until {
             stuck(world).await;

@@ -177,7 +177,7 @@ fn discarded(before: &Queues, run: &Run) -> u64 {
     before.get(&Kind::Bid).map_or(0, |queue| queue.iter().filter(is_gone).count() as u64)
 }
 
-/// Checks that no wait is left that could take what is queued (V4).
+/// Checks that no queued event fits an open wait (V4).
 fn nothing_is_missed(writing: &Writing<'_>, run: &Run, life: &Life) {
     for op in &life.ground.open {
         let Asked::Wait(wanted) = &op.asked else { continue };

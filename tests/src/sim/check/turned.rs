@@ -156,7 +156,7 @@ impl Turn<'_> {
     }
 
     /// Checks the next time of a chime (A4): it is the second after the last one that ticked, however long
-    /// ago, and is admitted at once if it is due.
+    /// ago, and is admitted immediately if it is due.
     fn chimes(&self) -> bool {
         let second = self.before.base.as_millis().div_euclid(1_000) * 1_000 + 1_000;
         let is_due = second <= self.now.0;

@@ -25,7 +25,7 @@ pub enum Node {
         /// The branch of the parts.
         branch: String,
     },
-    /// Parts of which the first to end wins.
+    /// Parts that race; the first to end wins.
     Race(Vec<Node>),
     /// Parts that must all end.
     All(Vec<Node>),

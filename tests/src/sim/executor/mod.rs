@@ -1,5 +1,6 @@
-//! A deterministic executor on a single thread. The next task to poll is drawn at random, and time moves
-//! only when no task can run. All of a history runs here: kernels, stores, callers and the nemesis.
+//! A deterministic executor on a single thread. The next task to poll is drawn at random, and time jumps to
+//! the next sleeper when no task can run. All of a history runs here: kernels, stores, callers and the
+//! nemesis.
 //!
 //! Tasks belong to groups. A group is a process: it can be killed, which drops all its tasks at once, or
 //! frozen, which leaves them unpolled for a while. Each group has its own wall clock. The monotonic time is
