@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ledger (account TEXT NOT NULL, cents INTEGER NOT NULL);";
 
-/// Why an account refuses.
+/// The errors of an account.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Refused {
     Overdrawn,
@@ -25,7 +25,7 @@ impl From<SqlError> for Refused {
     }
 }
 
-/// An account whose bookings are rows.
+/// An account that writes each booking as a row.
 #[derive(Default, Serialize, Deserialize)]
 struct Account {
     cents: i64,
@@ -33,7 +33,7 @@ struct Account {
 
 #[primitive(object)]
 impl Account {
-    /// Books: it answers the new balance.
+    /// Writes a booking and returns the new balance.
     #[action(transaction)]
     fn book(&mut self, cents: i64, account: String, sql: &mut Transaction<'_>) -> Result<i64, Refused> {
         self.cents += cents;
@@ -44,21 +44,21 @@ impl Account {
         Ok(self.cents)
     }
 
-    /// Counts its rows, and writes one.
+    /// Returns the number of rows after writing one.
     #[action(transaction, timeout = "5s")]
     fn count(&self, sql: &mut Transaction<'_>) -> Result<i64, Refused> {
         sql.execute("INSERT INTO ledger VALUES ('counted', ?1)", (self.cents,))?;
         Ok(sql.query_one("SELECT count(*) FROM ledger", (), |row| row.get(0))?)
     }
 
-    /// Books, and panics if that is wanted.
+    /// Writes a booking, then panics.
     #[action(transaction)]
     fn break_down(&mut self, sql: &mut Transaction<'_>) -> Result<(), Refused> {
         sql.execute("INSERT INTO ledger VALUES ('broken', 1)", ())?;
         panic!("out of paper");
     }
 
-    /// Sends what is left to another account.
+    /// Sends the whole balance to another account.
     #[action(transaction)]
     fn empty(&mut self, to: String, accounts: &Client<Account>, sql: &mut Transaction<'_>) -> Result<(), Refused> {
         let cents = std::mem::take(&mut self.cents);
@@ -73,7 +73,7 @@ impl Account {
     }
 }
 
-/// An account that cannot be made.
+/// An account that no call can bind.
 #[derive(Serialize, Deserialize)]
 struct Closed {
     cents: i64,
@@ -89,13 +89,13 @@ impl Closed {
     }
 }
 
-/// A place for a guest. An empty one is `null` in JSON.
+/// A seat for a guest. An empty seat is `null` in JSON.
 #[derive(Default, Serialize, Deserialize)]
 struct Seat(Option<String>);
 
 #[primitive(object)]
 impl Seat {
-    /// Takes the seat, or leaves it.
+    /// Sets the guest of the seat and returns the new one.
     #[action(transaction)]
     fn set(&mut self, guest: Option<String>, sql: &mut Transaction<'_>) -> Result<Option<String>, Refused> {
         sql.execute("INSERT INTO ledger VALUES ('seat', ?1)", (i64::from(guest.is_some()),))?;
@@ -104,7 +104,7 @@ impl Seat {
     }
 }
 
-/// Sends to accounts with its commit.
+/// An object that sends bookings to accounts with its commit.
 #[derive(Default, Serialize, Deserialize)]
 struct Clerk;
 
@@ -138,7 +138,7 @@ fn row(account: &str, cents: i64) -> (String, i64) {
     (account.to_owned(), cents)
 }
 
-/// W6, X1: with every call made twice, and a crash before and after each write.
+/// W6, X1: with every call made twice, and with a crash before and after each write.
 #[tokio::test]
 async fn an_action_writes_its_rows_exactly_once_wherever_it_crashes() {
     let survived = crash_everywhere(async |setup| {
@@ -163,7 +163,7 @@ async fn an_action_writes_its_rows_exactly_once_wherever_it_crashes() {
     survived.await.unwrap();
 }
 
-/// W6.3, E12: the caller's process dies while the action is under way, and the caller asks again.
+/// W6.3, E12: the caller's process dies while the action runs, and the caller repeats the call.
 #[tokio::test]
 async fn a_repeat_after_a_crash_gets_the_answer_of_the_first() {
     // The writes are: the record, the transaction, and the end.
@@ -267,7 +267,7 @@ async fn a_message_runs_an_action_and_one_that_fails_is_a_dead_letter() {
     let dead = world.dead_letters().list(Filter::default()).await.unwrap().letters;
     assert_eq!(dead.len(), 1);
     assert_eq!((dead[0].key.as_str(), dead[0].attempts), ("a", 3));
-    // The letter has all that a replay needs.
+    // The dead letter has everything that a replay needs.
     world.client().account("a").book(10, "a".to_owned()).await.unwrap();
     world.dead_letters().replay(dead[0].id).await.unwrap();
     world.settle().await;
@@ -286,7 +286,7 @@ async fn an_action_costs_two_commits_and_a_transaction() {
     assert_eq!((cost.commits, cost.transactions, cost.entities, cost.rows, cost.read_calls), (2, 1, 2, 2, 1));
 }
 
-/// W6.3, R8: calls of a key wait for their transactions, 256 of them.
+/// W6.3, R8: at most 256 calls of a key wait for their transactions.
 #[tokio::test]
 async fn more_calls_than_may_wait_are_told_so() {
     let world = started(World::sqlite()).await;
@@ -321,7 +321,7 @@ async fn an_entity_that_ends_runs_no_action_any_more() {
         Ok(balance) => assert_eq!((balance, rows.len()), (3, 2)),
         Err(error) => {
             assert!(matches!(error, CallError::Fault(Error::Destroyed { .. })), "{error:?}");
-            // What was durable before the end stays; nothing is added after it.
+            // Rows that were durable before the end stay, and no row is added later.
             world.advance(d!("1m")).await;
             assert_eq!(ledger(&world).await, rows);
         }

@@ -1,4 +1,4 @@
-//! A few kills of a real process in every test run; `cargo crash -- --kills 200` makes hundreds.
+//! A few kills of a real process in every test run; `cargo crash -- --kills 200` makes more of them.
 
 use drystone_tests::crash::{self, Plan};
 

@@ -1,4 +1,4 @@
-//! Events that nobody took: where they go, and how they come back (D).
+//! Events that no wait has taken: dead letters, discarded events, and replays (D).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -12,12 +12,12 @@ use drystone::{
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 
-/// Unread, it is a dead letter.
+/// Becomes a dead letter if unread.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "1h")]
 struct Task(u32);
 
-/// Unread, it is published.
+/// Is published if unread.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", key = shop, on_terminated = "publish")]
 struct Order {
@@ -25,31 +25,31 @@ struct Order {
     number: u32,
 }
 
-/// Unread, it is gone.
+/// Is discarded if unread.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(on_terminated = "discard")]
 struct Hint(u32);
 
-/// Of these the latest alone is kept.
+/// Only the latest one is kept in the queue.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(keep = "latest")]
 struct Price(u32);
 
-/// Of these the first alone is kept.
+/// Only the first one is kept in the queue.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(keep = "first")]
 struct Bid(u32);
 
-/// There are more of them than dead letters are kept.
+/// The test makes more dead letters of this event than are kept.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "1h", max_pending = 20000)]
 struct Leaf(u32);
 
-/// Has no topic.
+/// An event without a topic.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 struct Note(String);
 
-/// Takes one task, and one order of its shop; told to sleep it takes none.
+/// Takes a task and an order for the shop; takes nothing if told to sleep.
 #[derive(Default, Serialize, Deserialize)]
 struct Worker;
 
@@ -84,7 +84,7 @@ struct App {
     tree: Tree,
 }
 
-/// A run that ends with one of each unread.
+/// Starts a run that ends with unread events of four types.
 async fn end_with_unread(world: &World<App>, key: &str) {
     let run = world.client().worker(key);
     run.start("sleep".into()).await.unwrap();
@@ -322,7 +322,7 @@ async fn are_counted(world: &World<App>) {
     letters.remove(all[0].id).await.unwrap();
     world.advance(d!("30d")).await;
     let counts = letters.counts().await.unwrap();
-    // The task that was published again died again, an hour later; the orders, which nobody took, after a week.
+    // The replayed task died again after an hour; the orders died after a week.
     assert_eq!((counts.kept, counts.added, counts.replayed, counts.removed), (3, 7, 1, 1));
     assert_eq!(counts.expired, 2);
     let told = world.events();

@@ -1,4 +1,4 @@
-//! What the docs name is there.
+//! Checks that everything the docs refer to exists.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -11,13 +11,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The page, without the marks of its comments.
+/// The text of the page without its comment markers.
 fn page() -> String {
     let text = fs::read_to_string(root().join("primitives/src/workflow/what_happens_when.rs")).unwrap();
     text.lines().map(|line| line.trim_start_matches("//!").trim()).collect::<Vec<_>>().join("\n")
 }
 
-/// What stands in backticks and is a test: `file::function`.
+/// The names of tests in backticks, in the form `file::function`.
 fn tests_in(text: &str) -> Vec<(&str, &str)> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte)))
@@ -35,7 +35,8 @@ fn is_test(file: &str, function: &str) -> bool {
     })
 }
 
-/// Whether a link leads from the folder of the page, in `target/doc` of a checkout, to the file of tests.
+/// Whether a link of the page, followed from its folder in `target/doc` of a checkout, leads to the file of
+/// tests.
 fn is_linked(page: &str, file: &str) -> bool {
     let folder = root().join("target/doc/drystone/workflow/what_happens_when");
     let up = folder.strip_prefix(root()).unwrap().iter().map(|_| "..").collect::<PathBuf>();
@@ -60,7 +61,7 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
     assert!(!is_test("workflow_time", "no_such_test"));
 }
 
-/// The laws in their order: the text behind each `### `, up to the next heading.
+/// The laws in order: for each the text after `### `, up to the next heading.
 fn laws() -> Vec<String> {
     let text = fs::read_to_string(root().join("LAWS.md")).unwrap();
     let parts = text.split("\n### ").skip(1);
@@ -72,7 +73,7 @@ fn id(law: &str) -> &str {
     law.split_whitespace().next().unwrap()
 }
 
-/// `W2` of `W2.1`: tests carry the id of the whole law.
+/// `W2` of `W2.1`: a test carries the id of the whole law.
 fn whole(id: &str) -> &str {
     id.split('.').next().unwrap()
 }
@@ -113,7 +114,7 @@ fn no_line_of_the_lists_is_longer_than_120_columns() {
     }
 }
 
-/// All that tests say of themselves in the sources under a folder: the line above each of them.
+/// Collects the line above each test in the sources under a folder.
 fn said_of_tests(folder: &Path, said: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

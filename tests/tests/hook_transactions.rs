@@ -1,4 +1,5 @@
-//! Transactional hooks: a tick, a flush, an item, an alarm and the end of an entity write the author's tables exactly once (W6).
+//! Transactional hooks: a tick, a flush, an item, an alarm and the end of an entity write the author's
+//! tables exactly once (W6).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ledger (name TEXT NOT NULL, number INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS broken (name TEXT PRIMARY KEY);";
 
-/// Writes one row, and fails after that if the hook of this name is to fail.
+/// Writes a row, then fails if the hook of this name must fail.
 fn write(name: &str, number: u64, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
     sql.execute("INSERT INTO ledger VALUES (?1, ?2)", (name, number))?;
     sql.query("SELECT 1 / 0 FROM broken WHERE name = ?1", (name,), |row| row.get::<u64>(0)).map(drop)
@@ -38,7 +39,7 @@ impl Clock {
     }
 }
 
-/// A flush with `&mut self`, and an end.
+/// A flush with `&mut self`, and a `#[destroy]` hook.
 #[derive(Default, Serialize, Deserialize)]
 struct Meter {
     total: u64,
@@ -62,7 +63,7 @@ impl Meter {
     }
 }
 
-/// Items with `&self`, whose value is applied.
+/// Items with `&self` and an `#[apply]`.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     sent: Vec<u64>,
@@ -83,7 +84,7 @@ impl Mails {
     }
 }
 
-/// An alarm.
+/// A reminder with an alarm.
 #[derive(Default, Serialize, Deserialize)]
 struct Reminder {
     rung: u64,
@@ -129,7 +130,7 @@ fn rows(name: &str, numbers: &[u64]) -> Vec<(String, u64)> {
     numbers.iter().map(|number| (name.to_owned(), *number)).collect()
 }
 
-/// From now on, hooks of this name fail after they have written.
+/// Makes hooks of this name fail from now on, after they have written.
 async fn fails(world: &World<App>, name: &'static str) {
     world.transaction(move |sql| sql.execute("INSERT INTO broken VALUES (?1)", (name,))).await.unwrap();
 }
@@ -210,7 +211,8 @@ async fn an_end_writes_exactly_once_wherever_it_crashes() {
 /// W6, E3
 #[tokio::test]
 async fn what_a_hook_left_before_a_crash_is_taken_before_a_call_changes_the_state() {
-    // The writes are those of the alarm: its claim, its transaction, and the end that takes what the transaction left.
+    // The writes are those of the alarm: its claim, its transaction, and the end that takes the result of
+    // the transaction.
     for (write, moment) in (1..=3).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]) {
         let world = started(World::sqlite()).await;
         let reminder = world.client().reminder("a");

@@ -1,4 +1,4 @@
-//! Alarms and time: never early, never lost, never twice, whatever the clock does.
+//! Alarms and time: an alarm is never early, never lost and never doubled, however the clocks behave.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use drystone_tests::world::{
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR_MS: i64 = 3_600_000;
 
-/// `set n` sets an alarm n seconds from now; when it rings, it says when, and clears it.
+/// `set n` sets an alarm n seconds from now. When the alarm rings, the log gets the time.
 fn bell(log: &Log) -> Toy {
     let log = log.clone();
     adder()
@@ -38,7 +38,7 @@ fn world() -> (World, Log) {
     (World::of(bell(&log).alone()), log)
 }
 
-/// The entity `a` as an owner wrote it whose last time did not reach the store's own record.
+/// Writes the entity `a` as an owner whose last time did not reach the store's own record of the time.
 fn write_at_a_later_time(world: &World, later: Millis) {
     let store = world.store.inner();
     let worker = Worker { id: "another".into(), address: String::new() };
@@ -220,7 +220,7 @@ fn overdue_alarms_ring_paced_oldest_first_and_a_call_is_answered_between_them() 
         has_rung.wait().await;
         kernel.call(call("adder", "x", "tell", "")).await
     });
-    // The machine sleeps until all are overdue.
+    // The machine sleeps until all alarms are overdue.
     world.freeze(true);
     world.advance(300 * SECOND);
     world.freeze(false);

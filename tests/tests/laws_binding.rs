@@ -1,4 +1,4 @@
-//! Keys, what is bound to them, and what is refused before anything is written.
+//! Keys: how a key is bound, and which calls are refused before anything is written.
 
 use drystone_runtime::{
     Commit, Error, Limit, Next, Row,

@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Does one of everything.
+/// A toy with every operation of the table.
 fn kind() -> Toy {
     adder()
         .own("tick", |turn| Next::Commit(Commit { alarm: alarm_in(turn.now, SECOND), ..turn.says("") }))
@@ -48,7 +48,7 @@ fn world() -> World {
     world
 }
 
-/// What the store was asked while `act` ran.
+/// The requests that the store got while `act` ran.
 fn cost(world: &World, act: impl FnOnce()) -> StoreCounts {
     let before = world.store.counts();
     act();
@@ -56,7 +56,7 @@ fn cost(world: &World, act: impl FnOnce()) -> StoreCounts {
     world.store.counts().since(before)
 }
 
-/// So many batches, entity writes and rows, messages, and reads in one call each.
+/// The counts of a cost: batches, entity writes and rows, messages, and reads in single calls.
 fn of(commits: u64, writes: u64, messages: u64, read_calls: u64, reads: u64) -> StoreCounts {
     let (applied, entities) = (writes, writes);
     StoreCounts { commits, writes, applied, entities, messages, read_calls, reads, ..StoreCounts::default() }

@@ -1,4 +1,5 @@
-//! Code that kills the process: bounded, singled out, and nobody else pays for it.
+//! Code that kills the process: the deaths are limited, the guilty entity is found, and no innocent entity
+//! is held.
 
 use std::{
     sync::{
@@ -20,11 +21,11 @@ use drystone_tests::world::{
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Deaths with a guilty entity until it is held, whatever runs beside it: three that narrow the suspects down, and six that each
-/// follow a control.
+/// The deaths until a guilty entity is held, whatever runs beside it: three that narrow the suspects down,
+/// and six that each follow a control.
 const DEATHS_UNTIL_HELD: usize = 9;
 
-/// What kills: known once there is a world to kill in.
+/// The means to kill a world, set once there is a world.
 #[derive(Clone, Default)]
 struct Bomb {
     executor: Arc<OnceLock<Executor>>,
@@ -41,7 +42,7 @@ impl Bomb {
     }
 }
 
-/// `work` lists `bomb` for the guilty and `job` for the others; what ends is told to the log.
+/// `work` lists `bomb` for the guilty and `job` for the others; each end of work goes to the log.
 fn workers(bomb: &Bomb, latch: &Latch, log: &Log) -> Toy {
     let (bomb, latch, begins, ends) = (bomb.clone(), latch.clone(), log.clone(), log.clone());
     adder()
@@ -77,7 +78,7 @@ fn world(registry: Registry, bomb: &Bomb) -> World {
     world
 }
 
-/// Restarts until the process has lived for an hour; how often that was.
+/// Restarts the world until it has lived for an hour. Returns the number of restarts.
 fn restart_until_it_lives(world: &World) -> usize {
     for restarts in 0..60 {
         world.advance(60 * MINUTE);
@@ -100,7 +101,7 @@ fn conviction(entity: &Entity) -> Option<&Conviction> {
     }
 }
 
-/// 20 innocents work until the process has died so often; how many of them come to their end.
+/// Lets 20 innocent entities work until the process has died this often. Returns how many of them succeed.
 fn succeed(deaths: usize, apart: Duration) -> usize {
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
@@ -132,7 +133,7 @@ fn innocents_succeed_however_often_and_however_regularly_the_process_dies_of_som
         (60, 59),
         (120, 1),
         (60, 61),
-        // Longer than the shortest control, and a little longer than the longest.
+        // Longer than the shortest control, and a little longer than the longest one.
         (60, 90),
         (60, 150),
         (60, 330),
@@ -164,7 +165,7 @@ fn one_survived_control_convicts_nobody_when_a_crash_loop_ends_while_somebody_is
     for _ in 0..3 {
         world.restart();
     }
-    // The loop is over; after the control come one more death, and then peace.
+    // The crash loop is over. After the control come one more death and then no more.
     while !matches!(world.waits("a")[..], [Wait::Work(_)]) {
         world.advance(SECOND);
     }
@@ -187,7 +188,7 @@ fn a_call_waits_for_work_that_goes_first_also_while_that_is_held_back() {
             let latch = waiting.clone();
             Box::pin(async move {
                 latch.wait().await;
-                // It was computed before the call.
+                // The code used the state from before the call.
                 ok(1)
             })
         })
@@ -233,7 +234,7 @@ fn work_that_kills_the_process_is_held_and_innocents_complete() {
     let explained = world.explain("guilty").to_string();
     assert!(explained.contains("`bomb` is suspected") && explained.contains("died 9 times with it"), "{explained}");
     assert!(matches!(world.call(add("guilty", 1)), Err(Error::Parked { .. })));
-    // Not by itself: it would kill each process once more.
+    // A restart alone does not try the held entity again: it would kill the process once more.
     world.restart();
     world.advance(60 * MINUTE);
     assert!(!world.is_dead() && log.take().is_empty());
@@ -302,7 +303,7 @@ fn one_guilty_among_a_thousand_is_held_after_as_many_deaths_and_so_are_two_after
         let mut said = log.take();
         let booms = said.iter().filter(|line| *line == "boom").count();
         assert!(booms <= guilty.len() * DEATHS_UNTIL_HELD, "{booms}");
-        // A turn is taken again if the process dies before its commit.
+        // A turn is repeated if the process dies before its commit.
         said.sort();
         said.dedup();
         assert_eq!(said.len() - 1, innocents);
@@ -323,7 +324,7 @@ fn two_guilty_ones_that_begin_at_different_times_do_not_acquit_each_other_for_ev
             world.restart();
             world.advance(20 * MINUTE);
         }
-        // A restart at which nothing kills yet: the second begins in whatever stage the first is.
+        // A restart without a death. The second entity begins when the first is at some stage.
         world.store.stall();
         world.restart();
         let asked = world.ask(call("adder", "late", "work", "bomb"));
@@ -372,7 +373,7 @@ fn a_turn_that_kills_the_process_is_held() {
     world.call(add("innocent", 1)).unwrap();
     world.advance(SECOND);
     assert!(world.is_dead());
-    // No commit has told the store how late it was when the alarm rang for the first time.
+    // At the first ring no commit had stored the time, so the alarm may ring once more often.
     assert!(restart_until_it_lives(&world) <= DEATHS_UNTIL_HELD + 1);
     let entity = world.entity("guilty").unwrap();
     let held = conviction(&entity).map(|held| (held.work.clone(), held.deaths));
@@ -507,7 +508,8 @@ fn whoever_has_got_on_is_cleared_though_a_call_that_only_reads_came_last() {
     world.call(add("to", 1)).unwrap();
     drop(world.ask(call("adder", "s", "send", "")));
     assert!(world.is_dead());
-    // Its count is on the way when it is asked: the message goes first, and the call waits for rows when that is taken.
+    // The count of the crash is being written when the call comes. The message goes first, and the call
+    // waits for rows when the message is taken.
     world.store.stall();
     world.restart();
     let asked = world.ask(call("adder", "to", "rows", ""));
@@ -517,7 +519,8 @@ fn whoever_has_got_on_is_cleared_though_a_call_that_only_reads_came_last() {
     assert_eq!(crashes(&world, "to"), 0);
 }
 
-/// Two were there for three crashes, then the process ends in order: how many of them run at once afterwards.
+/// Two entities run during three crashes, then the process shuts down. Returns how many of them run at once
+/// afterwards.
 fn run_after_an_end_in_order() -> usize {
     let (bomb, latch, log) = (Bomb::default(), Latch::default(), Log::default());
     let world = world(workers(&bomb, &latch, &log).alone(), &bomb);
@@ -586,7 +589,7 @@ fn work_that_kills_is_held_though_other_work_of_its_entity_gets_on() {
             let (bomb, id) = (runs.clone(), work.id.clone());
             Box::pin(async move {
                 if id.as_str() == "bomb" {
-                    // Slowly, so that others end meanwhile.
+                    // The delay lets the remaining work end before the crash.
                     turns(100).await;
                     bomb.explode();
                     std::future::pending::<()>().await;
@@ -615,7 +618,7 @@ fn work_that_kills_is_held_though_other_work_of_its_entity_gets_on() {
     assert_eq!(log.take().len(), 0);
 }
 
-/// Lets others run so many times.
+/// Yields `count` times to the remaining tasks.
 async fn turns(count: u32) {
     let mut left = count;
     std::future::poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! Destroying an entity: everything of it goes in one commit, and nothing of it reaches the next one.
+//! Destroying an entity: one commit removes all of it, and the next entity of the key gets none of it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Has slow code, held callers, rows and an alarm.
+/// A toy with slow code, held callers, rows and an alarm.
 fn rich(latch: &Latch, log: &Log) -> Toy {
     let (latch, log) = (latch.clone(), log.clone());
     adder()

@@ -1,4 +1,4 @@
-//! Entities leave memory when nothing uses them, with all that their handlers keep there, and come back as they were.
+//! Unused entities leave memory together with their handlers' memory, and come back unchanged.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Idle for so long it may still be there; a second later it is not.
+/// An entity may stay in memory this long after its last use; one second later it is gone.
 const EVICT_AFTER: Duration = Duration::from_secs(5);
 
 /// A toy that keeps something in memory for every key, as a run keeps its future.
@@ -29,7 +29,7 @@ struct Remembers {
     memories: Memories,
 }
 
-/// What is in memory, by key.
+/// The memory of the handlers, by key.
 #[derive(Clone, Default)]
 struct Memories(Arc<Mutex<BTreeMap<String, Weak<()>>>>);
 
@@ -53,7 +53,7 @@ impl Handler for Remembers {
     }
 
     fn turn(&self, hot: &mut Hot, key: &Key, entity: Option<&Entity>, rows: &Rows, input: &Input, now: Now) -> Next {
-        // A read is given a memory that ends with it.
+        // The memory of a read ends with the read.
         let is_read = matches!(input, Input::Call { verb, .. } if self.borrow(verb) == Borrow::Shared);
         if !is_read && hot.get::<Arc<()>>().is_none() {
             let memory = Arc::new(());
@@ -128,8 +128,8 @@ fn an_entity_that_is_used_stays() {
     assert_eq!((memories.hold("a"), world.kernel().counts().left), (false, 2));
 }
 
-/// Is busy in every way that there is: listed work, a caller's code and whoever waits behind it, callers who are held,
-/// messages that fail and are tried again.
+/// A toy that is busy in every possible way: listed work, a caller's code with other callers behind it,
+/// held callers, and messages that fail and are retried.
 fn busy(latch: &Latch, is_mended: &Arc<AtomicBool>) -> Toy {
     let (latch, is_mended) = (latch.clone(), is_mended.clone());
     adder()
@@ -172,7 +172,7 @@ fn one_with_running_work_a_held_caller_or_waiting_mail_stays_until_that_is_over(
     }
     world.call(call("adder", "work", "work", "")).unwrap();
     world.call(call("adder", "sender", "send", "")).unwrap();
-    // A turn that fails leaves nothing in memory, but this one does.
+    // A turn that fails leaves nothing in memory, but this call brings the entity there.
     world.call(call("adder", "letter", "peek", "")).unwrap();
     let (runs, also, behind, held) = (ask("run", "run"), ask("queue", "run"), ask("queue", "add"), ask("held", "wait"));
     assert!([&runs, &also, &behind, &held].iter().all(|asked| asked.waits()));
@@ -196,7 +196,8 @@ fn one_with_running_work_a_held_caller_or_waiting_mail_stays_until_that_is_over(
     assert_eq!(memories.count(), 0, "and then they leave like all others");
 }
 
-/// Sets an alarm so many seconds from now, and says when it rang; its state is as long as it is told.
+/// Sets an alarm 20 seconds from now, and notes in its record when the alarm rings. The state is as long as
+/// the call asks.
 fn ringing() -> Toy {
     adder()
         .action("set", |turn| {

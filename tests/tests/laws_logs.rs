@@ -1,4 +1,4 @@
-//! What is logged when something goes wrong: by whose code, and no more often than helps.
+//! The log lines about failures: they name the guilty code, and are not repeated too often.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -18,7 +18,7 @@ use drystone_tests::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Blocks the thread that comes to it until the test opens it.
+/// Blocks the current thread until the test opens the gate.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -34,7 +34,7 @@ impl Gate {
     }
 }
 
-/// Opened also when the test fails: a runtime waits for its threads.
+/// Opens the gate even if the test fails, because a runtime waits for its threads.
 struct OpenedAtTheEnd(Gate);
 
 impl Drop for OpenedAtTheEnd {

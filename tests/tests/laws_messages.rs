@@ -1,4 +1,5 @@
-//! Messages between entities: exactly once, in order, never in each other's way; and calls that wait in a ring.
+//! Messages between entities: exactly once, in order, independent of other senders; and calls that would
+//! wait in a cycle.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use drystone_tests::world::{
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// `send` sends itself on to `to`; `list` appends what it is told.
+/// `send` sends its body to `to`; `list` appends each message.
 fn posting() -> Registry {
     let sender = Toy::new("sender").action("send", |turn| {
         let send = turn.body().split(' ').map(|body| message("list", "to", "append", body)).collect();
@@ -99,7 +100,7 @@ fn a_call_made_after_the_answer_comes_after_the_message() {
     assert_eq!(world.inbox("to"), 0);
 }
 
-/// Calls the next of the names that it is given, with the rest.
+/// Calls the first of the given names and passes the rest on.
 fn ring() -> Toy {
     Toy::new("ring")
         .action("go", |turn| {
@@ -156,7 +157,7 @@ fn a_call_from_code_has_a_deadline() {
     assert_eq!(asked.text().unwrap(), deadline.code());
 }
 
-/// `poison` fails as often as it is told to; `bad` cannot be read.
+/// `poison` always fails; `bad` is always refused as malformed.
 fn receiver(log: &Log) -> Registry {
     let log = log.clone();
     let picky = adder()

@@ -1,4 +1,4 @@
-//! Idempotency keys: a call that is made twice happens once.
+//! Idempotency keys: a repeated call happens once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
     toys::{Code, Toy, add, adder, call, number, ok, registry},
 };
 
-/// An adder that says what it is asked to do, and has slow code.
+/// An adder that logs its calls, and has slow code.
 fn telling(latch: &Latch, log: &Log) -> Toy {
     let (latch, fails, declines, runs) = (latch.clone(), log.clone(), log.clone(), log.clone());
     adder()
@@ -207,7 +207,7 @@ fn a_call_asked_again_after_a_crash_at_any_store_call_happens_once() {
     }
 }
 
-/// Remembers the decoded total, and answers from what it remembers; its code keeps it, too.
+/// Keeps the decoded total in the handler's memory and answers from there; its code keeps it, too.
 struct Rememberer;
 
 impl Handler for Rememberer {

@@ -1,4 +1,4 @@
-//! Bounds: what is too much is refused with a word for it, what is derived waits, and nobody starves.
+//! Limits: too much load is refused with a typed error, derived work waits, and no key starves.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use drystone_tests::world::{
     toys::{Toy, add, adder, call, done, text},
 };
 
-/// Has slow calls, slow listed work, and says what it does.
+/// A toy with slow calls and slow listed work that logs everything.
 fn slow(latch: &Latch, log: &Log) -> Toy {
     let (latch, log, turns) = (latch.clone(), log.clone(), log.clone());
     adder()
@@ -80,7 +80,7 @@ fn too_many_waiting_bytes_are_refused_until_some_have_gone() {
 fn too_many_commits_that_wait_for_the_store_are_refused_until_some_are_written() {
     let world = World::with(adder().alone(), |options| options.batch_writes_max = 2);
     world.store.stall();
-    // One is on its way; three wait, more than the next batch takes.
+    // One write is in flight and three wait, which is more than the next batch takes.
     let waiting = ["a", "b", "c", "d"].map(|key| world.ask(add(key, 1)));
     assert_eq!(overloaded(world.call(add("e", 1))), Limit::WaitingCommits);
     world.store.go_on();

@@ -1,4 +1,4 @@
-//! Entities that cannot be run: kept as they are, seen, and gone on with when the reason is gone.
+//! Entities that cannot run: they are kept unchanged and visible, and resume when the reason is gone.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sets an alarm a second from now; when it rings it counts one.
+/// Sets an alarm a second from now. The ring of the alarm adds one.
 fn ringing() -> Toy {
     adder().action("set", |turn| Next::Commit(Commit { alarm: alarm_in(turn.now, SECOND), ..turn.sets(0) })).otherwise(
         |turn| match turn.input {
@@ -43,7 +43,7 @@ fn an_entity_without_a_definition_is_parked_seen_and_loses_no_alarm() {
     assert_eq!((world.state("a").as_str(), parked(&world, "a")), ("1", None));
 }
 
-/// E10, R3, fF4: as workers of two builds pass it between them.
+/// E10, R3, fF4: workers of two builds hand the entity to each other.
 #[test]
 fn a_worker_that_does_not_know_a_definition_loses_nothing_of_it_and_the_next_that_does_goes_on() {
     let world = World::of(ringing().alone());
@@ -76,7 +76,7 @@ fn a_message_to_an_entity_without_a_definition_waits_until_it_is_back() {
     assert_eq!((world.state("a"), world.inbox("a"), parked(&world, "a")), ("6".into(), 0, None));
 }
 
-/// Cannot read the state `broken` unless it is a later version of itself.
+/// A toy that cannot read the state `broken`, unless it is the later version.
 fn picky(version: &'static str) -> Toy {
     picky_with(version, version)
 }
@@ -143,7 +143,7 @@ fn a_parked_entity_that_is_unparked_is_tried_again() {
     assert_eq!(world.call(call("adder", "a", "get", "")).unwrap(), "mended");
 }
 
-/// Notes in its record which version it was last told of.
+/// Notes the new version in the record when the definition changes.
 fn versioned(version: &'static str) -> Toy {
     adder().config(version).otherwise(move |turn| match turn.input {
         Input::Changed => Next::Commit(Commit { head: Some(version.into()), ..Commit::default() }),

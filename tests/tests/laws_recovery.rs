@@ -1,4 +1,4 @@
-//! Opening, ending, losing the store, losing the lease.
+//! Opening a store, shutting down, losing the store, and losing a lease.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Works while its record says so; has alarms and messages.
+/// Works as long as its record says so; has alarms and messages.
 fn busy(latch: &Latch, log: &Log) -> Toy {
     let (latch, log) = (latch.clone(), log.clone());
     adder()
@@ -175,10 +175,11 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
     other.kill();
 }
 
-/// A commit is made, and before its owner hears of it the partition is lost and won again. Whether the next call, whose own commit
-/// waits, is answered by what the store says of the first; and what it is answered in the end.
+/// Makes a commit, and loses and regains its partition before the store's answer arrives. Returns whether
+/// the next call is answered by that answer while its own commit still waits, and the final answer of that
+/// call.
 fn answered_by_another_verdict() -> (bool, String) {
-    // Hands enough that the next batch is taken off before the verdict on the last is read.
+    // There must be enough threads to take the next batch before the verdict of the last one is read.
     let world = World::with(adder().alone(), |options| (options.settled_here_max, options.hands) = (0, 4));
     world.call(add("a", 1)).expect("it is the owner");
     let heard = world.store.hold_answer();
@@ -215,7 +216,8 @@ fn it_is_found_if_a_verdict_is_taken_for_that_on_another_commit() {
     assert!(is_early);
 }
 
-/// Has two rows until its work has ended, which reads them when the latch is open and says how many there are.
+/// A toy with two rows until its work has ended. The work reads the rows once the latch is open, and logs
+/// how many there are.
 fn reader(latch: &Latch, log: &Log) -> Toy {
     let (latch, log) = (latch.clone(), log.clone());
     let row = |key: &'static str| Row { lane: "items".into(), key: key.into(), body: "".into() };
@@ -237,8 +239,8 @@ fn reader(latch: &Latch, log: &Log) -> Toy {
         .otherwise(move |_| Next::Commit(Commit { head: Some("done".into()), drop: gone(), ..Commit::default() }))
 }
 
-/// The worker is replaced, and knows nothing of it; the other does its work. What its own code is given then, and whether it has
-/// heard of the other by that.
+/// Replaces a worker that does not notice; the other worker does its work. Returns what the first worker's
+/// own code then reads, and whether the worker has noticed by then.
 fn reads_after_it_was_replaced() -> (Vec<String>, bool) {
     let (latch, open, log, others) = (Latch::default(), Latch::default(), Log::default(), Log::default());
     open.open();
@@ -262,7 +264,7 @@ fn work_of_a_worker_that_was_replaced_is_not_given_what_is_left_of_its_rows() {
     assert_eq!(reads_after_it_was_replaced(), (Vec::new(), true));
 }
 
-/// Has a row, counts it in a turn, and can be destroyed.
+/// A toy with a row that a turn can count, and that can be destroyed.
 fn counted() -> Toy {
     let row = || Row { lane: "items".into(), key: "1".into(), body: "".into() };
     adder()
@@ -282,7 +284,7 @@ fn an_owner_whose_entity_another_has_destroyed_gives_its_partition_up_at_once() 
     world.store.end_leases();
     let other = world.second(counted().alone(), |_| {});
     other.ask_call(call("adder", "w", "end", "")).text().unwrap();
-    // One that reads again and again dies of it here.
+    // A worker that reads again and again would die of this.
     world.store.kills_at(20, Moment::Before);
     let counted = world.ask(call("adder", "w", "count", ""));
     assert!(world.store.spares(), "it asks the store without end");

@@ -1,4 +1,4 @@
-//! What can be seen of an entity: its view, what it waits for, what it tells.
+//! Inspecting an entity: the view, the reasons for waiting, and the lifecycle events.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Shows everything that an entity can wait for.
+/// A toy that waits for everything that an entity can wait for.
 fn waiting(latch: &Latch) -> Toy {
     let latch = latch.clone();
     adder()
@@ -124,7 +124,7 @@ fn a_live_entity_that_nothing_would_wake_is_woken_and_its_work_runs() {
             _ => Next::nothing(),
         });
     let world = World::of(toy.alone());
-    // Stored without its work, as a bug of ours would leave it.
+    // The entity is stored without its work, as a bug of the runtime would leave it.
     world.call(call("adder", "a", "work", "")).unwrap();
     assert_eq!(world.waits("a"), [Wait::Stuck]);
     is_forgotten.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Turns and what is seen of them: one at a time, nothing before it is durable, nothing of what failed.
+//! Turns: one at a time, with no effect visible before it is durable, and none left of a turn that failed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Adds slowly: its code waits for the latch, and says when it begins and ends.
+/// A slow adder: its code waits for the latch and logs its beginning and its end.
 fn slow(latch: &Latch, log: &Log) -> Toy {
     let (latch, log) = (latch.clone(), log.clone());
     adder()
@@ -215,7 +215,7 @@ fn an_alarm_whose_commit_is_not_durable_does_not_ring() {
     assert_eq!(log.take(), ["rang"]);
 }
 
-/// Keeps its callers until somebody releases them; tells who left.
+/// Holds callers until a later call releases them, and logs callers who leave.
 fn waiting_room(log: &Log) -> Toy {
     let log = log.clone();
     adder()
@@ -311,7 +311,7 @@ fn an_answer_that_reaches_nobody_comes_back_as_one_who_left() {
     let world = World::of(waiting_room(&log).alone());
     let leaves = world.ask(call("adder", "a", "ticket", ""));
     world.store.stall();
-    // Served, and that is on its way to the store when the caller goes.
+    // The caller was served and leaves while the commit is being written.
     let serving = world.ask(call("adder", "a", "serve_and_write", "you"));
     world.settle();
     drop(leaves);
@@ -319,7 +319,7 @@ fn an_answer_that_reaches_nobody_comes_back_as_one_who_left() {
     world.settle();
     assert!(serving.text().is_ok());
     assert_eq!(log.take().last().map(String::as_str), Some("one left"));
-    // Nobody waits under that ticket any more: whatever is given to it comes back, too.
+    // No caller waits under that ticket any more, so a permit given to it comes back, too.
     world.call(call("adder", "a", "serve", "you")).unwrap();
     assert_eq!((log.take(), world.waits("a")), (vec!["one left".to_owned()], vec![Wait::Rest]));
 }

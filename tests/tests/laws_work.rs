@@ -1,4 +1,4 @@
-//! Work and rows: what follows from what is stored runs, ends once, within its limits.
+//! Work and rows: the work that follows from the stored state runs, ends once, and keeps its limits.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use drystone_tests::world::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lists the work named in its record, one word each; an end takes its word off and is told to the log.
+/// Lists the words of its record as work. The end of work removes its word and goes to the log.
 fn jobs(latch: &Latch, log: &Log, shape: impl Fn(Work) -> Work + Send + Sync + 'static) -> Toy {
     let (latch, begins, ends) = (latch.clone(), log.clone(), log.clone());
     adder()
@@ -98,7 +98,7 @@ fn work_that_ran_when_the_process_died_runs_again_under_the_same_id() {
     assert_eq!(log.take(), ["one begins", "one begins", "one ends: ok"]);
 }
 
-/// W3, fB22: no hand was free to hear of it, and what rang before was for a time that the store has moved since.
+/// W3, fB22: no thread was free to take the end, and time spent in the store had moved the deadline.
 #[test]
 fn code_that_ended_in_time_has_not_timed_out_however_late_its_end_is_heard_of() {
     let (latch, log) = (Latch::default(), Log::default());
@@ -222,7 +222,7 @@ fn listed_work_that_borrows_exclusively_is_not_starved_by_calls_that_keep_coming
     assert!(log.take().contains(&"tick".to_owned()), "two calls came before it, and it waits for those only");
 }
 
-/// Puts rows and tells them.
+/// Puts rows and returns them.
 fn shelf() -> Toy {
     let row = |name: String| Row { lane: "items".into(), key: name.clone().into(), body: name.into() };
     adder()
@@ -256,7 +256,7 @@ fn a_turn_sees_the_rows_that_an_undurable_turn_before_it_put_and_removed() {
     assert_eq!((flying.text().unwrap(), both.text().unwrap()), ("a b c".into(), "a c d".into()));
 }
 
-/// A shelf whose rows are its work: the first one runs, and is removed when it has ended.
+/// A shelf whose rows are its work: the first row runs, and is removed at its end.
 fn belt(log: &Log) -> Toy {
     let says = log.clone();
     let range = || Range::first("items", 1);
@@ -377,7 +377,7 @@ fn work_waits_for_the_struct_until_what_other_work_left_in_it_is_taken() {
         })
         .otherwise(|turn| {
             let Input::Done { work, .. } = turn.input else { return settles(turn) };
-            // Each end waits for rows of its own.
+            // Each end reads rows of its own first.
             let range = Range::first(work.to_string(), 1);
             let (Some(_), Next::Commit(commit)) = (turn.rows.get(&range), settles(turn)) else {
                 return Next::Read(vec![range]);

@@ -18,7 +18,7 @@ const NAMES: (&str, &str) = ("0002_names", "ALTER TABLE ledger ADD COLUMN name T
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// A sale whose booking needs the second migration.
+/// A sale with a booking that needs the second migration.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 
@@ -41,7 +41,7 @@ struct App {
     sale: Sale,
 }
 
-/// A file of a test, and its folder.
+/// A database file in a folder of its own.
 struct File {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -88,7 +88,7 @@ async fn migrations_are_applied_before_any_run_goes_on() {
     let world = opened(&file.path, &[LEDGER]).await;
     world.client().sale("7").start().await.unwrap();
     world.crash_at_commit(1, Moment::After);
-    // The run asks for its booking in the commit of which the process dies.
+    // The process dies after the commit in which the run asks for its booking.
     world.client().sale("7").send(Go).await.unwrap_err();
     drop(world);
     let world = opened(&file.path, &[LEDGER, NAMES]).await;
@@ -110,7 +110,7 @@ async fn a_list_that_does_not_begin_with_what_was_applied_is_refused_by_name() {
     assert!(words.contains("`0001_ledger` was applied to this file, and `0002_names` stands at its place"), "{words}");
     let words = refusal(&file.path, &[LEDGER, NAMES, NAMES]).await;
     assert!(words.contains("two migrations `0002_names`"), "{words}");
-    // Nothing of a refused list was applied.
+    // No migration of a refused list was applied.
     let world = opened(&file.path, &[LEDGER, NAMES, third]).await;
     assert_eq!(numbers(&world, "SELECT count(*) FROM more").await, [0]);
 }
@@ -126,7 +126,7 @@ async fn a_migration_that_fails_leaves_nothing_and_is_named() {
         let words = refusal(&file.path, &[LEDGER, ("0002_names", statements)]).await;
         assert!(words.contains("`0002_names` failed"), "{words}");
     }
-    // The one before it stays applied, and the mended one goes on from there.
+    // The earlier migration stays applied, and the mended one follows it.
     let world = opened(&file.path, &[LEDGER, NAMES]).await;
     assert_eq!(numbers(&world, "SELECT cents FROM ledger WHERE name = 'ada'").await, [1]);
     let half = world.transaction(|sql| sql.query("SELECT a FROM half", (), |row| row.get::<i64>(0))).await;

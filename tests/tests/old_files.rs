@@ -1,4 +1,4 @@
-//! A file that an earlier build wrote opens, and what was under way in it resumes (K2).
+//! A file of an earlier build opens, and everything in progress in it resumes (K2).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -18,7 +18,7 @@ const VERSION_1: &[u8] = include_bytes!("files/version-1.db");
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS ledger (name TEXT NOT NULL, cents INTEGER NOT NULL)";
 
-/// A log that is read from its beginning.
+/// A log; every reader starts at its beginning.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start", keep_for = "1d")]
 struct Page(u32);
@@ -26,7 +26,7 @@ struct Page(u32);
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Approved(String);
 
-/// Books, charges, waits for a person, and sleeps.
+/// Books, charges, waits for an approval, and sleeps.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout {
     charges: Vec<String>,
@@ -59,7 +59,7 @@ impl Checkout {
     }
 }
 
-/// Mails, two at a time; a `bad` one is refused at once and for good.
+/// Sends two mails at a time. A `bad` mail fails for good at once.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails;
 
@@ -76,7 +76,7 @@ impl Mails {
     }
 }
 
-/// Numbers, added up two at a time.
+/// Adds up numbers in batches of two.
 #[derive(Default, Serialize, Deserialize)]
 struct Sums {
     sum: u64,
@@ -136,7 +136,7 @@ impl Cart {
     }
 }
 
-/// Is part of the app that writes the file, and not of the one that ran last: so its entity is parked.
+/// Is a part of the app that writes the file, but not of the app that reads it, so its entity is parked.
 #[derive(Default, Serialize, Deserialize)]
 struct Ghost {
     rings: u32,
@@ -186,7 +186,7 @@ struct Fakes {
     latch: Latch,
 }
 
-/// Without the choice that the old file was made with.
+/// The setup without the choice of keys with which the old file was made.
 fn separate(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
     World::sqlite_at(path).schema(LEDGER).services(fakes.clone())
 }
@@ -195,7 +195,7 @@ fn setup(path: &Path, fakes: &Fakes) -> Setup<Fakes> {
     separate(path, fakes).shared_keys()
 }
 
-/// Not a test by itself: writes a file to be kept, for the build that is about to get a new schema version.
+/// Not a test of its own. It writes a file to keep, when a build is about to get a new schema version:
 /// `DRYSTONE_WRITE_FILE=path cargo test -p drystone-tests --test old_files write_a_file`
 #[tokio::test]
 async fn write_a_file() {
@@ -214,7 +214,7 @@ async fn write_a_file() {
     connection.execute("VACUUM INTO ?1", [path]).unwrap();
 }
 
-/// One of everything: at rest, asleep, waiting, and in the middle of its code.
+/// Begins one of everything: at rest, asleep, waiting, and in the middle of its code.
 async fn begin(world: &World<App>, fakes: &Fakes) {
     let client = world.client();
     for _ in 0..3 {
@@ -237,7 +237,7 @@ async fn begin(world: &World<App>, fakes: &Fakes) {
     for number in 1..=3 {
         client.sums("all").add(number).await.unwrap();
     }
-    // A permit whose process has died is kept until its lease ends.
+    // The permit of a process that died is kept until its lease ends.
     world.crash().await;
     drop(permit);
 }

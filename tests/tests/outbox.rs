@@ -1,4 +1,4 @@
-//! The outbox: what a transaction of the author's sends is a part of it (M6).
+//! The outbox: the messages of an author's transaction are a part of the transaction (M6).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS orders (name TEXT NOT NULL)";
 
-/// Mails that go out once, as their state shows.
+/// Sends mails; the state lists all sent mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     sent: Vec<String>,
@@ -36,7 +36,7 @@ struct Paid {
 #[event(topic)]
 struct Opened;
 
-/// A run that waits for an event of its own, and for one that is published.
+/// A run that waits for an event of its own and for a published event.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout;
 
@@ -49,7 +49,7 @@ impl Checkout {
     }
 }
 
-/// A run whose one step writes an order and mails it.
+/// A run with a single step, which writes and mails an order.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 
@@ -66,7 +66,7 @@ impl Sale {
     }
 }
 
-/// Orders that are written and mailed two at a time.
+/// A buffer that writes and mails two orders at a time.
 #[derive(Default, Serialize, Deserialize)]
 struct Basket;
 
@@ -94,7 +94,7 @@ async fn started(setup: Setup<()>) -> World<App> {
     setup.schema(SCHEMA).start::<App>().await
 }
 
-/// An order is written and mailed in one transaction; it fails after that if it `fails`.
+/// Writes and mails an order in one transaction, which then fails if `fails` is set.
 async fn order(world: &World<App>, name: &'static str, fails: bool) -> Result<(), CallError<SqlError>> {
     let client = world.client();
     let ordered = world.transaction(move |sql| {

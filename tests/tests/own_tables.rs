@@ -1,4 +1,4 @@
-//! What an author's SQL may do, and in which words the rest is refused (W6).
+//! The SQL that an author may run, and the messages that refuse the rest (W6).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -16,7 +16,7 @@ const LEDGER: &str = "
     ANALYZE ledger;
 ";
 
-/// What the work of others lies in meanwhile.
+/// An entity that must stay unharmed.
 #[derive(Default, Serialize, Deserialize)]
 struct Cart {
     items: Vec<String>,
@@ -39,7 +39,7 @@ async fn world() -> World<App> {
     World::sqlite().schema(LEDGER).start::<App>().await
 }
 
-/// What the world comes to, and whether its own entities still work.
+/// Runs the code in a transaction that must succeed, then checks that entities still work.
 async fn tried(code: impl Fn(&mut Transaction<'_>) -> Result<(), SqlError> + Send + Sync + 'static) {
     let world = world().await;
     world.transaction(code).await.unwrap();
@@ -95,7 +95,7 @@ async fn an_index_of_an_authors_is_used() {
     .await;
 }
 
-/// Each with what its refusal says.
+/// Refused statements, each with a part of its message.
 const REFUSED: &[(&str, &str)] = &[
     (
         "DROP TABLE drystone_entity",
@@ -130,7 +130,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT state FROM drystone_entity", "`SELECT state FROM drystone_entity` is refused"),
     ("SELECT count(*) FROM drystone_inbox", "FROM drystone_inbox` is refused"),
     ("CREATE TABLE copy AS SELECT * FROM drystone_entity", "drystone_entity` is refused"),
-    // SQLite does not report these names while it prepares the statement.
+    // SQLite does not report these names when it prepares the statement.
     ("ALTER TABLE ledger RENAME TO drystone_mine", "`ALTER TABLE ledger` is refused, because it names `drystone_mine`"),
     (
         "CREATE TABLE mine (x REFERENCES drystone_entity (status))",
@@ -149,7 +149,7 @@ const REFUSED: &[(&str, &str)] = &[
         "because it names `Drystone_Row`",
     ),
     ("CREATE VIRTUAL TABLE mine USING fts5(x, content='drystone_entity')", "because it names `drystone_entity`"),
-    // Statistics decide how tables are searched.
+    // Statistics decide how SQLite searches tables.
     ("INSERT INTO sqlite_stat1 VALUES ('drystone_entity', NULL, '1')", "writes `sqlite_stat1` is refused"),
     ("UPDATE sqlite_stat1 SET tbl = 'drystone_entity'", "writes `sqlite_stat1` is refused"),
     ("DELETE FROM sqlite_stat1", "writes `sqlite_stat1` is refused"),
@@ -182,7 +182,7 @@ async fn a_refusal_names_the_statement_and_the_object() {
                 assert!(refusal.to_string().contains(words), "{statement}: {refusal}");
             }
         }
-        // Nothing of it was done, and the transaction is as it was.
+        // Nothing of it was executed, and the transaction is usable as before.
         assert_eq!(sql.execute("INSERT INTO ledger VALUES ('ada', 1)", ()), Ok(1));
         Ok(())
     })

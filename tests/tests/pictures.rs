@@ -1,4 +1,4 @@
-//! The pictures of the docs are those of their texts, and the page beside them names tests that are there.
+//! The pictures of the docs match their texts, and the tests named beside them exist.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -10,7 +10,7 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// With `PICTURES=overwrite` it is drawn anew.
+/// With `PICTURES=overwrite` the test draws the picture anew.
 #[test]
 fn the_picture_of_events_is_that_of_its_text() {
     let (text, picture) = (file("primitives/docs/events.txt"), file("primitives/docs/events.svg"));

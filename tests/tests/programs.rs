@@ -10,7 +10,7 @@ const PROGRAMS: [(&str, &str); 3] = [
     ("cargo load", env!("CARGO_BIN_EXE_load")),
 ];
 
-/// Runs a program as somebody does who wants to see every backtrace.
+/// Runs a program with backtraces turned on.
 fn run(program: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } =
         Command::new(program).args(arguments).env("RUST_BACKTRACE", "full").output().unwrap();

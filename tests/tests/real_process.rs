@@ -1,4 +1,5 @@
-//! A real process that starts its runtime, then fails to bind its port, again and again: no run pays for it (W2, R2).
+//! A real process that starts its runtime and then fails to bind its port, again and again. No run is held
+//! for that (W2, R2).
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of a real process fails by it")]
 
@@ -7,9 +8,9 @@ use std::{env, io, net::TcpListener, path::Path, process::Command};
 use drystone::{Failure, Flow, Primitives, Runtime, Services, testing::Latch, workflow};
 use serde::{Deserialize, Serialize};
 
-/// What tells a process that it is the child, and of which file.
+/// The variable that makes a process the child and names its file.
 const FILE: &str = "DRYSTONE_TEST_FILE";
-/// The port that is taken.
+/// The variable with the port that is in use.
 const PORT: &str = "DRYSTONE_TEST_PORT";
 
 #[derive(Default, Serialize, Deserialize)]
@@ -42,14 +43,14 @@ async fn start(file: &Path, gate: &Gate) -> Runtime<App> {
     Runtime::sqlite(file).services(gate.clone()).start::<App>().await.unwrap()
 }
 
-/// As a `main` would be written: the runtime first, then the port.
+/// Starts the runtime first and then binds the port, as a `main` might do.
 async fn serve(file: &Path, port: &str) -> io::Result<()> {
     let _runtime = start(file, &Gate::default()).await;
     TcpListener::bind(format!("127.0.0.1:{port}"))?;
     Ok(())
 }
 
-/// The child: does nothing in a process that is not one.
+/// The code of the child. In any other process the code does nothing.
 #[tokio::test]
 async fn the_child_fails_to_bind_its_port() {
     let (Ok(file), Ok(port)) = (env::var(FILE), env::var(PORT)) else { return };

@@ -1,4 +1,4 @@
-//! Topics: events to whoever waits (T).
+//! Topics: events for every wait (T).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -13,12 +13,12 @@ use drystone::{
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 
-/// To all who wait.
+/// Delivered to all waits.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic)]
 struct News(u32);
 
-/// To all who wait for this order.
+/// Delivered to all waits for this order.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, key = order)]
 struct Paid {
@@ -26,12 +26,12 @@ struct Paid {
     cents: u32,
 }
 
-/// A log that is read from when a run began.
+/// A log that is read from the start of the run.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "created", max_pending = 5)]
 struct Entry(u32);
 
-/// A log that is read from its beginning.
+/// A log; every reader starts at its beginning.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start", keep_for = "1d")]
 struct Page(u32);
@@ -41,22 +41,22 @@ struct Page(u32);
 #[event(topic, from = "start", max_pending = 5)]
 struct Notice(u32);
 
-/// To one who waits.
+/// Delivered to a single wait.
 #[derive(Clone, Debug, PartialEq, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "1h", max_pending = 3)]
 struct Job(u32);
 
-/// To one who waits, for longer than a run queues events.
+/// Delivered to a single wait, and kept longer than a run queues events.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "30d")]
 struct Chore(u32);
 
-/// A log that is read from its beginning, and is kept for longer than a run queues events.
+/// A log that is read from its beginning, and kept longer than a run queues events.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start", keep_for = "30d")]
 struct Chapter(u32);
 
-/// A log for each key, that is read from when a run began.
+/// A log per key that is read from the start of the run.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, key = at, from = "created", keep_for = "1h")]
 struct Stamp {
@@ -64,7 +64,7 @@ struct Stamp {
     number: u32,
 }
 
-/// To all who wait for this part of this parcel of this shop.
+/// Delivered to all waits for this part of this parcel of this shop.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 #[event(topic, key = (shop, parcel, part))]
 struct Moved {
@@ -74,7 +74,7 @@ struct Moved {
     to: u32,
 }
 
-/// Takes so many news, one after the other.
+/// Reads a number of events of a topic in sequence.
 #[derive(Default, Serialize, Deserialize)]
 struct Reader {
     read: Vec<u32>,
@@ -99,18 +99,18 @@ impl Reader {
     }
 }
 
-/// Nearly as many waits as a run may have at once.
+/// Nearly the largest number of waits that a run may have at once.
 const MANY: usize = 4_000;
 
-/// So many places that a record could not hold the names of all.
+/// Too many places for their names to fit into a record.
 const STAMPS: u32 = 2_400;
 
-/// A long name for a place.
+/// A long name of a place.
 fn place(number: u32) -> String {
     format!("{number:0500}")
 }
 
-/// Waits in other ways.
+/// Waits in one of many ways.
 #[derive(Default, Serialize, Deserialize)]
 struct Waiter;
 
@@ -192,7 +192,7 @@ impl Waiter {
     }
 }
 
-/// Publishes what it is told, with its own commit.
+/// Publishes with its own commit.
 #[derive(Default, Serialize, Deserialize)]
 struct Till {
     total: u32,
@@ -218,7 +218,7 @@ struct App {
     till: Till,
 }
 
-/// One that does not know the runs that wait in other ways: what is on its way to them stays there.
+/// An app without `Waiter`: messages to such runs wait in the inbox.
 #[derive(Primitives)]
 struct Deaf {
     reader: Reader,
@@ -414,7 +414,7 @@ async fn a_log_keeps_so_many_and_counts_those_that_go_early() {
     }
 }
 
-/// The most rows that a topic keeps of its deliveries, where `max_pending` is small.
+/// The largest number of delivery rows that a topic keeps if `max_pending` is small.
 const DELIVERIES_MAX: usize = 1_000;
 
 /// T1, T2
@@ -424,7 +424,7 @@ async fn a_topic_forgets_its_oldest_deliveries_and_every_run_has_heard_the_event
     let client = world.client();
     client.publish(Notice(7)).await.unwrap();
     let runs = DELIVERIES_MAX + 1;
-    // Each run comes after the event, so that its delivery is a row of its own.
+    // Each run starts after the event was published, so its delivery is a row of its own.
     for run in 0..runs {
         client.reader(format!("r{run}")).start("notices".into(), 1).await.unwrap();
     }
@@ -438,7 +438,7 @@ async fn a_topic_forgets_its_oldest_deliveries_and_every_run_has_heard_the_event
     assert!(!told.contains(&"r0".to_owned()) && told.contains(&format!("r{}", runs - 1)), "the oldest go first");
 }
 
-/// The runs that a notice was sent to, as its topic says.
+/// The runs to which a notice was delivered, according to its topic.
 async fn told(client: &AppClient, number: u64) -> Vec<String> {
     let (mut told, mut after) = (Vec::new(), None);
     loop {
@@ -600,7 +600,7 @@ async fn what_came_for_a_wait_that_is_over_goes_to_the_next() {
         client.waiter("gone").start("job or news".into()).await.unwrap();
         world.advance(d!("1s")).await;
         client.reader("next").start("jobs".into(), 1).await.unwrap();
-        // Both are on their way to the first when the process dies; the news come first.
+        // Both events are on their way to the first run when the process dies; the news arrives first.
         world.crash_at_commit(1, Moment::After);
         let (news, job) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Job(1)).into_future());
         assert!(news.is_err() && job.is_err());
@@ -620,7 +620,8 @@ async fn what_comes_back_to_a_topic_that_is_another_by_now_takes_nobodys_number(
         let client = world.client();
         client.waiter("gone").start("job or news".into()).await.unwrap();
         world.settle().await;
-        // Both are on their way when the process dies; the run comes back when its topic has long forgotten.
+        // Both events are on their way when the process dies. The run comes back when its topic is long
+        // gone.
         world.crash_at_commit(1, Moment::After);
         let (news, job) = tokio::join!(client.publish(News(1)).into_future(), client.publish(Job(1)).into_future());
         assert!(news.is_err() && job.is_err());
@@ -649,7 +650,7 @@ async fn what_is_on_its_way_to_a_run_that_is_terminated_is_for_others() {
         world.advance(d!("1s")).await;
         client.reader("next").start("jobs".into(), 1).await.unwrap();
         world.settle().await;
-        // Of each pair both are one batch: the event goes to a run that has ended when it comes.
+        // In each pair, publish and end share a batch, so the event arrives at a run that has ended.
         let (news, deaf) = (client.publish(News(1)), client.reader("deaf").terminate());
         let (news, deaf) = tokio::join!(news.into_future(), deaf.into_future());
         assert_eq!((news.unwrap().waiting, deaf.unwrap()), (1, true));
@@ -675,7 +676,8 @@ async fn what_is_on_its_way_to_a_run_that_is_terminated_is_for_others() {
     }
 }
 
-/// Starts a run and publishes two events, each asked for until it is done; whether the process died in between.
+/// Starts a run and publishes two events, and retries each call until it succeeds. Returns whether the
+/// process died.
 async fn two_are_heard(world: &World<App>, how: &str) -> bool {
     let (client, mut done, mut died) = (world.client(), 0, false);
     while done < 3 {
@@ -784,7 +786,7 @@ async fn what_was_delivered_and_nobody_takes_expires_from_when_it_came() {
             world.crash_at_commit(1, Moment::After);
             client.publish(Chore(1)).await.unwrap_err();
             world.advance(d!("5d")).await;
-            // Now it comes, and nobody takes it.
+            // Now the event arrives, and the run does not take it.
             world.restart().await;
             world.advance(held_for).await;
             run.resume().await.unwrap();
@@ -803,7 +805,7 @@ async fn an_event_that_was_published_before_a_deadline_wins_over_it() {
         let client = world.client();
         client.waiter("a").start("timeout".into()).await.unwrap();
         world.advance(d!("59s")).await;
-        // It exists; nobody has heard of it when the deadline passes.
+        // The event is durable, but no run has it yet when the deadline passes.
         world.crash_at_commit(1, Moment::After);
         client.publish(News(1)).await.unwrap_err();
         world.advance(d!("1h")).await;
@@ -824,7 +826,8 @@ async fn what_is_published_after_a_deadline_is_for_the_next_wait() {
         assert_eq!(client.waiter("a").result().await.unwrap(), [0, 1]);
         client.waiter("b").start("timeout".into()).await.unwrap();
         world.settle().await;
-        // The run is held when the deadline passes: when something is published the wait is listed, and not in time.
+        // The run is paused when the deadline passes. At the publish the wait is still listed, but the
+        // event comes too late.
         client.waiter("b").pause().await.unwrap();
         world.advance(d!("2m")).await;
         assert_eq!(client.publish(News(2)).await.unwrap().waiting, 1);
@@ -887,7 +890,7 @@ async fn a_thousand_who_wait_are_told_in_slices_each_once_wherever_the_process_d
     }
 }
 
-/// So many wait, and the process dies after this commit from when it is published.
+/// Publishes an event for `count` waits. The process dies after this commit, counted from the publish.
 async fn a_crowd_is_told(setup: Setup<()>, count: usize, commit: u64) {
     let world = setup.start::<App>().await;
     let client = world.client();
@@ -895,7 +898,7 @@ async fn a_crowd_is_told(setup: Setup<()>, count: usize, commit: u64) {
         client.reader(format!("r{run}")).start("news".into(), 1).await.unwrap();
     }
     world.crash_at_commit(commit, Moment::After);
-    // It is answered only if it was told before the process died.
+    // The call succeeds only if its answer came before the process died.
     let _ = client.publish(News(1)).await;
     world.settle().await;
     assert!(world.is_dead());
@@ -980,7 +983,7 @@ async fn what_a_log_brings_to_a_wait_that_is_over_is_left_to_the_next_one() {
         let run = client.reader("a");
         run.start("entries".into(), 2).await.unwrap();
         world.settle().await;
-        // One commit has both: when the event of the topic comes the wait has what was sent.
+        // Both are in one commit, so the wait already has the sent event when the topic's event arrives.
         let (sent, published) = tokio::join!(run.send(Entry(1)).into_future(), client.publish(Entry(2)).into_future());
         assert_eq!((sent.unwrap().taken, published.unwrap().waiting), (true, 1));
         assert_eq!(run.result().await.unwrap(), [1, 2]);

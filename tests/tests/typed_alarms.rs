@@ -1,4 +1,4 @@
-//! Alarms of objects, and time for every kind: never early, never lost, never doubled.
+//! Alarms of objects, and the time of every kind: an alarm is never early, never lost and never doubled.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -15,7 +15,7 @@ struct Fakes {
     clock: Clock,
 }
 
-/// Rings when it is told to; fails so often first.
+/// Rings when asked to; fails this many times first.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Bell {
     rung: u32,
@@ -68,7 +68,7 @@ impl Clockwork {
     }
 }
 
-/// Waits ten seconds.
+/// Collects items for ten seconds.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Basket;
 
@@ -81,7 +81,7 @@ impl Basket {
     }
 }
 
-/// Has no `#[alarm]`, and sets one.
+/// An object without an `#[alarm]` that sets an alarm.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Mute;
 
@@ -92,7 +92,7 @@ impl Mute {
     }
 }
 
-/// Its alarm never comes to an end.
+/// An object whose alarm never ends.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sleeper;
 
@@ -108,7 +108,7 @@ impl Sleeper {
     }
 }
 
-/// Outside of the block, where the macro does not see it.
+/// Sets the alarm outside of the block, where the macro does not see it.
 fn soon(cx: &Context) {
     cx.alarm_in(d!("1s"));
 }

@@ -1,4 +1,4 @@
-//! Bad input: refused with a reason, and nothing is stored; or it comes back as it was.
+//! Bad input: it is refused with a reason and nothing is stored, or it comes back unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -13,7 +13,7 @@ use drystone_tests::typed::{both, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Takes anything.
+/// Accepts values of many types.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Drawer {
     text: String,
@@ -66,10 +66,10 @@ impl Drawer {
     }
 }
 
-/// A door for code that does not let go of its thread.
+/// A gate for code that blocks a thread.
 struct Gate(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
-/// Takes numbers, and only finite ones.
+/// Accepts numbers, but only finite ones.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Scale;
 
@@ -82,7 +82,7 @@ impl Scale {
     }
 }
 
-/// Folds texts into one; some it will not fold.
+/// Folds texts into a single text, and panics on some inputs.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Book;
 

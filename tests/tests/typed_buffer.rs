@@ -1,4 +1,4 @@
-//! Items collected and handled together: when a batch is closed, what it is given, what is kept of it.
+//! Buffers: when a batch closes, what the flush gets, and what is kept.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -11,7 +11,8 @@ use drystone::{
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 
-/// Where batches go: told in the log; those with a `bad` item are refused, those with a `slow` one wait.
+/// The destination of batches. Each goes to the log; a batch with a `bad` item fails, one with a `slow`
+/// item waits.
 #[derive(Clone, Default, Services)]
 struct Fakes {
     log: Log,
@@ -55,7 +56,7 @@ posts! {
     Small(max_items = 2, max_wait = "10s", max_stored = 3, max_stored_bytes = 20)
 }
 
-/// Folds amounts into a sum as they come.
+/// Folds amounts into a sum.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Till {
     total: u64,
@@ -144,7 +145,7 @@ async fn an_item_that_was_acknowledged_survives_a_crash_and_a_full_batch_is_flus
         world.crash().await;
         world.restart().await;
         assert_eq!(fakes.log.take(), Vec::<String>::new());
-        // The commit of the add is durable and closes the batch; its flush has not begun.
+        // The commit of the add is durable and closes the batch; the flush has not begun.
         world.crash_at_commit(1, drystone::testing::Moment::After);
         world.client().post("a").add("z".into()).await.unwrap_err();
         world.restart().await;
@@ -317,7 +318,7 @@ async fn beyond_its_caps_add_is_refused_and_nothing_stored_is_lost() {
         assert!(matches!(refused, Err(CallError::Failed(Full { what: Capped::Items, limit: 3 }))), "{refused:?}");
         fakes.latch.open();
         world.settle().await;
-        // 20 bytes in all: `"c"` has three of them.
+        // The limit is 20 bytes in all, and `"c"` takes three of them.
         let refused = small.add("d".repeat(16)).await;
         assert!(matches!(refused, Err(CallError::Failed(Full { what: Capped::Bytes, limit: 20 }))), "{refused:?}");
         world.advance(d!("10s")).await;

@@ -1,4 +1,4 @@
-//! Something done again and again: when it runs, what stops it, what is kept of it.
+//! Continuous primitives: the times of ticks, the ends of ticking, and the stored state.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -12,7 +12,7 @@ use drystone_tests::typed::{both, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What the fakes of a test say.
+/// The services of a test.
 #[derive(Clone, Services)]
 struct Fakes {
     log: Log,
@@ -20,7 +20,7 @@ struct Fakes {
     clock: Clock,
 }
 
-/// How often a heart has beaten; how often it will fail, and how long a beat takes.
+/// The beats of a heart, the number of failures to come, and the length of a beat.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Beat {
     beats: u32,
@@ -64,7 +64,7 @@ macro_rules! hearts {
     )+};
 }
 
-/// Twice soon, then later and later.
+/// Two short delays, followed by longer and longer delays.
 const SLOWLY: Retry = Retry::constant(d!("1s")).attempts(2).then(Retry::linear(d!("5s")));
 const ATTEMPTS: u64 = 5;
 
@@ -78,7 +78,7 @@ hearts! {
     Hasty(every = "10s", retry = "2s", max_attempts = 1, timeout = "3s")
 }
 
-/// Cannot make a state: the token comes from outside.
+/// A primitive that cannot make its state, because the token comes from outside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Token {
     access: String,
@@ -129,7 +129,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// Attempt and seconds since the world began, of every execution since this was last asked.
+/// The attempt and the time, in seconds since the start of the world, of every new execution.
 fn runs(fakes: &Fakes) -> Vec<(u32, u32)> {
     let read = |line: String| {
         let (attempt, at) = line.split_once(" at ").unwrap();

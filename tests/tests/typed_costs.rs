@@ -1,4 +1,5 @@
-//! What the typed primitives cost, in commits, entity writes, rows and reads: the table in ARCHITECTURE.md.
+//! The costs of the typed primitives in commits, entity writes, rows and reads: the table in
+//! ARCHITECTURE.md.
 
 use drystone::{
     Batch, Context, Event, Flow, Item, Never, Primitives, d, primitive,
@@ -73,17 +74,17 @@ impl Jobs {
 #[derive(Event, Serialize, Deserialize)]
 struct Go;
 
-/// To all who wait.
+/// Delivered to all waits.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic)]
 struct News;
 
-/// To one who waits.
+/// Delivered to a single wait.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one")]
 struct Chore;
 
-/// A log that is soon full.
+/// A log that is full after two events.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, max_pending = 2)]
 struct Line;
@@ -131,7 +132,7 @@ struct App {
     trip: Trip,
 }
 
-/// Commits, entity writes, rows and read calls of a deed.
+/// The commits, entity writes, rows and read calls of an operation.
 async fn cost(world: &World<App>, deed: impl Future<Output = ()>) -> (u64, u64, u64, u64) {
     let before = world.counts();
     deed.await;
@@ -139,7 +140,7 @@ async fn cost(world: &World<App>, deed: impl Future<Output = ()>) -> (u64, u64, 
     (spent.commits, spent.entities, spent.rows, spent.read_calls)
 }
 
-/// A world in which one entity of each is bound and in memory.
+/// A world in which an entity of each kind is bound and in memory.
 async fn warm(setup: drystone::testing::Setup<()>) -> World<App> {
     let world = setup.start::<App>().await;
     let client = world.client();
@@ -162,7 +163,7 @@ fn an_action_is_one_commit_and_a_read_none() {
             );
             assert_eq!(cost(&world, async { assert_eq!(cart.look().await.unwrap(), 2) }).await, (0, 0, 0, 0));
             assert_eq!(cost(&world, async { assert!(cart.status().await.unwrap().is_some()) }).await, (0, 0, 0, 0));
-            // An alarm is set in the action's own commit, and rings in one of its own.
+            // The action's own commit sets the alarm, which rings in a commit of its own.
             assert_eq!(cost(&world, async { cart.leave().await.unwrap() }).await, (1, 1, 0, 0));
             assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 0, 0));
         }
@@ -189,9 +190,10 @@ fn an_add_is_one_commit_with_one_row_and_a_flush_one_more_and_one_read() {
             let add = || async { assert!(post.add("letter".into()).await.unwrap().buffered > 0) };
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
-            // Capacity closes the batch in the add's own commit; the flush reads its items, and ends in one.
+            // The add that fills the batch also closes it; the flush reads the items and ends in one
+            // commit.
             assert_eq!(cost(&world, add()).await, (2, 2, 1, 1));
-            // The deadline closes it in a commit of its own.
+            // The deadline closes the batch in a commit of its own.
             assert_eq!(cost(&world, add()).await, (1, 1, 1, 0));
             assert_eq!(cost(&world, world.advance(d!("1m"))).await, (2, 2, 0, 1));
         }
@@ -208,12 +210,14 @@ fn an_item_is_two_commits_and_one_row_in_and_out() {
                 let jobs = world.client().jobs("j");
                 async move { assert!(jobs.enqueue(item.into()).await.unwrap().is_new) }
             };
-            // Enqueued, and processed: the end of it takes the row away, which nobody had to read.
+            // The first commit enqueues the item. The second removes the row after the processing, without
+            // a read.
             assert_eq!(cost(&world, run("good")).await, (2, 2, 2, 0));
-            // A failure reads the row and moves it; the alarm begins it again, and moves it once more.
+            // A failure reads the row and moves it. The alarm begins the next attempt and moves the row
+            // again.
             assert_eq!(cost(&world, run("bad")).await, (2, 2, 3, 1));
             assert_eq!(cost(&world, world.advance(d!("1s"))).await, (2, 2, 3, 1));
-            // While it is paused, however many are in it, an item is one commit and one row.
+            // In a paused queue an item is one commit and one row, however many items wait.
             jobs.pause().await.unwrap();
             jobs.enqueue_many((0..100).map(|_| "good".to_owned())).await.unwrap();
             assert_eq!(cost(&world, run("good")).await, (1, 1, 1, 0));
@@ -221,7 +225,7 @@ fn an_item_is_two_commits_and_one_row_in_and_out() {
     });
 }
 
-/// A run of so many steps and what follows.
+/// Runs a workflow of `steps` steps, followed by `then`.
 async fn travel(world: &World<App>, key: &str, steps: u32, then: &str) {
     world.client().trip(key).start(steps, then.into()).await.expect("the store is well");
 }
@@ -232,7 +236,8 @@ fn a_run_of_n_steps_is_n_and_one_commits_and_reads_nothing() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;
-            // A short journal lies in the record; of a long one the start, each step and the end are rows.
+            // A short journal is stored in the record. In a long one the start, each step and the end are
+            // rows.
             assert_eq!(cost(&world, travel(&world, "run-a", 0, "")).await, (1, 1, 0, 1));
             assert_eq!(cost(&world, travel(&world, "run-b", 1, "")).await, (2, 2, 0, 1));
             assert_eq!(cost(&world, travel(&world, "run-c", 10, "")).await, (11, 11, 0, 1));
@@ -251,15 +256,16 @@ fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
                 let run = world.client().trip(key);
                 async move { assert!(run.send(Go).await.unwrap().number > 0) }
             };
-            // The wait is in the commit that comes to it, and so is the deadline that it races with.
+            // The commit that reaches the wait also stores the wait, with the deadline in the race.
             assert_eq!(cost(&world, travel(&world, "run-a", 0, "wait")).await, (1, 1, 0, 1));
             assert_eq!(cost(&world, travel(&world, "run-b", 0, "race")).await, (1, 1, 0, 1));
-            // Stored, taken, and all that follows: no row of a queue is ever written.
+            // One commit stores the event, takes it and does all that follows, so no queue row is ever
+            // written.
             assert_eq!(cost(&world, send("run-a")).await, (1, 1, 0, 0));
             assert_eq!(cost(&world, send("run-b")).await, (1, 1, 0, 0));
             assert_eq!(cost(&world, travel(&world, "run-c", 0, "sleep")).await, (1, 1, 0, 1));
             assert_eq!(cost(&world, world.advance(d!("1m"))).await, (1, 1, 0, 0));
-            // One that nobody waits for is a row in its queue.
+            // An event without a wait is a row in its queue.
             assert_eq!(cost(&world, travel(&world, "run-d", 0, "sleep")).await, (1, 1, 0, 1));
             assert_eq!(cost(&world, send("run-d")).await, (1, 1, 1, 0));
         }
@@ -275,22 +281,25 @@ fn an_event_is_one_commit_of_its_topic_and_one_of_the_run_that_it_reaches() {
             let client = world.client();
             let publish = || async { assert!(client.publish(News).await.unwrap().number > 0) };
             let offer = || async { assert!(client.publish(Chore).await.unwrap().number > 0) };
-            // The first one makes the topic; each is a row of its log.
+            // The first publish creates the topic; each event is a row of its log.
             assert_eq!(cost(&world, publish()).await, (1, 1, 1, 1));
             assert_eq!(cost(&world, publish()).await, (1, 1, 1, 0));
-            // A wait is a message to the topic, which puts its row.
+            // A wait is a message to the topic, which stores a row for it.
             assert_eq!(cost(&world, travel(&world, "run-a", 0, "news")).await, (2, 2, 1, 1));
-            // Logged, the wait's row taken, who got it; then the run's commit, with all that follows.
+            // The topic logs the event, removes the wait's row and notes the delivery; then the run's
+            // commit does all that follows.
             assert_eq!(cost(&world, publish()).await, (2, 2, 3, 1));
-            // An event for one waits in a lane of its own, until a run comes: it asks, gets it, and goes on.
+            // An event for a single wait stays in a lane of its own until a run asks for it, gets it and
+            // continues.
             assert_eq!(cost(&world, offer()).await, (1, 1, 1, 1));
             assert_eq!(cost(&world, offer()).await, (1, 1, 1, 0));
             assert_eq!(cost(&world, travel(&world, "run-b", 0, "chore")).await, (3, 3, 3, 2));
-            // Somebody takes the second one; then a third finds whoever waits, and is never a row of that lane.
+            // A run takes the second event. A third event finds a listed wait and is never stored in that
+            // lane.
             travel(&world, "run-c", 0, "chore").await;
             travel(&world, "run-d", 0, "chore").await;
             assert_eq!(cost(&world, offer()).await, (2, 2, 3, 1));
-            // A log that is full lets its oldest go, and need not look for it.
+            // A full log drops its oldest event without a search.
             client.publish(Line).await.unwrap();
             client.publish(Line).await.unwrap();
             let full = async { assert_eq!(client.publish(Line).await.unwrap().number, 3) };
@@ -313,7 +322,8 @@ fn an_event_to_many_is_a_commit_for_each_slice_of_them() {
                 publish.await;
                 world.settle().await;
             };
-            // The topic twice: the first slice with the event, the rest in one more; and each run once, of which many share a commit.
+            // The topic commits twice: the first slice with the event, then the rest. Each run commits
+            // once; many runs share a batch.
             let (_, entities, rows, reads) = cost(&world, told).await;
             assert_eq!((entities, rows, reads), (102, 103, 3));
         }
@@ -332,19 +342,19 @@ fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
             assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 2));
             travel(&world, "run-b", 20, "wait").await;
             world.restart().await;
-            // Its status needs the record alone.
+            // The status of a run needs only the record.
             let run = world.client().trip("run-b");
             assert_eq!(cost(&world, async { assert!(run.status().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
-            // So does its state, as long as it is not in memory again (L2).
+            // So does the state, while the run is not in memory (L2).
             world.restart().await;
             assert_eq!(cost(&world, async { assert!(run.state().await.unwrap().is_some()) }).await, (0, 0, 0, 1));
             assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 2, 1));
-            // As does one whose journal is short: it lies in the record.
+            // A run with a short journal needs only the record, which contains the journal.
             travel(&world, "run-c", 1, "wait").await;
             world.restart().await;
             let run = world.client().trip("run-c");
             assert_eq!(cost(&world, async { assert!(run.send(Go).await.unwrap().taken) }).await, (1, 1, 0, 1));
-            // What wakes a sleeper brings the record.
+            // The scan that wakes a sleeping run brings its record.
             for (key, steps, rows, reads) in [("run-d", 1, 0, 0), ("run-e", 20, 2, 1)] {
                 travel(&world, key, steps, "sleep").await;
                 world.restart().await;

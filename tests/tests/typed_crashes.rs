@@ -1,4 +1,4 @@
-//! The process dies at every commit of a story, before and after it: nothing is lost and nothing is doubled.
+//! The process dies before and after every commit of a scenario: nothing is lost and nothing is doubled.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -16,7 +16,7 @@ struct Fakes {
     log: Log,
 }
 
-/// Counts its ticks; the second fails at first.
+/// Counts its ticks; the second one fails at first.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Counter {
     ticks: u64,
@@ -33,7 +33,7 @@ impl Counter {
     }
 }
 
-/// Keeps what was flushed; a batch with a 3 fails at first, one with a 7 always.
+/// Keeps flushed items. A batch with a 3 fails at first, and one with a 7 always.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Bin {
     kept: Vec<u32>,
@@ -50,7 +50,7 @@ impl Bin {
     }
 }
 
-/// Is reminded of each thing it was told, once.
+/// Gets one reminder for each note.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Note {
     open: Vec<u32>,
@@ -84,8 +84,8 @@ async fn started(setup: Setup<()>) -> (World<App>, Log) {
     (setup.services(fakes.clone()).start::<App>().await, fakes.log)
 }
 
-/// Lives a story with a death at each of its commits in turn, and looks at the end of each. The story is told again after a
-/// death: what it asks carries idempotency keys.
+/// Runs a scenario with a death at each of its commits in turn, and checks the end of each. After a death
+/// the scenario runs again; its calls carry idempotency keys.
 async fn at_every_commit(tell: impl AsyncFn(&World<App>) -> bool, look: impl AsyncFn(&World<App>, &Log, &str)) {
     for (index, make) in [World::memory, World::sqlite].into_iter().enumerate() {
         for moment in [Moment::Before, Moment::After] {
@@ -123,7 +123,7 @@ async fn a_continuous_entity_counts_every_tick_once() {
         let (state, status) = (counter.state().await.unwrap().unwrap(), counter.status().await.unwrap().unwrap());
         assert_eq!((state.ticks, status.run_count), (status.run_count, state.ticks), "{when}");
         assert!(status.run_count >= 2, "{when}: {status:?}");
-        // Each number was run, none was left out, and only what was under way when it died ran again.
+        // Each number ran, and only the work in progress at the death ran again.
         let runs: BTreeSet<&str> = said.iter().map(String::as_str).collect();
         assert!(["0/1", "1/1", "1/2"].iter().all(|run| runs.contains(run)), "{when}: {said:?}");
         assert!(said.len() <= runs.len() + 1, "{when}: {said:?}");
@@ -153,7 +153,7 @@ async fn every_item_of_a_buffer_is_flushed_in_one_batch_or_is_in_one_dead_letter
         assert_eq!(all, (1..=9).collect::<Vec<_>>(), "{when}: {:?}", log.take());
         let status = bin.status().await.unwrap().unwrap();
         assert_eq!((status.open, status.closed.batches), (0, 0), "{when}");
-        // Whatever ran twice ran under the same id with the same items.
+        // Executions that were repeated had the same id and the same items.
         let said = log.take();
         let pairs: BTreeSet<&String> = said.iter().collect();
         let ids: BTreeSet<&str> = said.iter().filter_map(|line| line.split(' ').next()).collect();

@@ -1,4 +1,4 @@
-//! By the clock on the wall: when a tick runs, which time it stands for, and what becomes of times that passed.
+//! Ticks by the wall clock: when a tick runs, which time it stands for, and what becomes of missed times.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -17,7 +17,7 @@ struct Fakes {
     clock: Clock,
 }
 
-/// How often a tick will fail, and how long it takes.
+/// The number of failures to come, and the length of a tick.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Task {
     failures: u32,
@@ -72,22 +72,22 @@ struct App {
     rate: Rate,
 }
 
-/// The same keys, with other code behind one name.
+/// The same keys, with another primitive behind one name.
 #[derive(Primitives)]
 struct Later {
     once: Other,
 }
 
-/// A world that begins at this time, in milliseconds.
+/// A world that starts at this time, in milliseconds.
 async fn started(setup: Setup<()>, at: i64) -> (World<App>, Fakes) {
     let setup = setup.starts_at(Timestamp::from_millis(at));
     let fakes = Fakes { log: Log::default(), clock: setup.clock() };
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// 2026-03-28T00:00:00Z, the day before the clocks of Berlin go forward.
+/// 2026-03-28T00:00:00Z, the day before clocks go forward in Berlin.
 const SPRING: i64 = 1_774_656_000_000;
-/// 2026-10-24T00:00:00Z, the day before they go back.
+/// 2026-10-24T00:00:00Z, the day before clocks go back in Berlin.
 const AUTUMN: i64 = 1_792_800_000_000;
 /// 2026-11-16T01:00:00Z.
 const NOVEMBER: i64 = 1_794_790_800_000;
@@ -114,7 +114,8 @@ async fn a_time_that_the_clock_leaves_out_comes_when_it_jumps() {
         let (world, fakes) = started(setup, SPRING).await;
         world.client().nightly("a").start().await.unwrap();
         world.advance(d!("3d")).await;
-        // 02:30 in winter is 01:30 in UTC; that of the 29th is not there, and the clock jumps at 01:00.
+        // 02:30 in winter is 01:30 in UTC. On the 29th this time does not exist, and the clock jumps at
+        // 01:00.
         assert_eq!(fakes.log.take(), ["28T01:30 at 28T01:30", "29T01:00 at 29T01:00", "30T00:30 at 30T00:30"]);
     }
 }

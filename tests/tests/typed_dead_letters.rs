@@ -1,4 +1,4 @@
-//! Dead letters: what nobody could take, kept for a person.
+//! Dead letters: batches, items, events and messages that could not be handled, kept for a person.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -12,7 +12,7 @@ use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What is broken, as long as its file is there.
+/// The services of a test: a log, and a door that is shut at first.
 #[derive(Clone, Default, Services)]
 struct Fakes {
     log: Log,
@@ -48,7 +48,7 @@ impl Cart {
     }
 }
 
-/// Goes through the door itself.
+/// Passes the door itself.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Guest {
     visits: Vec<String>,
@@ -73,7 +73,7 @@ struct App {
     guest: Guest,
 }
 
-/// Another buffer of the same items.
+/// Another buffer with items of the same type.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Spare {
     carried: Vec<u32>,
@@ -93,7 +93,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// With a dead batch of `c` and a dead message from `host` to `g`.
+/// A world with a dead batch of `c` and a dead message from `host` to `g`.
 async fn with_two(setup: Setup<()>) -> (World<App>, Fakes) {
     let (world, fakes) = started(setup).await;
     world.client().cart("c").add(1).await.unwrap();

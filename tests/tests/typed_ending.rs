@@ -1,4 +1,4 @@
-//! The end of an entity, and what is remembered of calls beyond it.
+//! The end of an entity, and the replies that are remembered after it.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -9,7 +9,7 @@ use drystone::{
 use drystone_tests::typed::{both, fault};
 use serde::{Deserialize, Serialize};
 
-/// A room that must be swept before it is gone. The first attempts may fail.
+/// A room with a `#[destroy]` hook. The first attempts of the hook may fail.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Room {
     guests: u32,
@@ -136,7 +136,7 @@ async fn a_destroy_hook_that_never_succeeds_is_given_up_and_seen_until_forced() 
         assert_eq!(world.entities().failing().await.unwrap().entities.len(), 1);
         assert!(matches!(fault(room.enter().await), Error::Destroyed { .. }));
         let attempts = fakes.log.take().len();
-        // Asked again, it is tried again.
+        // Another `destroy` tries the hook again.
         assert!(room.destroy().await.unwrap());
         world.advance(d!("365d")).await;
         assert_eq!(fakes.log.take().len(), attempts);

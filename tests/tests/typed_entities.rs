@@ -1,4 +1,4 @@
-//! Entities: how a key is bound, who may ask what of it, and what is left when its code fails.
+//! Entities: how a key is bound, which calls it takes, and what is left of a call that fails.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -11,7 +11,7 @@ use drystone::{
 use drystone_tests::typed::{both, fault, names};
 use serde::{Deserialize, Serialize};
 
-/// Has a default: any write begins it.
+/// A primitive with a default, so any write binds it.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Tally {
     count: u32,
@@ -53,7 +53,7 @@ impl Tally {
         self.count
     }
 
-    /// It takes nothing but its input, and waits.
+    /// An action that takes only its input and waits.
     async fn add_later(&mut self, by: u32) -> u32 {
         BEGUN.fetch_add(1, Ordering::Relaxed);
         let count = self.count;
@@ -63,7 +63,7 @@ impl Tally {
         self.count
     }
 
-    /// It takes nothing but its input, waits and fails.
+    /// An action that takes only its input, waits and fails.
     async fn fail_later(&mut self) -> Result<(), Refusal> {
         self.count = 1_000;
         tokio::task::yield_now().await;
@@ -82,7 +82,7 @@ impl Tally {
     }
 }
 
-/// Begins with an `#[init]`, which may refuse.
+/// Is bound by an `#[init]`, which may fail.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Shelf {
     boxes: u32,
@@ -104,7 +104,7 @@ impl Shelf {
     }
 }
 
-/// Can only be started.
+/// Is bound only by `start_with`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Account {
     owner: String,
@@ -120,7 +120,7 @@ impl Account {
     }
 }
 
-/// Is made by constructors.
+/// Is bound by constructors.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Subscription {
     plan: String,
@@ -156,7 +156,8 @@ impl Subscription {
     }
 }
 
-/// Goes on by its kind when it is made anew.
+/// A continuous primitive with a constructor. The kind decides what the constructor does to an existing
+/// entity.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Beat {
     tempo: u32,
@@ -196,10 +197,10 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// How often `add_later` was begun.
+/// The number of executions of `add_later`.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
-/// E3, E5: code that waits is run once, and sees the state as it was before the call.
+/// E3, E5: code that waits runs once, and sees the state as it was before the call.
 #[tokio::test]
 async fn an_action_that_takes_nothing_but_its_input_may_wait() {
     for setup in both() {
@@ -273,7 +274,7 @@ async fn a_constructor_binds_with_its_alarm_and_its_events_in_one_commit() {
             assert_eq!(world.counts().since(before).applied, 1, "{key}");
             assert_eq!(anna.state().await.unwrap().unwrap().plan, "basic");
             assert_eq!(anna.status().await.unwrap().unwrap().alarm, Some(world.now().after(after)));
-            // Asked again with the same idempotency key, it is the same call.
+            // With the same idempotency key it is a repeat of the same call.
             assert_eq!(call("basic".into()).await, Started::Started);
         }
         assert_eq!(
@@ -330,7 +331,7 @@ async fn a_constructor_does_not_run_on_a_bound_key_and_answers_as_start_with_doe
         assert!(beat.resume().await.unwrap());
         world.advance(d!("1h")).await;
         assert_eq!(fakes.log.take(), ["beats at 60"]);
-        // Its `#[destroy]` waits: until that has run the key is neither bound nor free.
+        // Until the `#[destroy]` hook has run, the key is neither bound nor free.
         anna.destroy().await.unwrap();
         assert!(matches!(fault(anna.invite("plus".into()).await), Error::Destroyed { .. }));
         fakes.latch.open();
@@ -403,7 +404,7 @@ async fn reading_code_runs_together_and_sees_what_is_committed() {
                 world.settle().await;
                 let said = fakes.log.take();
                 assert_eq!(said.iter().filter(|line| *line == "reads 5").count(), 2, "{said:?}");
-                // It is answered while both kinds of code run, and other entities do not notice any of it.
+                // The entity answers while both kinds of code run, and other entities are not affected.
                 assert_eq!(tally.state().await.unwrap(), Some(Tally { count: 5 }));
                 assert!(tally.status().await.unwrap().is_some());
                 assert_eq!(other.add(1).await.unwrap(), 1);

@@ -1,4 +1,4 @@
-//! Options on a hook are those of its kind.
+//! The options on a hook are the options of its kind.
 
 use drystone::{Batch, Item, author::OfKind, primitive};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Whose a key is: each primitive has keys of its own, or all share them, as the store has recorded.
+//! Key spaces: each primitive has keys of its own, or all share them, as recorded in the store.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -58,7 +58,7 @@ struct App {
     user: User,
 }
 
-/// A version of the app whose carts cannot be read.
+/// A version of the app whose carts cannot be decoded.
 mod mistaken {
     use super::*;
 
@@ -148,7 +148,8 @@ async fn with_shared_keys_a_key_belongs_to_one_primitive() {
 const SHARED: &str = "all primitives of this store share their keys: write `.shared_keys()` before `.start()`";
 const SEPARATE: &str = "each primitive of this store has keys of its own: leave out `.shared_keys()`";
 
-/// Starts with one choice, is refused the other in these words, and goes on with the first.
+/// Starts with one choice, is refused with the other choice and this message, and starts again with the
+/// first.
 async fn keep_the_choice(builder: impl Fn() -> Builder<()>, is_shared: bool) {
     let start = async |is_shared| {
         let builder = if is_shared { builder().shared_keys() } else { builder() };
@@ -184,7 +185,7 @@ async fn a_file_keeps_the_choice_of_its_first_start() {
     }
 }
 
-/// E2, W12: a refused start applies no statement of the author's either.
+/// E2, W12: a refused start does not apply any statement of the author's either.
 #[tokio::test]
 async fn a_world_with_the_other_choice_is_refused_and_nothing_is_changed() {
     const PET: &str = "CREATE TABLE pet (name TEXT)";

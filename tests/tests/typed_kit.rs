@@ -1,4 +1,4 @@
-//! The test kit tells the truth: what passes in a world behaves the same on a real clock (X1).
+//! A test that passes in a world behaves the same on a real clock (X1).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -16,7 +16,7 @@ struct Fakes {
     log: Log,
 }
 
-/// Rings ten milliseconds after it was told to.
+/// Rings ten milliseconds after the call.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Bell {
     rung: u32,
@@ -39,7 +39,7 @@ impl Bell {
     }
 }
 
-/// Ticks once, and stops.
+/// Ticks at once. The first attempt fails.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Tick(u32);
 
@@ -54,7 +54,7 @@ impl Tick {
     }
 }
 
-/// Pairs.
+/// Collects pairs.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Pair;
 
@@ -80,7 +80,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Log) {
     (setup.services(fakes.clone()).start::<App>().await, fakes.log)
 }
 
-/// What callers are told in one story, which needs no time to pass.
+/// The answers to callers in a scenario that needs no time to pass.
 async fn told(client: <App as Primitives>::Client) -> Vec<String> {
     let mut told = Vec::new();
     told.push(format!("{:?}", client.bell("a").rung().await.map_err(|error| code(&error))));
@@ -114,7 +114,7 @@ async fn a_story_in_a_world_is_the_same_story_on_a_real_clock() {
         let runtime = builder.services(fakes.clone()).start::<App>().await.unwrap();
         let mut events = runtime.events();
         assert_eq!(told(runtime.client()).await, in_the_world);
-        // Nothing is left to do but the bell and the second attempt: they come by themselves.
+        // Only the bell and the second attempt are left; both come by themselves.
         for _ in 0..done {
             while events.next().await.unwrap().name != "done" {}
         }

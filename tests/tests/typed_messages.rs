@@ -1,4 +1,4 @@
-//! Entities that call and tell one another.
+//! Calls and messages between entities.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -17,7 +17,7 @@ struct Fakes {
     latch: Latch,
 }
 
-/// Keeps what it is told, in order.
+/// Keeps its messages, in order.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Diary {
     lines: Vec<String>,
@@ -34,7 +34,7 @@ impl Diary {
         Ok(self.lines.len())
     }
 
-    /// Asks who tells it things, who will ask back.
+    /// Asks a person, and that person asks back.
     async fn ask(&mut self, who: String, people: &Client<Person>) -> Result<String, Failure> {
         match people.get(&who).ask("me".into()).await {
             Ok(answer) => Ok(answer),
@@ -47,7 +47,7 @@ impl Diary {
     }
 }
 
-/// Tells its diary things.
+/// Sends messages to its diary.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Person {
     told: u32,

@@ -1,4 +1,4 @@
-//! Items handled one by one: in which order, how many at once, what becomes of those that fail.
+//! Queues: the order of items, how many run at once, and what becomes of items that fail.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -12,7 +12,8 @@ use drystone::{
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 
-/// Where items go: told in the log; a `bad` one is refused, a `slow` one waits, a `hung` one is never heard of again.
+/// The destination of items. Each goes to the log; a `bad` item fails, a `slow` one waits, a `hung` one
+/// never ends.
 #[derive(Clone, Default, Services)]
 struct Fakes {
     log: Log,
@@ -54,7 +55,7 @@ queues! {
     Hasty(timeout = "10s", heartbeat = "3s", max_attempts = 1)
 }
 
-/// Counts what it has seen, one at a time.
+/// Counts items, one item at a time.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Tally {
     sum: u64,
@@ -70,7 +71,7 @@ impl Tally {
     }
 }
 
-/// Many at once, and what each found is taken in afterwards.
+/// Processes many items at once; an `#[apply]` takes each result afterwards.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Squares {
     found: Vec<u64>,
@@ -153,7 +154,7 @@ async fn so_many_run_at_once_and_no_more() {
     }
 }
 
-/// Q2, E5: what a failed execution left is gone, and what it said was not heard.
+/// Q2, E5: the changes and events of a failed execution are dropped.
 #[tokio::test]
 async fn with_mut_self_one_at_a_time_changes_the_struct() {
     for setup in both() {
@@ -166,7 +167,7 @@ async fn with_mut_self_one_at_a_time_changes_the_struct() {
     }
 }
 
-/// Q2: several that ended are applied one after another, and none is lost.
+/// Q2: the results of several items are applied one after another, and none is lost.
 #[tokio::test]
 async fn what_several_found_at_once_is_applied_one_by_one() {
     for setup in both() {
@@ -219,7 +220,7 @@ async fn with_strict_order_nothing_passes_an_item_that_failed() {
     }
 }
 
-/// D3, Q2: under the id that it had.
+/// D3, Q2: the item keeps its id.
 #[tokio::test]
 async fn a_dead_item_is_replayed_to_its_queue_or_to_another() {
     for setup in both() {
@@ -240,7 +241,7 @@ async fn a_dead_item_is_replayed_to_its_queue_or_to_another() {
     }
 }
 
-/// D3: a queue that is full gets it later, or it is a dead letter again.
+/// D3: a full queue gets the item later, or the item becomes a dead letter again.
 #[tokio::test]
 async fn an_item_that_is_replayed_to_a_full_queue_is_not_lost() {
     for setup in both() {
@@ -344,7 +345,7 @@ async fn beyond_its_depth_it_says_so_and_keeps_what_it_has() {
     }
 }
 
-/// Q3: an execution that hangs is cut short by its timeout; one that gives no sign of life sooner.
+/// Q3: an execution that hangs ends by its timeout, and one without a heartbeat ends sooner.
 #[tokio::test]
 async fn an_item_that_hangs_fails_by_its_heartbeat() {
     for setup in both() {

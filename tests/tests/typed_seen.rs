@@ -1,4 +1,4 @@
-//! What can be seen and asked: the view, `explain`, listings, the context of code, events, calls by name.
+//! Inspection: the view, `explain`, listings, the context of code, lifecycle events, and calls by name.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -17,7 +17,7 @@ struct Fakes {
     latch: Latch,
 }
 
-/// Tells what it is told by its context.
+/// Reports everything in the context of a call.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Spy {
     reports: u32,
@@ -51,7 +51,7 @@ impl Spy {
     }
 }
 
-/// Counts its ticks by asking.
+/// Logs the tick count and the work id of each tick.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Metronome;
 
@@ -64,7 +64,7 @@ impl Metronome {
     }
 }
 
-/// Holds what it is given.
+/// Holds its items.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sack;
 
@@ -107,7 +107,7 @@ async fn code_is_told_key_definition_time_and_attempt() {
 async fn no_two_pieces_of_work_have_one_id() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        // Two keys that are not bound yet, two calls of one action, two reads, another life of the key.
+        // Two unbound keys, two calls of one action, two reads, and a second entity of one key.
         for key in ["a", "b", "a"] {
             world.client().spy(key).report().await.unwrap();
         }

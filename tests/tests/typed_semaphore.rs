@@ -1,4 +1,4 @@
-//! So many at once, or per second: who gets a permit, when it comes back, what its holder is told.
+//! Semaphores and rate limits: who gets a permit, when the permit comes back, and what its holder learns.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -11,23 +11,23 @@ use drystone::{
 use drystone_tests::typed::{both, names};
 use serde::{Deserialize, Serialize};
 
-/// Three at a time.
+/// Three permits at once.
 #[primitive(semaphore, permits = 3, lease = "30s")]
 struct Gate;
 
-/// One at a time.
+/// One permit at once.
 #[primitive(semaphore, permits = 1, lease = "30s")]
 struct Lock;
 
-/// Two in any second.
+/// Two permits in any second.
 #[primitive(semaphore, permits = 2, window = "1s")]
 struct Rate;
 
-/// More than one turn takes back at once.
+/// More permits than one turn takes back.
 #[primitive(semaphore, permits = 300, window = "1s")]
 struct Flood;
 
-/// Enters the lock, and works in there as long as the latch is closed.
+/// Holds the lock while the latch is closed.
 #[derive(Default, Serialize, Deserialize)]
 struct Visitor {
     visits: u32,
@@ -124,7 +124,7 @@ async fn who_asks_first_is_served_first_and_nobody_overtakes() {
                 (stats.waiting, stats.line.iter().map(|one| one.weight).collect::<Vec<_>>()),
                 (3, vec![3, 1, 1])
             );
-            // One would fit, but the first in line wants three.
+            // One permit would fit, but the first in line wants three.
             assert!(gate.try_acquire().await.unwrap().is_none());
             assert!(fakes.log.take().is_empty());
             drop(held);
@@ -151,7 +151,8 @@ async fn who_leaves_leaves_the_line_and_the_next_one_moves_up() {
     each(async |world, _| {
         let gate = world.client().gate("a");
         let held = gate.acquire().weight(2).await.unwrap();
-        // The first in line wants more than is free; when its time is over, the one behind it fits.
+        // The first in line wants more permits than are free. When its timeout is over, the next caller
+        // gets one.
         let impatient = async {
             let refused = gate.acquire().weight(3).timeout(d!("5s")).await.unwrap_err();
             assert!(matches!(refused, AcquireError::TimedOut), "{refused}");
@@ -182,7 +183,7 @@ async fn a_permit_that_was_on_its_way_to_one_who_left_comes_back_at_once() {
         };
         tokio::task::yield_now().await;
         assert_eq!(used(&world, &lock).await, (1, 1));
-        // It is given a permit, and goes before it has looked.
+        // The caller leaves after the grant, before it has seen it.
         drop(held);
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
@@ -378,7 +379,7 @@ async fn a_crash_at_any_commit_leaves_no_more_out_than_there_are() {
             });
             world.restart().await;
             drop(two);
-            // Whoever holds it now is one, and when its lease has ended it is free.
+            // At most one caller holds the lock now, and the lock is free once the lease has ended.
             assert!(lock.stats().await.unwrap().used <= 1);
             world.advance(d!("30s")).await;
             assert_eq!(lock.stats().await.unwrap().used, 0, "{commit} {moment:?}");
@@ -387,7 +388,7 @@ async fn a_crash_at_any_commit_leaves_no_more_out_than_there_are() {
     }
 }
 
-/// What a deed costs: commits, entity writes, rows and read calls, as ARCHITECTURE.md says.
+/// The costs of an operation in commits, entity writes, rows and read calls, as in ARCHITECTURE.md.
 async fn cost(world: &World<App>, deed: impl Future<Output = ()>) -> (u64, u64, u64, u64) {
     let before = world.counts();
     deed.await;

@@ -1,4 +1,5 @@
-//! A shutdown leaves nothing behind: the file is free, and the threads have ended (R2). The next process may wait for the file (K4).
+//! A shutdown leaves nothing behind: the file is free, and the threads have ended (R2). The next process
+//! may wait for the file (K4).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Default)]
 struct Gates {
-    /// Opened by the test when the code of `Shop` may go on.
+    /// Opened by the test to let the code of `Shop` continue.
     gate: Latch,
     /// Opened by the code of `Shop` when it has begun.
     begun: Latch,
@@ -55,7 +56,7 @@ impl Shop {
     }
 }
 
-/// One permit.
+/// A semaphore with one permit.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Door;
 
@@ -81,10 +82,10 @@ fn builder(path: &Path, gates: &Gates) -> Builder<Fakes> {
     Runtime::sqlite(path).services(Fakes { gates: gates.clone() })
 }
 
-/// Held by each test: they look at the threads of the process, so one runs at a time.
+/// Held by each test, so that only one runs at a time: the tests look at the threads of the process.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// The threads of this process that are ours.
+/// The kernel's threads in this process.
 fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let name = |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.ok()?.path().join("comm")).ok();
@@ -102,7 +103,7 @@ async fn the_file_is_free_when_a_shutdown_answers_whatever_is_kept() {
         let runtime = start(&path).await;
         let client = runtime.client();
         assert_eq!(client.cart("c").put().await.unwrap(), round);
-        // The permit outlives its runtime: the next round asks at another door.
+        // The permit outlives the runtime, so the next round uses a new door.
         let door = round.to_string();
         let permit = client.door(&door).acquire().await.unwrap();
         let waits = tokio::spawn(client.door(&door).acquire().into_future());
@@ -136,7 +137,7 @@ async fn a_second_shutdown_waits_for_the_first_and_is_no_error() {
     runtime.client().cart("c").put().await.unwrap();
     let sold = tokio::spawn(runtime.client().shop("s").sell().into_future());
     gates.begun.clone().wait().await;
-    // Both are under way before the code that they wait for may end.
+    // Both shutdowns have begun before the code that they wait for may end.
     let mut both = Box::pin(async { tokio::join!(runtime.shutdown(d!("1h")), runtime.shutdown(d!("1h"))) });
     assert!(std::future::poll_fn(|cx| Poll::Ready(both.as_mut().poll(cx).is_pending())).await);
     gates.gate.open();
@@ -205,7 +206,7 @@ async fn the_file_is_free_when_a_runtime_is_dropped() {
 
 const PATH: &str = "DRYSTONE_SHUTDOWN_PATH";
 
-/// Starts this program as another process that has the file open. It shuts down when it is given a line.
+/// Starts this program as another process, which opens the file and shuts down when it reads a line.
 fn start_another(path: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_part_of_another_process", "--nocapture"]).env(PATH, path);
@@ -215,7 +216,7 @@ fn start_another(path: &Path) -> Child {
     child
 }
 
-/// Not a promise by itself: what the other process runs. As a part of the suite it has no path, and passes.
+/// Not a promise of its own: the code of the other process. Without a path it does nothing and passes.
 #[tokio::test]
 async fn the_part_of_another_process() {
     let Ok(path) = std::env::var(PATH) else { return };

@@ -1,4 +1,4 @@
-//! What is stored and what the code makes of it: other versions of a state, other options, memory that is gone.
+//! Stored states under other code: other versions of a state, other options, and handlers without memory.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -55,7 +55,7 @@ mod first {
     }
 }
 
-/// A version that reads less, ticks more often and flushes sooner.
+/// A version that reads less of the state, ticks more often and flushes sooner.
 mod second {
     use super::*;
 
@@ -103,7 +103,7 @@ mod second {
     }
 }
 
-/// A version without orders.
+/// A version of the app without orders.
 mod without {
     use super::*;
 
@@ -147,7 +147,7 @@ async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never
         assert!(view.meta.parked.unwrap().contains("state.items[3].qty"));
         assert!(matches!(&world.explain("order", "o").await.unwrap().waits[0], Wait::Parked(_)));
         assert_eq!(world.entities().parked().await.unwrap().entities.len(), 1);
-        // Others go on.
+        // Other entities continue.
         assert_eq!(world.client().order("p").start().await.unwrap(), drystone::Started::Started);
         let world = world.restart_as::<first::App, ()>(()).await.unwrap();
         assert_eq!(world.client().order("o").add(5).await.unwrap(), 5);
@@ -211,7 +211,7 @@ async fn options_that_changed_hold_soon_after_the_start_and_are_shown_once_they_
         }
         world.advance(d!("4s")).await;
         let world = world.restart_as::<second::App, ()>(()).await.unwrap();
-        // Three items are more than the two of now.
+        // Three items are more than the new limit of two.
         assert_eq!(world.client().crate_("c").state().await.unwrap().unwrap().0, [1, 2, 3]);
         world.advance(d!("5999ms")).await;
         assert_eq!(world.client().order("o").state().await.unwrap().unwrap().ticks, 0);
@@ -225,7 +225,8 @@ async fn options_that_changed_hold_soon_after_the_start_and_are_shown_once_they_
     }
 }
 
-/// What is seen of a life with every kind, whatever is remembered.
+/// Everything that is visible of a scenario with every kind, which must not depend on the memory of
+/// handlers.
 async fn lived(world: World<second::App>) -> Vec<serde_json::Value> {
     let client = world.client();
     client.order("o").start().await.unwrap();

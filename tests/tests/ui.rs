@@ -1,11 +1,12 @@
-//! What the macros say of mistakes, and what they take without a word.
+//! The messages of the macros about mistakes, and the code that they accept.
 //!
-//! The words are compared on one version of Rust only: a part of them is the compiler's, and changes with it.
+//! The messages are compared on one version of Rust only, because parts of them come from the compiler and
+//! change with it.
 
 use std::process::Command;
 
-/// The version whose words the `.stderr` files hold. `TRYBUILD=overwrite cargo test -p drystone-tests --test ui` writes
-/// them anew.
+/// The version that made the `.stderr` files. `TRYBUILD=overwrite cargo test -p drystone-tests --test ui`
+/// writes them anew.
 const PINNED: &str = "rustc 1.95.";
 
 #[test]

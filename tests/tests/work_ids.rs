@@ -1,4 +1,4 @@
-//! Work ids are unique in the world: among files, copies of a file, and restored backups (E14).
+//! Work ids are unique in the world: between files, copies of a file, and restored backups (E14).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -10,7 +10,7 @@ use drystone::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-/// The bank of all files: it is told what for, and under which id.
+/// The outside world of all files. It gets the purpose and the work id of each action.
 #[derive(Clone, Services)]
 struct Outside {
     bank: Bank,
@@ -122,11 +122,11 @@ struct App {
     cart: Cart,
 }
 
-/// One process on a file.
+/// A process that runs on a file.
 struct Process {
     runtime: Runtime<App>,
     told: mpsc::UnboundedReceiver<(String, String)>,
-    /// What it was told, and under which id.
+    /// The purposes that the bank has heard, with their work ids.
     ids: BTreeMap<String, String>,
 }
 
@@ -142,7 +142,7 @@ impl Process {
         self.runtime.client()
     }
 
-    /// Waits until the outside was told of this.
+    /// Waits until the bank has heard this purpose.
     async fn hears(&mut self, what: &str) {
         while !self.ids.contains_key(what) {
             let (what, id) = self.told.recv().await.unwrap();
@@ -150,7 +150,7 @@ impl Process {
         }
     }
 
-    /// A day's work, for this customer.
+    /// Does a day's work for this customer.
     async fn works(&mut self, who: &str) {
         let client = self.client();
         client.checkout("today").start(who.into()).await.unwrap();
@@ -171,7 +171,7 @@ impl Process {
     }
 }
 
-/// Each with its customer's name left out.
+/// The purposes without the name of the customer.
 fn without(who: &str, ids: BTreeMap<String, String>) -> BTreeMap<String, String> {
     ids.into_iter().map(|(what, id)| (what.replace(who, "customer"), id)).collect()
 }
@@ -227,7 +227,8 @@ async fn what_a_backup_holds_keeps_its_id_and_what_is_recorded_after_a_restore_g
         process.works(who).await;
         all.push(without(who, process.ids.clone()));
     }
-    // If the first charge had been cut off by the backup, the restored run would repeat it under its id.
+    // If the backup had interrupted the first charge, the restored run would repeat the charge under its
+    // id.
     assert!(all[0].contains_key("charge customer") && all[0].len() == 12, "{:#?}", all[0]);
     assert_eq!(same(&all[0], &all[1]), ["charge Ann again", "flush [1, 2]", "mail old"]);
 }

@@ -1,4 +1,4 @@
-//! Calls of other entities from a body: done once, whatever happens to the process meanwhile (M5).
+//! Calls of other entities from a body: each is done once, whatever happens to the process meanwhile (M5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -11,7 +11,7 @@ use drystone::{
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
 
-/// What there is of something.
+/// The stock of an item.
 #[derive(Default, Serialize, Deserialize)]
 struct Stock {
     left: u32,
@@ -36,7 +36,7 @@ impl Stock {
     }
 }
 
-/// Takes of two stocks, and puts back what it does not need.
+/// Takes from two stocks, and puts back what it does not need.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 
@@ -53,7 +53,7 @@ impl Order {
     }
 }
 
-/// Asks what cannot be answered.
+/// Makes calls that can have no answer.
 #[derive(Default, Serialize, Deserialize)]
 struct Curious;
 
@@ -65,7 +65,7 @@ impl Curious {
     }
 }
 
-/// Reads with a call whose answer may be nothing at all.
+/// Makes a read whose answer may be `null`.
 #[derive(Default, Serialize, Deserialize)]
 struct Looker;
 
@@ -76,7 +76,7 @@ impl Looker {
     }
 }
 
-/// Parcels, of which each is remembered that was sent: with its number, so that one that was sent twice shows.
+/// Records each parcel with a number, so that a doubled parcel is visible.
 #[derive(Default, Serialize, Deserialize)]
 struct Shipping {
     sent: Vec<(u64, String)>,
@@ -91,7 +91,7 @@ impl Shipping {
     }
 }
 
-/// Lines of a bill, by the batch.
+/// Collects the lines of a bill in batches.
 #[derive(Default, Serialize, Deserialize)]
 struct Billing {
     lines: Vec<String>,
@@ -106,7 +106,7 @@ impl Billing {
     }
 }
 
-/// Puts things into a queue and into a buffer.
+/// Enqueues into a queue and adds to a buffer.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 
@@ -123,7 +123,7 @@ impl Sale {
     }
 }
 
-/// What was answered: the numbers of the parcels, and how many lines there were then.
+/// The answers: the numbers of the parcels, and the number of lines after each add.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sold {
     parcels: Vec<u64>,
@@ -176,7 +176,7 @@ fn an_error_of_the_action_is_its_answer() {
     }
 }
 
-/// M5: at every commit the process dies, before it and after it; each call is done once.
+/// M5: the process dies before and after every commit, and each call is done once.
 #[test]
 fn a_call_is_done_once_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {
@@ -201,7 +201,7 @@ fn a_call_is_done_once_wherever_the_process_dies() {
     }
 }
 
-/// Two parcels, numbered, and two lines, of which the second closes the batch: each once.
+/// Checks that two parcels and two lines are there once each; the second line closes the batch.
 async fn sold_once(world: &World<App>, sold: &Sold, at: &str) {
     assert_eq!(*sold, Sold { parcels: vec![1, 2], lines: vec![1, 2] }, "{at}");
     let shipping = world.client().shipping("shipping").state().await.unwrap().unwrap();
@@ -225,7 +225,7 @@ fn a_body_enqueues_and_adds() {
     }
 }
 
-/// M5: the same, wherever the process dies.
+/// M5: the same wherever the process dies.
 #[test]
 fn a_body_enqueues_and_adds_once_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {
@@ -251,7 +251,7 @@ fn a_body_enqueues_and_adds_once_wherever_the_process_dies() {
     }
 }
 
-/// M5: what was answered is remembered for 90 days, if nobody was there to record it.
+/// M5: an answer that no run has recorded yet is remembered for 90 days.
 #[test]
 fn a_call_whose_answer_was_lost_is_not_done_again_after_months() {
     for setup in both() {
@@ -270,7 +270,7 @@ fn a_call_whose_answer_was_lost_is_not_done_again_after_months() {
     }
 }
 
-/// M5: what can never be answered is a fault, and not asked for ever.
+/// M5: a call that can never be answered is a fault, and is not retried forever.
 #[test]
 fn what_cannot_be_answered_is_a_fault() {
     for setup in both() {
@@ -289,7 +289,7 @@ fn what_cannot_be_answered_is_a_fault() {
     }
 }
 
-/// M5: an answer without a text is one, too, also in a replay.
+/// M5: an empty answer is an answer, also in a replay.
 #[test]
 fn nothing_is_an_answer() {
     for setup in both() {
@@ -304,7 +304,7 @@ fn nothing_is_an_answer() {
     }
 }
 
-/// L2: what starts and waits finds the run that is there, if it is the same.
+/// L2: `execute` finds the existing run if the input is the same.
 #[test]
 fn to_execute_again_is_to_wait_for_the_same_run() {
     for setup in both() {

@@ -1,5 +1,5 @@
-//! Types, options and names that change under a run: what is recorded is kept, and whatever cannot be gone on with waits for code
-//! that can (W4, E10, E11).
+//! Types, options and names that change under a run: recorded values are kept, and a run that cannot
+//! continue waits for code that can (W4, E10, E11).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -69,7 +69,7 @@ version!(other_options, (retention = "9d"), pub(super) struct Order { at: u32 },
 version!(renamed, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, bill(2) -> u32, 7, "1h");
 version!(other_sleep, (retention = "1d"), pub(super) struct Order { at: u32 }, u32, charge(2) -> u32, 7, "5h");
 
-/// A version without orders.
+/// A version of the app without orders.
 mod without {
     use super::*;
 
@@ -89,7 +89,7 @@ mod without {
     }
 }
 
-/// A run of the first version with this input, in a world of another version.
+/// Starts a run of the first version with this input, then opens the world with another version.
 macro_rules! deployed {
     ($setup:expr, $total:expr, $module:ident) => {{
         let fakes = Fakes::default();
@@ -115,7 +115,7 @@ async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back
     }
 }
 
-/// E10, A4, R1, fF9: parked once, counted, and neither lost nor looked at again and again.
+/// E10, A4, R1, fF9: each run is parked once and counted, and neither lost nor checked again and again.
 #[tokio::test]
 async fn a_thousand_runs_whose_workflow_is_not_there_are_parked_and_all_go_on_when_it_is_back() {
     for setup in both() {
@@ -239,7 +239,7 @@ async fn a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_n
     }
 }
 
-/// A version of a workflow that cleans up with its state.
+/// A version of a workflow with a cleanup that uses the state.
 macro_rules! cleaning {
     ($module:ident, $state:ty) => {
         mod $module {

@@ -1,4 +1,4 @@
-//! Runs that begin others and wait for them (L6).
+//! Runs that begin child runs and wait for them (L6).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// A child: it takes as long as it is told.
+/// A child that takes as long as its input says.
 #[derive(Default, Serialize, Deserialize)]
 struct Parcel;
 
@@ -44,7 +44,7 @@ impl Parcel {
     }
 }
 
-/// A parent, in one of several ways.
+/// A parent that uses children in one of several ways.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 
@@ -89,7 +89,7 @@ impl Order {
 enum Way {
     One(String),
     Many(u32),
-    /// As many, each with an input of two hundred bytes.
+    /// As many children, each with an input of two hundred bytes.
     Wide(u32),
     Race(String),
     Abandon(String),
@@ -163,7 +163,7 @@ fn children_by_the_thousand_have_inputs_that_are_too_long_for_a_record() {
     });
 }
 
-/// L6, fA8, fA14: at every commit the process dies; the child's end reaches its parent once, and no child is begun twice.
+/// L6, fA8, fA14: the process dies at every commit; a child begins once and its end is delivered once.
 #[test]
 fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {
@@ -195,7 +195,7 @@ fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {
     }
 }
 
-/// L6: a parent that is not in memory, and one whose process is down, learns it when it is back.
+/// L6: a parent that is not in memory, or whose process is down, gets the end later.
 #[test]
 fn a_parent_that_sleeps_is_woken_by_its_child() {
     for setup in both() {
@@ -212,7 +212,7 @@ fn a_parent_that_sleeps_is_woken_by_its_child() {
     }
 }
 
-/// L6: a parent that ends, or lets its child go, cancels it; its cleanup runs.
+/// L6: a parent that ends or releases its child cancels it, and the child's cleanup runs.
 #[test]
 fn a_child_is_cancelled_with_its_parent() {
     for setup in both() {
@@ -258,7 +258,7 @@ fn an_abandoned_and_a_detached_child_go_on_without_their_parent() {
     }
 }
 
-/// L6: a child that somebody ends otherwise has an end all the same.
+/// L6: a destroyed child has ended, too.
 #[test]
 fn a_child_that_is_destroyed_has_ended() {
     for setup in both() {
@@ -274,7 +274,7 @@ fn a_child_that_is_destroyed_has_ended() {
     }
 }
 
-/// L6: the second of two runs of the same key has children of its own.
+/// L6: a second run of the same key has children of its own.
 #[test]
 fn another_run_of_the_same_key_has_other_children() {
     for setup in both() {
@@ -293,7 +293,7 @@ fn another_run_of_the_same_key_has_other_children() {
 
 static IS_MENDED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// A parent whose code is broken while its child ends.
+/// A parent whose code is broken when its child ends.
 #[derive(Default, Serialize, Deserialize)]
 struct Broken;
 
@@ -316,7 +316,7 @@ struct BrokenApp {
     broken: Broken,
 }
 
-/// L6: a parent that is stopped when its child ends finds it when it goes on.
+/// L6: a stopped parent gets the end of its child when it resumes.
 #[test]
 fn a_parent_that_is_stopped_does_not_miss_its_child() {
     for setup in both() {

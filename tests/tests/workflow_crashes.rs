@@ -1,4 +1,5 @@
-//! Runs and a process that dies, or a store that fails: nothing is recorded twice, nothing is forgotten (W1, W2, L3, R4).
+//! Runs whose process dies or whose store fails: nothing is recorded twice, and nothing is forgotten (W1,
+//! W2, L3, R4).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -22,7 +23,8 @@ struct Fakes {
     doors: Doors,
 }
 
-/// What steps wait for: the guilty one's is never opened, for the process dies first.
+/// The latches for which steps wait. The latch of the guilty step is never opened, because the process dies
+/// first.
 #[derive(Clone, Default)]
 struct Doors {
     guilty: Latch,
@@ -32,7 +34,7 @@ struct Doors {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go(u32);
 
-/// A step that kills the process, if it is guilty.
+/// A workflow whose step kills the process if the run is guilty.
 #[derive(Default, Serialize, Deserialize)]
 struct Job;
 
@@ -69,7 +71,7 @@ impl Job {
     }
 }
 
-/// Steps, an event, a sleep, and an end that cleans up.
+/// A workflow with steps, an event, a sleep and a cleanup.
 #[derive(Default, Serialize, Deserialize)]
 struct Story {
     at: u32,
@@ -102,11 +104,11 @@ impl Story {
 }
 
 thread_local! {
-    /// What kills the process, in this test.
+    /// The means to kill the process of this test.
     static BOMB: RefCell<Option<Executor>> = const { RefCell::new(None) };
 }
 
-/// Its body kills the process after a minute, if it is guilty.
+/// A workflow whose body kills the process after a minute if the run is guilty.
 #[derive(Default, Serialize, Deserialize)]
 struct Deadly;
 
@@ -137,7 +139,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// Lets the process die whenever the guilty step runs, until it has lived for an hour; what was said.
+/// Lets the process die whenever the guilty step runs, until it has lived for an hour. Returns the log.
 async fn die_while_guilty(world: &World<App>, log: &Log) -> Vec<String> {
     let mut said = Vec::new();
     let mut lived_s = 0;

@@ -1,4 +1,5 @@
-//! A run at each time of the clock on the wall: once, under a key that follows from the time, also through a crash anywhere.
+//! One run for each time of the wall clock, under a key that is made from the time, even if the process
+//! crashes.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -68,12 +69,12 @@ struct Later {
     queues: Beside,
 }
 
-/// The day and the time.
+/// Formats the day and the time.
 fn short(time: Timestamp) -> String {
     time.to_string()[8..16].to_owned()
 }
 
-/// Monday, 2 November 2026, half past six.
+/// Monday, 2 November 2026, 06:30 in UTC.
 fn monday() -> Timestamp {
     Timestamp::from_millis(1_793_601_000_000)
 }
@@ -101,7 +102,7 @@ async fn each_time_has_one_run_under_a_key_that_follows_from_it() {
         assert!(report.schedule().await.unwrap());
         assert!(!report.schedule().await.unwrap(), "it is scheduled already");
         let status = report.schedule_status().await.unwrap().unwrap();
-        assert_eq!(status.next.unwrap().to_string(), "2026-11-02T08:00:00.000Z"); // nine in Berlin
+        assert_eq!(status.next.unwrap().to_string(), "2026-11-02T08:00:00.000Z"); // 09:00 in Berlin
         world.advance(d!("14d")).await;
         assert_eq!(log.take(), ["02T08:00 at 02T08:00", "09T08:00 at 09T08:00"]);
         let key = Tick::new("eu", status.next.unwrap().after(d!("7d"))).key();
@@ -127,7 +128,7 @@ async fn a_run_is_like_any_other_and_a_schedule_is_no_run() {
     assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
     let (result, ()) = tokio::join!(run.result(), world.advance(d!("1m")));
     assert_eq!(result.unwrap(), "eu 02T07:00 at 02T07:00");
-    // Of the schedule's own key there is no run.
+    // There is no run under the schedule's own key.
     assert!(schedule.status().await.unwrap().is_none());
     assert!(schedule.state().await.unwrap().is_none());
     assert!(!schedule.cancel().await.unwrap());
@@ -165,12 +166,12 @@ async fn a_time_that_comes_while_the_run_before_goes_is_skipped_queued_or_run_be
         let (world, log) = started(setup).await;
         let client = world.client();
         client.skips("s").schedule().await.unwrap();
-        world.advance(d!("5h")).await; // seven to eleven; each goes for two and a half hours
+        world.advance(d!("5h")).await; // 07:00 to 11:00; each run takes two and a half hours
         assert_eq!(log.take(), ["02T07:00 at 02T07:00", "02T10:00 at 02T10:00"]);
         assert_eq!(counts(client.skips("s").schedule_status().await.unwrap()), (2, 3));
         client.skips("s").unschedule().await.unwrap();
 
-        client.queues("q").schedule().await.unwrap(); // half past eleven
+        client.queues("q").schedule().await.unwrap(); // 11:30
         world.advance(d!("6h")).await;
         assert_eq!(log.take(), ["02T12:00 at 02T12:00", "02T13:00 at 02T14:30", "02T14:00 at 02T17:00"]);
         let status = client.queues("q").schedule_status().await.unwrap().unwrap();
@@ -180,7 +181,7 @@ async fn a_time_that_comes_while_the_run_before_goes_is_skipped_queued_or_run_be
         );
         client.queues("q").unschedule().await.unwrap();
 
-        client.beside("b").schedule().await.unwrap(); // half past five
+        client.beside("b").schedule().await.unwrap(); // 17:30
         world.advance(d!("2h")).await;
         assert_eq!(log.take(), ["02T18:00 at 02T18:00", "02T19:00 at 02T19:00"]);
     }
@@ -219,7 +220,7 @@ async fn a_run_that_is_paused_or_goes_on_as_another_generation_still_goes() {
         world.advance(d!("4h 15m")).await;
         assert_eq!(counts(schedule.schedule_status().await.unwrap()), (1, 4));
         assert_eq!(run.restart().await.unwrap().generation, 2);
-        world.advance(d!("3h 30m")).await; // it goes from a quarter to twelve until a quarter past two
+        world.advance(d!("3h 30m")).await; // the run takes from 11:45 to 14:15
         assert_eq!(counts(schedule.schedule_status().await.unwrap()), (2, 7));
         assert_eq!(log.take(), ["02T07:00 at 02T07:00", "02T07:00 at 02T11:45", "02T15:00 at 02T15:00"]);
     }
@@ -251,7 +252,7 @@ async fn times_that_passed_while_nothing_ran_are_made_up_for_as_it_is_said() {
         client.missed_skip("b").schedule().await.unwrap();
         client.missed_all("c").schedule().await.unwrap();
         world.crash().await;
-        world.advance(d!("3h")).await; // seven, eight and nine
+        world.advance(d!("3h")).await; // 07:00, 08:00 and 09:00
         world.restart().await;
         world.advance(d!("10m")).await;
         let ran: BTreeSet<String> = log.take().into_iter().collect();

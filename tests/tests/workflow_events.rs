@@ -1,4 +1,4 @@
-//! Events to one run: kept in order, taken once, whatever happens meanwhile (V).
+//! Events to one run: kept in order and taken once, whatever happens meanwhile (V).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -36,11 +36,11 @@ struct Paid {
     amount: u32,
 }
 
-/// As long as can be.
+/// An event of the largest size.
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Essay(String);
 
-/// Its key is that of two fields.
+/// An event with a key of two fields.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(key = (aisle, shelf))]
 struct Stocked {
@@ -49,7 +49,7 @@ struct Stocked {
     aisle: String,
 }
 
-/// Their names are those of others, or nearly, or look like what is stored.
+/// Events with names that nearly equal other names, or look like stored names.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(name = "Num")]
 struct Shorter(u32);
@@ -70,7 +70,7 @@ struct Operation(u32);
 #[event(name = "🦀'; DROP TABLE row; --")]
 struct Crab(u32);
 
-/// Takes one of each, after a while.
+/// Sleeps and takes an event of each type.
 #[derive(Default, Serialize, Deserialize)]
 struct Odd;
 
@@ -89,7 +89,7 @@ impl Odd {
     }
 }
 
-/// Takes so many numbers, one after the other, sleeping first if it is told to.
+/// Takes `count` numbers in sequence. May sleep first.
 #[derive(Default, Serialize, Deserialize)]
 struct Taker {
     taken: Vec<u32>,
@@ -109,7 +109,7 @@ impl Taker {
     }
 }
 
-/// Waits with a deadline, and then without.
+/// Waits with a deadline, and later without a deadline.
 #[derive(Default, Serialize, Deserialize)]
 struct Impatient;
 
@@ -129,7 +129,7 @@ impl Impatient {
     }
 }
 
-/// Slots, keys, several at once.
+/// Waits for single-slot events, for keys, and for several events at once.
 #[derive(Default, Serialize, Deserialize)]
 struct Picky;
 
@@ -206,7 +206,7 @@ struct Parcel {
     number: u32,
 }
 
-/// Looks for one of many.
+/// Waits for one event among many.
 #[derive(Default, Serialize, Deserialize)]
 struct Finder;
 
@@ -539,7 +539,7 @@ async fn an_event_that_comes_at_the_very_deadline_is_in_time() {
         {
             let run = world.client().impatient(key);
             run.start().await.unwrap();
-            // So that the deadline and the event are looked at together.
+            // The pause makes the run look at the deadline and the event at the same time.
             run.pause().await.unwrap();
             world.advance(waits).await;
             run.send(Number(5)).await.unwrap();
@@ -775,7 +775,7 @@ async fn an_event_is_refused_that_is_longer_than_can_be_kept_whatever_becomes_of
         let (world, _) = started(setup).await;
         let run = world.client().picky("a");
         run.start("two essays".into()).await.unwrap();
-        // With its quotes.
+        // The size includes the quotes.
         let refused = run.send(Essay("a".repeat(limit - 1))).await.unwrap_err().failed().unwrap();
         assert_eq!(
             refused,

@@ -1,4 +1,4 @@
-//! Generations of a run: it goes on as another, begins anew, or from one of its steps (L4, L5).
+//! Generations of a run: it continues as a new one, or restarts from its beginning or from a step (L4, L5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -23,7 +23,7 @@ struct Deposit(u64);
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Close;
 
-/// One month is one generation.
+/// A ledger with a new generation for each deposit, or for each month without one.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Ledger {
     seen: u64,
@@ -72,7 +72,7 @@ impl Racer {
     }
 }
 
-/// A generation for each event: what it has heard is its input.
+/// A tape with a new generation for each event. The input lists the events so far.
 #[derive(Default, Serialize, Deserialize)]
 struct Tape;
 
@@ -93,7 +93,7 @@ impl Tape {
     }
 }
 
-/// Continues at once, so often.
+/// Continues at once, this many times.
 #[derive(Default, Serialize, Deserialize)]
 struct Spinner;
 
@@ -117,7 +117,7 @@ impl Spinner {
     }
 }
 
-/// Passes so many points in time that are past, then waits.
+/// Sleeps until this many times in the past, then waits.
 #[derive(Default, Serialize, Deserialize)]
 struct Walker;
 
@@ -131,7 +131,7 @@ impl Walker {
     }
 }
 
-/// Three steps, of which the second fails on demand.
+/// Three steps; the second one fails on demand.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Order {
     at: u32,
@@ -178,7 +178,8 @@ impl Order {
     }
 }
 
-/// The next generation is too long to be stored; and one that wants to go on while it is cancelled.
+/// A workflow whose next generation is too long to be stored, and that tries to continue while it is
+/// cancelled.
 #[derive(Default, Serialize, Deserialize)]
 struct Greedy;
 
@@ -272,7 +273,7 @@ async fn a_step_of_an_older_generation_is_dropped_and_its_end_is_not_taken() {
     }
 }
 
-/// L5, L3: the other one comes while the first is not durable yet.
+/// L5, L3: the second input comes before the commit of the first is durable.
 #[tokio::test]
 async fn of_the_end_of_a_step_and_a_new_generation_the_first_counts() {
     for setup in both() {
@@ -281,7 +282,7 @@ async fn of_the_end_of_a_step_and_a_new_generation_the_first_counts() {
         ended.start(1).await.unwrap();
         continued.start(1).await.unwrap();
         world.store_fails(Fault::Down);
-        // Those who wait before the door are let through in the order in which they came.
+        // The latch lets its waiters through in the order in which they came.
         fakes.latch.let_one_through();
         world.settle().await;
         let (refused, sent, ()) =
@@ -374,7 +375,7 @@ async fn events_that_come_fast_are_taken_once_and_in_order_wherever_the_process_
                 deaths += 1;
                 world.restart().await;
             }
-            // Who was not answered asks again.
+            // Callers without an answer ask again.
             for answer in at_once((1..=8).map(send)).await {
                 answer.unwrap();
             }
@@ -640,7 +641,7 @@ async fn of_a_long_history_any_prefix_is_kept() {
     assert_eq!(run.result().await.unwrap(), 3_004);
 }
 
-/// Many steps.
+/// A workflow with many steps.
 #[derive(Default, Serialize, Deserialize)]
 struct Long;
 
@@ -661,7 +662,7 @@ impl Long {
     }
 }
 
-/// Code that does not fit what was kept.
+/// Code that does not fit the kept part of the journal.
 mod changed {
     use super::*;
 

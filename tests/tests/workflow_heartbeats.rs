@@ -1,4 +1,4 @@
-//! Steps that say how far they are (W10).
+//! Steps with heartbeats, which report progress (W10).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -23,7 +23,7 @@ struct Page {
     number: u32,
 }
 
-/// Loads pages, and fails, hangs or dies at some.
+/// Loads pages, and fails, hangs or dies at some of them.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Import;
 
@@ -59,7 +59,7 @@ impl Import {
     }
 }
 
-/// One that says too much.
+/// A step whose report is too long.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Talker;
 
@@ -75,7 +75,7 @@ impl Talker {
     }
 }
 
-/// Very many that beat, raced against an hour.
+/// Many steps with heartbeats, raced against an hour.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Choir;
 
@@ -131,7 +131,7 @@ async fn an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later() 
         let (world, fakes) = started(setup).await;
         let run = world.client().import("a");
         run.start("hangs".into()).await.unwrap();
-        // Page 4 was loaded at 1.5 seconds, and is stored at 2.3.
+        // Page 4 was loaded at 1.5 seconds and is stored at 2.3 seconds.
         world.advance(d!("1600ms")).await;
         world.restart().await;
         world.settle().await;
@@ -175,7 +175,7 @@ async fn silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is
     }
 }
 
-/// The rows of heartbeats in a store that can be seen.
+/// The number of heartbeat rows in an SQLite file.
 fn beats_in(path: &std::path::Path) -> i64 {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT count(*) FROM drystone_row row WHERE lane LIKE 'beat/%' \

@@ -1,7 +1,9 @@
-//! Histories that were recorded long ago: every version of ours replays them, and names what it does as they do (fF2).
+//! Histories that were recorded by earlier versions: every version of Drystone replays them, and names
+//! operations as they do (fF2).
 //!
-//! `HISTORIES=write cargo test -p drystone-tests --test workflow_histories` records them anew. To need that is to break every run that is
-//! under way at a user's: do it for a workflow that is added here, and for nothing else.
+//! `HISTORIES=write cargo test -p drystone-tests --test workflow_histories` records them anew. A change
+//! that needs this breaks every run in progress of every user. Do it only for a workflow that is added
+//! here.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -28,7 +30,7 @@ struct Basket {
     note: Option<String>,
 }
 
-/// Everything that a body can ask for, under one name each.
+/// A workflow with everything that a body can ask for, each under one name.
 #[derive(Default, Serialize, Deserialize)]
 struct Old {
     seen: Vec<String>,
@@ -133,7 +135,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories")
 }
 
-/// What today's code makes of each.
+/// The history that the current code records.
 async fn recorded(how: &str) -> History {
     let world = World::sqlite().start::<App>().await;
     let run = world.client().old("a");

@@ -1,4 +1,4 @@
-//! The kit finds what is wrong with an author's code: a crash anywhere, and histories that no longer fit.
+//! The test kit finds mistakes in an author's code: a crash anywhere, and histories that no longer fit.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -58,7 +58,7 @@ impl Checkout {
     }
 }
 
-/// Charges whoever asks, as often as it is asked.
+/// Charges without the work id, so every retry charges again.
 #[derive(Default, Serialize, Deserialize)]
 struct Careless;
 
@@ -81,7 +81,7 @@ impl Careless {
 
 static LIVES: AtomicU32 = AtomicU32::new(0);
 
-/// Hands what is not recorded to a step.
+/// Passes a value to a step that is not recorded.
 #[derive(Default, Serialize, Deserialize)]
 struct Forgetful;
 
@@ -98,7 +98,7 @@ impl Forgetful {
     async fn peek(_life: u32) {}
 }
 
-/// Writes outside before it is durable inside.
+/// Writes outside before its own state is durable.
 #[derive(Default, Serialize, Deserialize)]
 struct Cart {
     items: Vec<String>,
@@ -122,7 +122,7 @@ impl Cart {
     }
 }
 
-/// Takes what carts hand over.
+/// Takes mails from carts.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails;
 
@@ -141,7 +141,7 @@ struct Fakes {
     bank: Bank,
 }
 
-/// Knows what it has done by its id.
+/// Recognizes a repeated charge by its id.
 #[derive(Clone, Default)]
 struct Bank(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -150,7 +150,7 @@ impl Bank {
         self.0.lock().unwrap().insert(id, cents);
     }
 
-    /// Sorted, for ids have no order that holds in another process.
+    /// Sorted, because the order of ids differs between processes.
     fn charges(&self) -> Vec<u64> {
         let mut charges: Vec<u64> = self.0.lock().unwrap().values().copied().collect();
         charges.sort_unstable();
@@ -289,7 +289,7 @@ async fn a_scenario_that_commits_nothing_is_refused() {
     assert!(matches!(found, Err(CrashError::NothingCommitted)), "{found:?}");
 }
 
-/// The histories of two checkouts and of another workflow.
+/// Records the histories of two checkouts and of another workflow.
 async fn histories() -> [History; 3] {
     let (world, _) = started(World::memory()).await;
     let client = world.client();
@@ -321,7 +321,7 @@ async fn a_folder_of_histories_is_replayed_by_one_line() {
     two.save(folder.path().join("two")).unwrap();
     std::fs::write(folder.path().join(".gitattributes"), "* -diff").unwrap();
     assert_eq!(replay_all::<Checkout>(folder.path()).unwrap(), 2);
-    // Today's code is another: each file is told, with its place.
+    // The current code is different: each file is reported with its place.
     let misfits = misfits::<Careless>(folder.path());
     assert_eq!(misfits.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["one.json", "two"]);
     for (_, misfit) in misfits {

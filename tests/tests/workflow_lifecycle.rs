@@ -1,4 +1,4 @@
-//! The life of a run: it begins once, ends once, and nothing revives it (L1 to L3, L9, D1).
+//! The life of a run: it begins once, ends once, and never comes back to life (L1 to L3, L9, D1).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -26,7 +26,7 @@ struct Note(u32);
 #[event(on_terminated = "discard")]
 struct Hint(u32);
 
-/// A job that can be cancelled at every point, and cleans up.
+/// A job that can be cancelled at every point and cleans up.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Job {
     at: String,
@@ -70,18 +70,18 @@ impl Job {
         Ok(())
     }
 
-    /// Where it is.
+    /// A query: where the job is.
     async fn at(&self) -> String {
         self.at.clone()
     }
 
-    /// Says what nobody would hear.
+    /// A query that emits an event, which is dropped.
     async fn shout(&self, cx: &Context) {
         cx.emit("job.shouted", &self.at);
     }
 }
 
-/// One that is simply dropped when it is cancelled.
+/// A workflow without a cleanup.
 #[derive(Default, Serialize, Deserialize)]
 struct Plain;
 
@@ -92,7 +92,7 @@ impl Plain {
     }
 }
 
-/// One that has nothing to do.
+/// A workflow that ends at once.
 #[derive(Default, Serialize, Deserialize)]
 struct Quick;
 
@@ -103,7 +103,7 @@ impl Quick {
     }
 }
 
-/// One whose state and result are as long as it is told.
+/// A workflow whose state and result are as long as the input says.
 #[derive(Default, Serialize, Deserialize)]
 struct Long {
     text: String,
@@ -126,15 +126,15 @@ impl Long {
     }
 }
 
-/// What a result or a state may hold.
+/// The longest possible result or state.
 const BYTES_MAX: usize = (1 << 20) - 4_096;
 
-/// How often the journal of a run says that it has ended.
+/// The number of ends in the journal of a run.
 async fn ends(run: &workflow::Verbs<Long>) -> usize {
     run.history().await.unwrap().to_json().unwrap().matches("\"what\":{\"ended\":").count()
 }
 
-/// One whose cleanup goes wrong.
+/// A workflow whose cleanup fails.
 #[derive(Default, Serialize, Deserialize)]
 struct Messy;
 
@@ -415,7 +415,7 @@ async fn a_step_that_ends_while_its_run_is_ended_by_somebody_is_dropped_and_coun
             let (world, fakes) = started(setup).await;
             let run = world.client().job("a");
             run.start("slow".into()).await.unwrap();
-            // Its result comes when the run's end is decided, and that is not durable yet.
+            // The result of the step arrives when the end of the run is decided but not durable yet.
             world.store_fails(Fault::Down);
             let comes = async {
                 world.settle().await;
@@ -595,7 +595,7 @@ async fn a_run_with_the_longest_state_can_be_cancelled() {
     let (world, _) = started(World::memory()).await;
     for bytes in (BYTES_MAX - 120..=BYTES_MAX).step_by(10) {
         let run = world.client().long(format!("{bytes}"));
-        // With what is written around the text.
+        // The limit includes the JSON around the text.
         run.start(true, bytes - 11, 1).await.unwrap();
         assert!(run.cancel().await.unwrap());
         let status = run.status().await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Runs that are held: what runs ends, what is due waits, what is sent is queued (H2).
+//! Paused runs: running steps end, timers wait, and events are queued (H2).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -21,7 +21,7 @@ struct Fakes {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Note(u32);
 
-/// Two steps, a sleep, a wait with a deadline, an end.
+/// Two steps, a sleep, a wait with a deadline, and an end.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Job {
     at: u32,
@@ -54,7 +54,7 @@ impl Job {
     }
 }
 
-/// A step that fails until it is let through, and a race of two.
+/// A step that fails until the latch lets it through, and a race of two.
 #[derive(Default, Serialize, Deserialize)]
 struct Shaky;
 
@@ -84,7 +84,7 @@ impl Shaky {
     }
 }
 
-/// A race that only one can win, and then a wait.
+/// A race with a single possible winner, followed by a wait.
 #[derive(Default, Serialize, Deserialize)]
 struct Racer;
 
@@ -110,7 +110,7 @@ impl Racer {
     }
 }
 
-/// A step that is tried for ten minutes.
+/// A step that is retried for ten minutes.
 #[derive(Default, Serialize, Deserialize)]
 struct Patient;
 
@@ -285,7 +285,7 @@ async fn of_steps_that_race_in_a_pause_the_first_wins() {
     }
 }
 
-/// H2, L7, R7: what would wake it is who resumes it, and not a step that it has let go.
+/// H2, L7, R7: `resume` wakes the run; a released step does not.
 #[tokio::test]
 async fn a_step_that_lost_its_race_in_a_pause_is_not_waited_for() {
     for setup in both() {
@@ -363,7 +363,7 @@ async fn a_pause_is_whole_or_not_at_all() {
     }
 }
 
-/// Code that panics when its sleep is over, and code that does not.
+/// Code that panics after the sleep, and mended code.
 mod panics {
     use super::*;
 

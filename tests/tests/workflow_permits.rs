@@ -1,4 +1,4 @@
-//! Permits that runs hold, over crashes and for as long as they like (M5, S5).
+//! Permits that runs hold, across crashes and for any length of time (M5, S5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -17,7 +17,7 @@ struct Line;
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// Holds a permit until it is told to go on, then does without.
+/// Holds a permit until an event tells it to continue without one.
 #[derive(Default, Serialize, Deserialize)]
 struct Holder {
     holds: bool,
@@ -40,7 +40,7 @@ impl Holder {
     }
 }
 
-/// Does not wait for ever.
+/// Waits for a permit for a limited time.
 #[derive(Default, Serialize, Deserialize)]
 struct Hasty;
 
@@ -53,7 +53,7 @@ impl Hasty {
     }
 }
 
-/// Gives its permit up in the turn that asks for it.
+/// Releases a permit in the same turn that asks for the permit.
 #[derive(Default, Serialize, Deserialize)]
 struct Fickle;
 
@@ -64,7 +64,7 @@ impl Fickle {
     }
 }
 
-/// Holds a permit, calls a primitive and runs code of its own, all under names that end like that of a step.
+/// Holds a permit, calls a primitive and runs code, under keys and names that end like the name of a step.
 #[derive(Default, Serialize, Deserialize)]
 struct Namesake;
 
@@ -86,7 +86,7 @@ impl Namesake {
     async fn refund(_cents: u32, _charged: Option<u32>) {}
 }
 
-/// Asks as a run cannot, or for what there is not.
+/// Uses options that have no effect for a run, or asks for more permits than there are.
 #[derive(Default, Serialize, Deserialize)]
 struct Careless;
 
@@ -149,7 +149,7 @@ fn a_run_holds_its_permit_over_restarts_and_lets_it_go_when_it_drops_it() {
     }
 }
 
-/// M5, S5: whatever ends a run, its permits come back.
+/// M5, S5: permits come back however their run ends.
 #[test]
 fn permits_come_back_with_the_end_of_their_run() {
     for setup in both() {
@@ -173,7 +173,7 @@ fn permits_come_back_with_the_end_of_their_run() {
     }
 }
 
-/// M5: who does not wait any longer stands in no line.
+/// M5: a run that stops waiting leaves the line.
 #[test]
 fn a_run_that_waits_no_longer_leaves_the_line() {
     for setup in both() {
@@ -196,7 +196,7 @@ fn a_run_that_waits_no_longer_leaves_the_line() {
     }
 }
 
-/// M4, M5: a semaphore that is not bound, or not any more, has nothing to take back.
+/// M4, M5: a semaphore that is unbound or was destroyed has nothing to take back.
 #[test]
 fn a_permit_given_back_to_an_unbound_semaphore_is_no_dead_letter() {
     for setup in both() {
@@ -218,7 +218,7 @@ fn a_permit_given_back_to_an_unbound_semaphore_is_no_dead_letter() {
     }
 }
 
-/// M5, S5: wherever the process dies, no more is out than there is, and in the end nothing is.
+/// M5, S5: wherever the process dies, no more permits are out than there are, and none at the end.
 #[test]
 fn no_permit_is_lost_or_doubled_wherever_the_process_dies() {
     for setup in [World::memory, World::sqlite] {
@@ -249,7 +249,7 @@ fn no_permit_is_lost_or_doubled_wherever_the_process_dies() {
     }
 }
 
-/// W9, M5: what a permit or code is called does not make a step of it.
+/// W9, M5: the name of a permit or of code does not make it a step.
 #[test]
 fn a_permit_whose_key_ends_like_a_step_is_not_undone() {
     for setup in both() {
@@ -266,7 +266,7 @@ fn a_permit_whose_key_ends_like_a_step_is_not_undone() {
     }
 }
 
-/// M5, W7: what a run would not hear is refused in words.
+/// M5, W7: options that have no effect for a run are refused with a message.
 #[test]
 fn a_timeout_that_would_not_be_heard_stops_the_run_and_says_what_to_write() {
     for (how, word) in [("timeout", "within"), ("deadline", "within"), ("once", "leave it out")] {
@@ -296,7 +296,7 @@ fn a_permit_that_ends_in_a_fault_can_be_caught() {
     }
 }
 
-/// S1: more than there is, ever, is a fault of the run, and not waited for.
+/// S1: a weight above the number of permits is a fault of the run, which does not wait.
 #[test]
 fn a_permit_that_is_too_heavy_is_a_fault() {
     for setup in both() {

@@ -1,4 +1,5 @@
-//! Code that changes under a run: noticed at the exact step, never guessed at; and histories as tests (W4, R5, F).
+//! Code that changes under a run: the change is found at the exact step; and recorded histories as tests
+//! (W4, R5, F).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -20,7 +21,7 @@ struct Fakes {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// A version of a workflow: what differs is its body.
+/// A version of a workflow, with a body of its own.
 macro_rules! version {
     ($module:ident, $flow:ident, $total:ident, $body:block) => {
         mod $module {
@@ -120,7 +121,7 @@ version!(fixed, flow, total, {
     flow.ship(charged + 100).await
 });
 
-/// A run of the first version that waits for its event, in a world of another version.
+/// Starts a run of the first version, which waits for its event, then opens the world with another version.
 macro_rules! deployed {
     ($module:ident) => {{
         let fakes = Fakes::default();
@@ -153,7 +154,7 @@ macro_rules! expect_divergence {
         assert!(divergence.found.contains($found), "{divergence}");
         assert_eq!(divergence.likely, $likely);
         assert!(fakes.log.take().is_empty(), "no effect is executed");
-        // The code as it was goes on where it was.
+        // The original code resumes the run where it was.
         let world = world.restart_as::<fixed::App, _>(fakes.clone()).await.unwrap();
         world.advance(d!("2d")).await;
         assert_eq!(world.client().order("a").result().await.unwrap(), 110);
@@ -343,7 +344,7 @@ async fn a_step_that_takes_something_else_now_stops_the_run_and_does_not_fail_it
     assert_eq!(world.client().order("a").result().await.unwrap(), "seven", "with code that fits it goes on");
 }
 
-/// A workflow whose only step takes another type, and fails until its app is started again.
+/// A workflow whose step takes another type, and fails until its app is started again.
 macro_rules! taking {
     ($module:ident, $type:ty, $value:expr) => {
         mod $module {
@@ -375,7 +376,7 @@ macro_rules! taking {
 taking!(narrow, String, "seven".to_owned());
 taking!(wide, u32, 7);
 
-/// One that changes its state, and panics at the next thing it is told: both in one turn.
+/// A workflow that changes the state and panics at the next entry, in the same turn.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Fragile {
     at: u32,
@@ -414,10 +415,10 @@ async fn what_a_body_changed_before_it_panicked_in_the_same_turn_is_kept() {
     }
 }
 
-/// Whether what the runs below use is broken. It is not theirs: their code is the same before and after.
+/// Whether a dependency of the runs below is broken. The code of the runs is the same before and after.
 static BROKEN: AtomicBool = AtomicBool::new(true);
 
-/// Panics, or does something else than it did, for a reason that lies elsewhere.
+/// Panics or diverges because of a dependency.
 #[derive(Default, Serialize, Deserialize)]
 struct Dependent;
 
@@ -458,7 +459,7 @@ async fn a_run_that_was_stopped_is_tried_again_by_itself_at_first_after_a_minute
     for (key, ..) in stopped {
         world.client().dependent(key).send(Go).await.unwrap();
     }
-    // A minute, two, four … and from then on an hour each.
+    // The pauses are one, two and four minutes and so on, and one hour in the end.
     for pause in [d!("0s"), d!("1m"), d!("2m"), d!("1d")] {
         world.advance(pause).await;
         for (key, _, phase) in stopped {
@@ -533,13 +534,13 @@ async fn an_edit_to_what_a_run_waits_for_now_is_found_in_its_history() {
     };
     assert_eq!((divergence.entry, divergence.expected.as_str()), (3, "`wait:Go#1`"), "{divergence}");
     assert_eq!(divergence.found, "asks for `sleep#1`");
-    // A file from before does not say what it waited for.
+    // A file from an earlier version does not say what the run waited for.
     let mut old: serde_json::Value = serde_json::from_str(&half).unwrap();
     old.as_object_mut().unwrap().remove("pending").unwrap();
     assert_eq!(replay::<another_wait::Order>(&History::from_json(&old.to_string()).unwrap()), Ok(()));
 }
 
-/// Two branches at once, each with a door before each of its steps, and a race in which one of them loses.
+/// Two branches at once, each with a gate before each of its steps, and a race that one of them loses.
 mod forked {
     use drystone::testing::Latch;
 
@@ -551,7 +552,7 @@ mod forked {
         pub(super) doors: Doors,
     }
 
-    /// The doors of the branches.
+    /// The gates of the branches.
     #[derive(Clone, Default)]
     pub(super) struct Doors(pub(super) [Latch; 2]);
 
@@ -586,14 +587,14 @@ mod forked {
     }
 }
 
-/// The same history with its first entries alone.
+/// A history with only the first entries.
 fn prefix(history: &History, length: usize) -> History {
     let mut whole: serde_json::Value = serde_json::from_str(&history.to_json().unwrap()).unwrap();
     whole["entries"].as_array_mut().unwrap().truncate(length);
     History::from_json(&whole.to_string()).unwrap()
 }
 
-/// W4, L7, R5, fC13: the results of two branches in every order, with a replay before each; and then every prefix of what was recorded.
+/// W4, L7, R5, fC13: two branches in every order of results, with a replay before each; then every prefix.
 #[tokio::test]
 async fn a_replay_from_any_prefix_asks_for_the_same_in_whatever_order_results_come() {
     let orders = [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]];
@@ -606,7 +607,7 @@ async fn a_replay_from_any_prefix_asks_for_the_same_in_whatever_order_results_co
         let mut waited_for = Vec::new();
         for door in order {
             world.restart().await;
-            // From the third death on a step that never ended is held back for ten minutes at most (W2).
+            // From the third death on, a step that never ended is held back for ten minutes at most (W2).
             world.advance(d!("10m")).await;
             let status = run.status().await.unwrap().unwrap();
             assert_eq!(status.phase, RunPhase::Running, "{order:?}: {:?}", status.stopped);
@@ -622,7 +623,7 @@ async fn a_replay_from_any_prefix_asks_for_the_same_in_whatever_order_results_co
         for (waits, operation) in waited_for.iter().zip(&operations) {
             assert!(waits.iter().any(|wait| wait == operation), "{order:?}: {operation} was not among {waits:?}");
         }
-        // Its start, and each of what it was told but the last, with which it ends.
+        // The prefixes contain the start and all entries but the last, which ends the run.
         for length in 1..history.len() - 1 {
             replay::<forked::Fork>(&prefix(&history, length)).unwrap();
         }

@@ -1,4 +1,4 @@
-//! An event finds its run in whatever state it is (V1, D1).
+//! An event reaches its run in every state of the run (V1, D1).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -23,7 +23,7 @@ struct Note(u32);
 #[derive(Event, Serialize, Deserialize)]
 struct Other;
 
-/// Does what brings it into a state, and never takes a note.
+/// Brings itself into a state, and never takes a note.
 #[derive(Default, Serialize, Deserialize)]
 struct Moody;
 
@@ -76,7 +76,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// Brings a run into a state; which one that is.
+/// Brings a run into a state and returns its phase.
 async fn put(world: &World<App>, mood: &str) -> RunPhase {
     let run = world.client().moody(mood);
     run.start(mood.to_owned()).await.unwrap();

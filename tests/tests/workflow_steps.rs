@@ -1,4 +1,4 @@
-//! Steps: executed at least once, recorded once, tried again as they say (W1 to W5).
+//! Steps: executed at least once, recorded once, and retried by their policy (W1 to W5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -53,7 +53,7 @@ impl Counting {
     }
 }
 
-/// Each kind of outcome.
+/// A workflow with each kind of outcome.
 #[derive(Default, Serialize, Deserialize)]
 struct Outcomes;
 
@@ -85,7 +85,7 @@ impl Outcomes {
     }
 }
 
-/// A step that fails as often as it is told.
+/// A step that fails as often as its input says.
 #[derive(Default, Serialize, Deserialize)]
 struct Stumbling;
 
@@ -110,10 +110,10 @@ impl Stumbling {
     }
 }
 
-/// Pauses that grow by a second each time.
+/// Delays that grow by a second each time.
 const SLOWER: Retry = Retry::linear(d!("1s"));
 
-/// Steps that always fail: one that says nothing of retries, one with pauses from a constant.
+/// Steps that always fail: one with the default retries, and one with delays from a constant.
 #[derive(Default, Serialize, Deserialize)]
 struct Hopeless;
 
@@ -136,7 +136,7 @@ impl Hopeless {
     }
 }
 
-/// A step that gives up after a time, however many attempts are left.
+/// A step that gives up after a time, even if attempts are left.
 #[derive(Default, Serialize, Deserialize)]
 struct Brief;
 
@@ -154,7 +154,7 @@ impl Brief {
     }
 }
 
-/// A step that may be cut short.
+/// A step that a crash can interrupt.
 #[derive(Default, Serialize, Deserialize)]
 struct Charging;
 
@@ -175,7 +175,7 @@ impl Charging {
 static OWN: LazyLock<Latch> = LazyLock::new(Latch::default);
 static OWN_RUNS: AtomicU32 = AtomicU32::new(0);
 
-/// Waits in code of its own.
+/// Waits in code of `flow.run`.
 #[derive(Default, Serialize, Deserialize)]
 struct Own;
 
@@ -191,7 +191,7 @@ impl Own {
     }
 }
 
-/// Gives back what it is given, or fails with it.
+/// Returns the input, or fails with the input as the error.
 #[derive(Default, Serialize, Deserialize)]
 struct Echo {
     text: String,
@@ -225,7 +225,7 @@ impl Echo {
     }
 }
 
-/// Faults, caught and not.
+/// Faults that the body catches, and uncaught faults.
 #[derive(Default, Serialize, Deserialize)]
 struct Faulty;
 
@@ -261,7 +261,7 @@ fn greeted() -> u32 {
     GREETED.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// Code of the body's own.
+/// Code in `flow.run`.
 #[derive(Default, Serialize, Deserialize)]
 struct Adhoc;
 
@@ -280,7 +280,7 @@ impl Adhoc {
     }
 }
 
-/// It has less of itself when it was stored and read.
+/// A value that loses a part of itself when it is stored and read.
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 struct Lossy {
     kept: u32,
@@ -296,7 +296,7 @@ impl Lossy {
     }
 }
 
-/// Says what it sees of each.
+/// Reports the visible parts of each value.
 #[derive(Default, Serialize, Deserialize)]
 struct Leaky;
 
@@ -462,7 +462,7 @@ async fn what_is_not_worth_a_retry_is_not_tried_again() {
     assert_eq!(fakes.log.take().len(), 1);
 }
 
-/// W3: attempts begin at 0, 60 and 120 s; one at 180 s would be after 150 s.
+/// W3: attempts begin at 0, 60 and 120 s. One at 180 s would come after the limit of 150 s.
 #[tokio::test]
 async fn a_step_gives_up_when_its_time_is_over_and_its_last_failure_is_its_error() {
     for setup in both() {
@@ -487,21 +487,21 @@ async fn a_step_gives_up_when_its_time_is_over_and_its_last_failure_is_its_error
     }
 }
 
-/// W1, E14, fA1: to the outside it is the same thing, though nobody counts it as another attempt.
+/// W1, E14, fA1: the outside sees the same work id, although no further attempt is counted.
 #[tokio::test]
 async fn a_step_that_was_cut_short_runs_again_under_the_same_work_id() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().charging("a");
         run.start().await.unwrap();
-        // Once with nobody to see it, once while its record is on its way.
+        // One crash while the step runs, one while its outcome is being written.
         world.crash().await;
         world.restart().await;
         world.settle().await;
         world.crash_at_commit(1, Moment::Before);
         fakes.latch.let_one_through();
         world.settle().await;
-        // The first crash has its own commit, in which it is counted.
+        // The first crash is counted in a commit of its own.
         while !world.is_dead() {
             fakes.latch.let_one_through();
             world.settle().await;
@@ -519,7 +519,7 @@ async fn a_step_that_was_cut_short_runs_again_under_the_same_work_id() {
     }
 }
 
-/// W8, fC2: a run whose step is under way is not idle.
+/// W8, fC2: a run with a running step is not idle.
 #[tokio::test]
 async fn a_step_that_takes_longer_than_a_run_stays_in_memory_is_executed_once_and_its_end_is_taken() {
     for setup in both() {

@@ -1,5 +1,5 @@
-//! Runs whose worker is replaced while they are under way: another one goes on with them where they are, and the old one's word is
-//! late.
+//! Runs whose worker is replaced while they are in progress: another worker resumes them where they are,
+//! and the old worker's writes come too late.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Paid {
     cents: u32,
 }
 
-/// Charges, and waits for the payment of it for ten minutes.
+/// Charges, then waits for the payment for ten minutes.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 
@@ -55,14 +55,14 @@ impl Fakes {
     }
 }
 
-/// A run that has begun, in a process of its own.
+/// A run that has begun in the first process.
 fn begun(fakes: &Fakes) -> World {
     let world = World::of(fakes.registry());
     world.call(call("order", "a", "start", "[]")).expect("it is new");
     world
 }
 
-/// The first process sleeps; another one has its partitions half a minute later.
+/// The first process sleeps, and another one takes its partitions over half a minute later.
 fn taken_over(world: &World, fakes: &Fakes) -> Running {
     world.freeze(true);
     let other = world.second(fakes.registry(), |_| {});
@@ -70,7 +70,7 @@ fn taken_over(world: &World, fakes: &Fakes) -> Running {
     other
 }
 
-/// How many operations the journal of the run has, as this process reads it.
+/// The number of operations in the journal of the run, as this process reads it.
 fn operations(running: &Running) -> usize {
     let history = running.ask_call(call("order", "a", "history", "[0]")).text().expect("it is the owner");
     history.matches("\"op\":").count()

@@ -1,4 +1,4 @@
-//! Time and several things at once: sleeps, races, joins, however nested (H1, L7, A5).
+//! Time and concurrency: sleeps, races and joins, however nested (H1, L7, A5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -30,7 +30,7 @@ struct Fakes {
 #[derive(Event, Serialize, Deserialize)]
 struct Go;
 
-/// Two sleeps in a row, and one until a time.
+/// Two sleeps in a row, and a sleep until a time.
 #[derive(Default, Serialize, Deserialize)]
 struct Sleeper {
     at: Vec<i64>,
@@ -53,7 +53,7 @@ impl Sleeper {
     }
 }
 
-/// How long a run waits, and for what.
+/// The kind and the length of a wait.
 #[derive(Debug, Serialize, Deserialize)]
 enum Distance {
     Sleep(Duration),
@@ -61,7 +61,7 @@ enum Distance {
     Timeout(Duration),
 }
 
-/// Waits once; for how long, in milliseconds.
+/// Waits once. Returns how long the wait took, in milliseconds.
 #[derive(Default, Serialize, Deserialize)]
 struct Distant;
 
@@ -108,7 +108,7 @@ impl Racer {
     }
 }
 
-/// Joins and races within each other; each arm does the same things under names of its own.
+/// Joins and races within each other; each arm uses the same names in its own branch.
 #[derive(Default, Serialize, Deserialize)]
 struct Nested;
 
@@ -144,7 +144,7 @@ impl Nested {
     }
 }
 
-/// A step that is raced by reference, and goes on when it loses a round.
+/// A step raced by reference, which continues when it loses a round.
 #[derive(Default, Serialize, Deserialize)]
 struct Patient;
 
@@ -169,7 +169,7 @@ impl Patient {
     }
 }
 
-/// Many at once, each counting how often it is polled.
+/// Many operations at once, each counting its polls.
 #[derive(Default, Serialize, Deserialize)]
 struct Wide;
 
@@ -191,7 +191,7 @@ impl Wide {
     }
 }
 
-/// A step that counts its polls.
+/// A step with a counter of polls.
 struct Counted {
     step: Step<u32>,
     polls: Arc<AtomicUsize>,
@@ -206,7 +206,7 @@ impl Future for Counted {
     }
 }
 
-/// What is the same in every replay.
+/// The values that are the same in every replay.
 #[derive(Default, Serialize, Deserialize)]
 struct Chance;
 
@@ -291,7 +291,7 @@ async fn a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then() {
     }
 }
 
-/// H1, A4, fA12: at once, whatever it missed.
+/// H1, A4, fA12: the sleep ends at once, however long ago it was due.
 #[tokio::test]
 async fn a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again() {
     for setup in both() {
@@ -330,7 +330,7 @@ async fn a_clock_that_is_set_back_makes_no_sleep_longer_and_none_shorter() {
     }
 }
 
-/// H1, A2, V6, fD4: none is early, and none is a number that is too large.
+/// H1, A2, V6, fD4: no wait ends early, and no time overflows.
 #[tokio::test]
 async fn a_sleep_and_a_timeout_may_be_as_long_as_they_like() {
     let year = Duration::from_secs(365 * 24 * 3_600);
@@ -372,7 +372,7 @@ async fn a_sleep_and_a_timeout_may_be_as_long_as_they_like() {
     }
 }
 
-/// The keys of those that have ended.
+/// The keys of the runs that have ended.
 async fn ended(world: &World<App>) -> Vec<String> {
     let page = world.entities().of::<Distant>().status("succeeded").await.unwrap();
     let mut keys: Vec<_> = page.entities.iter().map(|view| view.key.clone()).collect();
@@ -380,7 +380,7 @@ async fn ended(world: &World<App>) -> Vec<String> {
     keys
 }
 
-/// Until when a run waits.
+/// The time until which a run waits.
 async fn waits_until(world: &World<App>, key: &str) -> i64 {
     let status = world.client().distant(key).status().await.unwrap().unwrap();
     assert!(!format!("{status:?}").is_empty(), "and can be shown");
@@ -394,7 +394,7 @@ async fn a_race_has_one_winner_and_its_losers_are_let_go_in_the_same_commit() {
         let (world, fakes) = started(setup).await;
         let run = world.client().racer("a");
         run.start(3).await.unwrap();
-        // The first round is the step's; the second waits for all three.
+        // The step has won the first round; the second round waits for all three.
         let waits = run.status().await.unwrap().unwrap().waits_for;
         let waits: Vec<_> = waits.iter().map(|wait| wait.operation.as_str()).collect();
         assert_eq!(waits, ["work#2", "wait:Go#2", "sleep#2"]);
@@ -410,7 +410,7 @@ async fn a_race_has_one_winner_and_its_losers_are_let_go_in_the_same_commit() {
         world.advance(d!("1s")).await;
         assert_eq!(world.counts().since(before).commits, 1, "the deadline, the losers, and the end");
         assert_eq!(run.result().await.unwrap(), ["step", "event", "deadline"]);
-        // Those that lost were dropped, and nothing of them is recorded.
+        // The losers were dropped, and none of their entries is recorded.
         fakes.latch.open();
         world.settle().await;
         let history = run.history().await.unwrap();
@@ -426,7 +426,7 @@ async fn a_step_that_ends_after_it_was_let_go_is_dropped_and_counted() {
         let (world, fakes) = started(setup).await;
         let run = world.client().racer("a");
         run.start(2).await.unwrap();
-        // Its end comes when the race is decided, and that is not durable yet.
+        // The step ends when the race is decided but not durable yet.
         world.store_fails(Fault::Down);
         let ends = async {
             world.settle().await;
@@ -515,7 +515,7 @@ async fn many_at_once_are_polled_when_they_are_told_and_not_otherwise() {
     for arms in [10, 500] {
         let run = world.client().wide(format!("{arms}"));
         run.start(arms).await.unwrap();
-        // Once when it is asked for, once when it is told.
+        // Each is polled once when it is asked for and once when it is delivered.
         assert_eq!(run.result().await.unwrap(), 2 * (arms as usize + 5));
     }
 }

@@ -1,4 +1,5 @@
-//! Where what a run can do meets: generations, pauses, updates, undos, children, calls and permits (L4, L5, L6, L8, H2, W9, M5).
+//! Combinations of features: generations, pauses, updates, undos, children, calls and permits (L4, L5, L6,
+//! L8, H2, W9, M5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -20,7 +21,7 @@ struct Fakes {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Next(u32);
 
-/// Counts what is called.
+/// Counts its calls.
 #[derive(Default, Serialize, Deserialize)]
 struct Tally(u32);
 
@@ -35,7 +36,7 @@ impl Tally {
 #[primitive(semaphore, permits = 1)]
 struct Seat;
 
-/// A child.
+/// The child of a trip.
 #[derive(Default, Serialize, Deserialize)]
 struct Leg;
 
@@ -58,30 +59,30 @@ impl Leg {
     }
 }
 
-/// What a trip does, one after another.
+/// A part of a trip. The parts run in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Do {
-    /// A step that is undone if the run fails.
+    /// A step with an undo.
     Book(String),
-    /// A step that is undone by what it took: it takes until the latch opens.
+    /// A step with an undo that takes its input. The step runs until the latch opens.
     Hold(String),
     Call,
-    /// Holds a permit to the end.
+    /// Holds a permit until the end.
     Permit,
-    /// Holds one, and gives it back.
+    /// Takes a permit and gives it back.
     Borrow,
     Child(u64),
-    /// A child that is abandoned, for an hour.
+    /// A child that is abandoned after an hour.
     Abandon(u64),
-    /// A child that is not waited for.
+    /// A detached child.
     Detach(u64),
-    /// A child that is raced against a minute, and awaited after an hour.
+    /// A child that is raced against a minute, and awaited again after an hour.
     Later(u64),
     Await,
-    /// Until so many have voted.
+    /// Waits until this many have voted.
     Votes(u32),
     Continue(Vec<Do>),
-    /// Continues so often, without waiting for anything.
+    /// Continues this many times without waiting for anything.
     Spin(u32),
     Fail,
     /// The body panics.
@@ -168,7 +169,7 @@ impl Trip {
         log.say(format!("release {what} {held:?}"));
     }
 
-    /// How many have voted.
+    /// Counts a vote and returns the number of votes.
     fn vote(&mut self) -> u32 {
         self.votes += 1;
         self.votes
@@ -200,7 +201,7 @@ async fn phase(run: &TripHandle) -> RunPhase {
     run.status().await.unwrap().unwrap().phase
 }
 
-/// L5, L8: whichever generation it meets, it is taken by one, and nothing is parked.
+/// L5, L8: exactly one generation takes the update, and nothing is parked.
 #[tokio::test]
 async fn an_update_that_comes_while_a_run_goes_on_as_others_is_taken_or_refused_and_harms_nothing() {
     for setup in both() {
@@ -230,7 +231,7 @@ async fn an_update_that_comes_while_a_run_goes_on_as_others_is_taken_or_refused_
     }
 }
 
-/// L5, L8: the state begins anew, and so does what an update sees.
+/// L5, L8: the state begins anew, and updates see the new state.
 #[tokio::test]
 async fn an_update_after_a_run_has_continued_is_the_next_generations() {
     for setup in both() {
@@ -279,7 +280,7 @@ async fn a_child_that_ends_while_its_parent_is_paused_is_not_missed() {
     }
 }
 
-/// H2, L5: a pause outlasts the generation that it began in.
+/// H2, L5: a pause outlasts the generation in which it began.
 #[tokio::test]
 async fn a_run_that_continues_in_a_pause_is_still_held() {
     for setup in both() {
@@ -299,7 +300,7 @@ async fn a_run_that_continues_in_a_pause_is_still_held() {
     }
 }
 
-/// H2, W9: it is on its way out.
+/// H2, W9: a run that is ending cannot be paused.
 #[tokio::test]
 async fn a_run_that_is_being_undone_is_not_paused() {
     for setup in both() {
@@ -316,7 +317,7 @@ async fn a_run_that_is_being_undone_is_not_paused() {
     }
 }
 
-/// W9, H2: a cancelled run is undone, also if it was held.
+/// W9, H2: a cancelled run is undone even if it was paused.
 #[tokio::test]
 async fn a_paused_run_that_is_cancelled_is_undone() {
     for setup in both() {
@@ -346,7 +347,7 @@ async fn what_an_older_generation_did_is_not_undone_by_a_later_one() {
     }
 }
 
-/// L4, W9: what is kept is as much a part of the run as it was; what it was undone by is not.
+/// L4, W9: kept steps stay due to be undone; the entries of their undos are not kept.
 #[tokio::test]
 async fn what_a_restart_keeps_is_due_to_be_undone() {
     for setup in both() {
@@ -368,7 +369,7 @@ async fn what_a_restart_keeps_is_due_to_be_undone() {
     }
 }
 
-/// L4, W9: it does not stand any more, and would be undone again.
+/// L4, W9: a step that was undone cannot be kept, because it would be undone again.
 #[tokio::test]
 async fn a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothing() {
     for setup in both() {
@@ -389,7 +390,7 @@ async fn a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothin
         refuses(&run, 3, "book#2").await;
         assert_eq!(run.status().await.unwrap().unwrap().generation, 1);
         fakes.log.take();
-        // The first was not undone yet: it stands.
+        // The first step was not undone yet, so it can be kept.
         run.restart_from(|at| at.book(2)).await.unwrap();
         fakes.latch.open();
         assert!(run.result().await.is_err());
@@ -402,7 +403,7 @@ async fn a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothin
     }
 }
 
-/// L4, W9: a run that is being undone begins anew all the same; what is not undone yet stands.
+/// L4, W9: a run that is being undone can be restarted; steps that are not undone yet stay.
 #[tokio::test]
 async fn a_run_that_is_being_undone_can_be_restarted() {
     for setup in both() {
@@ -460,7 +461,7 @@ async fn a_run_that_is_stopped_can_be_restarted() {
     }
 }
 
-/// L4, M5: what was given back before the step need not be kept.
+/// L4, M5: a permit that was given back before the step does not matter.
 #[tokio::test]
 async fn a_restart_keeps_what_came_after_a_permit_that_was_given_back() {
     for setup in both() {
@@ -477,7 +478,7 @@ async fn a_restart_keeps_what_came_after_a_permit_that_was_given_back() {
     }
 }
 
-/// L4, M5: a permit was given back, and may be another's.
+/// L4, M5: the permit was given back by the restart, and may have a new holder.
 #[tokio::test]
 async fn a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing() {
     for setup in both() {
@@ -499,7 +500,7 @@ async fn a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing() {
     }
 }
 
-/// L4, L6: the child of a step that is kept has ended, and does not begin again.
+/// L4, L6: the child of a kept entry has ended and does not begin again.
 #[tokio::test]
 async fn a_restart_from_a_step_begins_no_child_again_that_it_keeps() {
     for setup in both() {
@@ -566,7 +567,7 @@ async fn a_child_that_has_ended_is_there_at_once_when_it_is_awaited_again() {
     }
 }
 
-/// L6: the key of a child follows from its name; within a generation a name is one child's.
+/// L6: the key of a child follows from its name, which belongs to one child within a generation.
 #[tokio::test]
 async fn a_second_child_of_the_same_name_is_refused_and_the_first_is_not_touched() {
     for setup in both() {
@@ -582,7 +583,7 @@ async fn a_second_child_of_the_same_name_is_refused_and_the_first_is_not_touched
     }
 }
 
-/// L6, L9: whoever outlives its parent has nobody to tell, and leaves no letter.
+/// L6, L9: a child that outlives its parent tells no run about its end, and makes no dead letter.
 #[tokio::test]
 async fn a_child_that_outlives_the_record_of_its_parent_ends_in_silence() {
     for setup in both() {
@@ -598,7 +599,7 @@ async fn a_child_that_outlives_the_record_of_its_parent_ends_in_silence() {
     }
 }
 
-/// M5, L5: the call of a later generation is another, and not a repeat of the one before.
+/// M5, L5: a call in a later generation is a new call, not a repeat.
 #[tokio::test]
 async fn each_generation_calls_anew() {
     for setup in both() {
@@ -635,7 +636,7 @@ async fn a_permit_comes_back_with_its_generation() {
     }
 }
 
-/// What happened, in commits, writes of entities, rows and read calls.
+/// The costs of an action in commits, entity writes, rows and read calls.
 async fn cost(world: &World<App>, what: impl Future) -> (u64, u64, u64, u64) {
     let before = world.counts();
     what.await;
@@ -662,16 +663,17 @@ async fn what_the_parts_of_a_run_cost() {
         assert_eq!(cost(&world, run.resume().into_future()).await, (1, 1, 0, 0));
         assert_eq!(cost(&world, run.restart().into_future()).await, (1, 1, 0, 0), "its input lies in the record");
         assert_eq!(cost(&world, start("b", vec![book("x")])).await, (2, 2, 0, 1), "a success undoes nothing");
-        // A generation ends and begins in the commit that the step ends in.
+        // The commit in which the step ends also ends the generation and begins the next one.
         assert_eq!(cost(&world, start("c", vec![book("x"), Do::Continue(vec![])])).await, (2, 2, 0, 1));
         // An undo is one commit, like the step.
         assert_eq!(cost(&world, start("d", vec![book("x"), Do::Fail])).await, (3, 3, 2, 1));
         assert_eq!(cost(&world, start("e", vec![book("x"), book("y"), Do::Fail])).await, (5, 5, 4, 2));
-        // Its start; what is called; its end.
+        // The run's start, the call, and the run's end.
         assert_eq!(cost(&world, start("f", vec![Do::Call])).await, (3, 3, 0, 2));
-        // The same, and that the permit comes back.
+        // The same, and the return of the permit.
         assert_eq!(cost(&world, start("g", vec![Do::Permit])).await, (4, 4, 6, 4));
-        // A run of one step, and two commits of its parent: it is begun by the first, and its end taken by the second.
+        // A child with one step, and two commits of its parent: the first begins the child, the second
+        // takes its end.
         assert_eq!(cost(&world, start("h", vec![Do::Child(0)])).await, (4, 4, 0, 2));
     }
 }

@@ -1,4 +1,5 @@
-//! What listeners hear of runs, and of a continuous entity that dies (E15); what an ended run says to a sender (V7).
+//! The lifecycle events of runs and of a continuous entity that is destroyed (E15), and the answer of an
+//! ended run to a sender (V7).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -49,7 +50,7 @@ impl Doomed {
     }
 }
 
-/// Succeeds for ever.
+/// Always succeeds.
 #[derive(Default, Serialize, Deserialize)]
 struct Healthy;
 
@@ -72,7 +73,7 @@ async fn started(setup: Setup<()>) -> World<App> {
     setup.start::<App>().await
 }
 
-/// What was told since the last time, as listeners see it.
+/// The lifecycle events since the last call, as listeners get them.
 fn told(world: &World<App>) -> Vec<LifecycleEvent> {
     world.events().into_iter().map(LifecycleEvent::from).collect()
 }

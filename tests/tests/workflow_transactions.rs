@@ -1,4 +1,4 @@
-//! Transactional steps: tables of the author's own, written exactly once (W6).
+//! Transactional steps: they write the author's own tables exactly once (W6).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -27,11 +27,11 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS owed (name TEXT NOT NULL REFERENCES account DEFERRABLE INITIALLY DEFERRED);
 ";
 
-/// Never ends.
+/// A query that never ends.
 const FOR_EVER: &str = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)";
 
 thread_local! {
-    /// What the code of steps did, in this test.
+    /// The executions of steps in this test.
     static DONE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -43,7 +43,7 @@ fn taken() -> Vec<String> {
     DONE.take()
 }
 
-/// How often a step that fails at first is executed: for every name in a test of its own.
+/// The number of executions of a step that fails at first. Each name is used in only one test.
 fn tries(name: &str) -> usize {
     DONE.with_borrow(|done| done.iter().filter(|line| *line == name).count())
 }
@@ -56,7 +56,7 @@ fn write(name: &str, cents: u64, sql: &mut Transaction<'_>) -> Result<i64, SqlEr
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// Two bookings with something in between.
+/// Two bookings with a wait in between.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 
@@ -78,7 +78,7 @@ impl Sale {
     async fn pack() {}
 }
 
-/// All that can go wrong, between two bookings that must not be hurt.
+/// Everything that can go wrong, between two bookings that must stay unharmed.
 #[derive(Default, Serialize, Deserialize)]
 struct Mishap;
 
@@ -114,7 +114,7 @@ impl Mishap {
         sql.execute("INSERT INTO ledger VALUES (NULL, 1)", ()).map(drop)
     }
 
-    // Where a trace of it is printed, the first panic of a program takes seconds.
+    // Where backtraces are printed, the first panic of a program takes seconds.
     #[step(transaction, max_attempts = 1, timeout = "10s")]
     fn panics(sql: &mut Transaction<'_>) -> i64 {
         write("wrong", 1, sql).unwrap();
@@ -143,7 +143,7 @@ impl Mishap {
     fn rolls_back_quietly(sql: &mut Transaction<'_>) -> String {
         sql.execute("INSERT INTO account VALUES ('ada')", ()).unwrap();
         let _ = sql.execute("INSERT OR ROLLBACK INTO account VALUES ('ada')", ());
-        // It would be written, and stay: there is no transaction any more.
+        // The write would be durable at once, because the transaction is gone. So it must be refused.
         write("wrong", 1, sql).unwrap_err().to_string()
     }
 
@@ -153,7 +153,7 @@ impl Mishap {
         write("wrong", 1, sql)
     }
 
-    // So much takes long to be written where nothing is optimized and others build.
+    // An unoptimized build on a busy machine needs long to write this much.
     #[step(transaction, max_attempts = 1, timeout = "10s")]
     fn says_too_much(sql: &mut Transaction<'_>) -> String {
         write("wrong", 1, sql).unwrap();
@@ -161,7 +161,7 @@ impl Mishap {
     }
 }
 
-/// A booking that fails at first, with a pause of an hour.
+/// A booking that fails at first, with a backoff of an hour.
 #[derive(Default, Serialize, Deserialize)]
 struct Slow;
 
@@ -185,7 +185,7 @@ impl Slow {
     }
 }
 
-/// Bookings, all at once or one that is undone.
+/// Bookings, either all at once or with an undo.
 #[derive(Default, Serialize, Deserialize)]
 struct Unsold;
 
@@ -319,7 +319,7 @@ async fn a_scenario_that_differs_at_a_transaction_is_told_so() {
         let run = world.client().sale("a");
         run.start("ada".into()).await.unwrap();
         run.result().await.unwrap();
-        // A crash sends one again.
+        // A crash sends a script again.
         world.counts().scripts
     });
     let Err(CrashError::Differs(difference)) = found.await else { panic!("a difference was to be found") };
@@ -479,7 +479,7 @@ async fn what_is_not_the_authors_is_out_of_reach() {
         assert!(is_refused(&refused) && is_refused(&again), "{statement}: {refused:?}, {again:?}");
     }
     assert_eq!(ledger(&world).await.len(), 2 * refused.len());
-    // The same text as one of ours, which is kept prepared.
+    // The same text as a statement of Drystone's own, which is kept prepared.
     let ours = "DELETE FROM drystone_entity WHERE id = ?1 AND version = ?2";
     let run = world.client().sale("a");
     run.start("ada".into()).await.unwrap();
@@ -571,7 +571,7 @@ async fn a_transaction_of_the_programs_fails_as_a_whole() {
 mod before {
     use super::*;
 
-    /// As it was before its step became transactional.
+    /// The workflow before its step became transactional.
     #[derive(Default, Serialize, Deserialize)]
     pub(super) struct Later;
 
@@ -633,7 +633,7 @@ async fn a_step_that_waits_becomes_transactional_with_the_code_and_a_long_input_
     }
 }
 
-/// A file on the disk, with a store that can be held up.
+/// A runtime on a file, with a store that can be held up.
 struct Disk {
     runtime: Runtime<Held1>,
     store: Arc<Held>,

@@ -1,4 +1,5 @@
-//! What is too much, too long, strange or gone: a fault or a stop that says why, and never a run that is lost (W7, W11, E10, K3).
+//! Limits, long values, strange names and missing things: each is a fault or a stop with a message, and no
+//! run is lost (W7, W11, E10, K3).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -27,7 +28,7 @@ struct Fakes {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Note(String);
 
-/// As many as it is told of whatever it is told.
+/// Makes as many things as its input says, of the kind that it says.
 #[derive(Default, Serialize, Deserialize)]
 struct Hoarder {
     text: String,
@@ -50,7 +51,7 @@ impl Hoarder {
                 Ok(count)
             }
             "sleeps" => Ok(join_all((0..count).map(|_| flow.sleep("1h"))).await.len()),
-            // Always as many: one that is over is followed by another.
+            // The number stays the same: a sleep that ends is followed by another.
             "rounds" => {
                 let round = |_| async {
                     for _ in 0..3 {
@@ -69,7 +70,7 @@ impl Hoarder {
                 let measured = join_all((0..5).map(|_| flow.measure("x".repeat(count * 2 / 5)))).await;
                 Ok(measured.into_iter().sum())
             }
-            // Of two hundred bytes each.
+            // Each has two hundred bytes.
             "texts" => {
                 let measured = join_all((0..count).map(|number| flow.measure(format!("{number:0>200}")))).await;
                 Ok(measured.into_iter().sum())
@@ -84,7 +85,7 @@ impl Hoarder {
                 flow.sleep("1h").await;
                 Ok(flow.look(|hoarder| hoarder.text.len()))
             }
-            // It goes on in the same turn, and is told something more before its state is looked at.
+            // The run continues in the same turn and gets another entry before its state is checked.
             "state, and on" => {
                 flow.sleep("1h").await;
                 flow.update(|hoarder| hoarder.text = "x".repeat(count));
@@ -119,7 +120,7 @@ impl Hoarder {
     }
 }
 
-/// Names that look like ours, and worse.
+/// Names that look like our own, and worse names.
 const HOSTILE: [&str; 12] = [
     "",
     "a",
@@ -135,7 +136,7 @@ const HOSTILE: [&str; 12] = [
     "'; DROP TABLE row; -- 🜁",
 ];
 
-/// Code of its own under any name, one after the other and all at once.
+/// Runs code under any name, one after another and then all at once.
 #[derive(Default, Serialize, Deserialize)]
 struct Namer;
 
@@ -162,7 +163,7 @@ struct Paid {
     cents: u32,
 }
 
-/// Waits for the payment of one, whatever else is paid; then for all the others.
+/// Waits for the payment of a single customer first, then for the payments of all remaining customers.
 #[derive(Default, Serialize, Deserialize)]
 struct Cashier;
 
@@ -175,7 +176,7 @@ impl Cashier {
     }
 }
 
-/// Awaits what is not durable, in ways that no macro sees.
+/// Awaits futures that are not durable, in ways that no macro sees.
 #[derive(Default, Serialize, Deserialize)]
 struct Cheat {
     times: u32,
@@ -215,7 +216,7 @@ impl Cheat {
     async fn peek() {}
 }
 
-/// Looks at its run when the body drops it.
+/// Reads its run's state when the body drops it.
 struct Looks(Flow<Cheat>);
 
 impl Drop for Looks {
@@ -225,11 +226,11 @@ impl Drop for Looks {
 }
 
 thread_local! {
-    /// Who waits for the bell, in this test.
+    /// The tasks that wait for the bell, in this test.
     static AT_THE_BELL: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Nothing durable: a waker that is woken by hand.
+/// A future that is not durable: a waker is woken by hand.
 fn bell() -> impl Future<Output = ()> {
     poll_fn(|context| {
         AT_THE_BELL.with_borrow_mut(|wakers| wakers.push(context.waker().clone()));

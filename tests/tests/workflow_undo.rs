@@ -1,4 +1,4 @@
-//! What a run that fails or is cancelled has done is undone (W9, L3).
+//! A run that fails or is cancelled undoes its steps (W9, L3).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -17,20 +17,20 @@ struct Fakes {
     latch: Latch,
 }
 
-/// One thing that a trip does.
+/// A part of a trip.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Do {
     Book(String),
-    /// Caught, if it ends in a fault.
+    /// A payment whose fault is caught.
     Pay(String),
-    /// Raced against an hour.
+    /// A payment raced against an hour.
     Race(String),
-    /// Raced against what is over at once.
+    /// A payment raced against a sleep that ends at once.
     Lose(String),
     Wait,
     Fail,
     Panic,
-    /// Its body panics.
+    /// Makes the body panic.
     Stop,
 }
 
@@ -92,7 +92,7 @@ impl Trip {
         Ok(())
     }
 
-    /// Undone also if nobody knows what became of it.
+    /// Undone also if its outcome is unknown.
     #[step(max_attempts = 1, timeout = "10s", undo = refund)]
     async fn pay(card: String, cents: u32, log: &Log, latch: &Latch) -> Result<String, Failure> {
         log.say(format!("pay {}", short(&card)));
@@ -121,12 +121,12 @@ impl Trip {
     }
 }
 
-/// Long cards have a long tail.
+/// The first word of a card. Long cards have a long tail.
 fn short(card: &str) -> &str {
     card.split(' ').next().unwrap_or_default()
 }
 
-/// One whose step loses a race while it runs.
+/// A workflow whose step loses a race while it runs.
 #[derive(Default, Serialize, Deserialize)]
 struct Loser;
 
@@ -155,7 +155,7 @@ impl Loser {
     }
 }
 
-/// One whose step loses a race while it runs; it goes on, and fails after a day.
+/// A workflow whose step loses a race while it runs. The run continues and fails after a day.
 #[derive(Default, Serialize, Deserialize)]
 struct Late;
 
@@ -190,7 +190,7 @@ impl Late {
     }
 }
 
-/// Waits for a door to open, then knocks at one that does not.
+/// Waits for a door to open, then knocks at a door that stays shut.
 #[derive(Default, Serialize, Deserialize)]
 struct Guest;
 
@@ -458,7 +458,7 @@ async fn a_step_that_lost_a_race_while_it_ran_is_undone_and_one_that_never_began
         run.start().await.unwrap();
         world.advance(d!("1m")).await;
         assert_eq!(failed(run.result().await), RunError::Failed("too late".into()));
-        // The one that the body still held when it returned was asked for before.
+        // The step that the body still held when it returned had been asked for first.
         assert_eq!(fakes.log.take(), ["grab 1", "grab 2", "release 2 None", "release 1 None"]);
     }
 }

@@ -1,4 +1,5 @@
-//! Values that do not read back, such as a NaN, which JSON writes as `null`: none of them is recorded (W3, W5).
+//! Values that do not read back, such as a NaN, which JSON writes as `null`: none of them is recorded (W3,
+//! W5).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -19,14 +20,15 @@ struct Broken {
     at: f64,
 }
 
-/// A field that is written and cannot be read back, without a NaN.
+/// A field that is written but cannot be read back, without a NaN.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct OneWay {
     #[serde(skip_serializing)]
     lost: u32,
 }
 
-/// Does with a NaN what it is told, catches the fault, waits for a reading, and says what became of the first.
+/// Uses a NaN as its input says, catches the fault, waits for a reading, and returns what became of the
+/// NaN.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Meter {
     level: f64,
@@ -120,7 +122,7 @@ fn text<T: std::fmt::Debug>(ended: Result<T, Fault>) -> String {
     }
 }
 
-/// Returns what is no number if it is given zero.
+/// A child that returns a NaN if its input is zero.
 #[derive(Default, Serialize, Deserialize)]
 struct Child;
 
@@ -131,7 +133,7 @@ impl Child {
     }
 }
 
-/// Does not catch what becomes of its step; or spoils its state; or goes on with what is no number.
+/// Does not catch the fault of its step, or stores a NaN in its state, or continues with a NaN.
 #[derive(Default, Serialize, Deserialize)]
 struct Careless {
     level: f64,
@@ -194,7 +196,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Log) {
     (setup.services(fakes.clone()).start::<App>().await, fakes.log)
 }
 
-/// W3, W5: the body catches it, and sees the same in every replay.
+/// W3, W5: the body catches the fault, and sees the same fault in every replay.
 #[tokio::test]
 async fn a_step_that_is_given_or_returns_what_does_not_read_back_cannot_be_recorded() {
     let cases = [
@@ -219,7 +221,7 @@ async fn a_step_that_is_given_or_returns_what_does_not_read_back_cannot_be_recor
             run.start(what.into()).await.unwrap();
             world.settle().await;
             assert_eq!(run.status().await.unwrap().unwrap().phase, RunPhase::Suspended, "{what}");
-            // A replay comes to the same.
+            // A replay gets the same result.
             world.restart().await;
             run.send(Reading(1.0)).await.unwrap();
             let seen = run.result().await.unwrap();
@@ -232,7 +234,7 @@ async fn a_step_that_is_given_or_returns_what_does_not_read_back_cannot_be_recor
     }
 }
 
-/// W3, L5: nobody catches it, and the run fails; it does not stop for ever, with advice about changed types.
+/// W3, L5: without a catch the run fails; it does not stop forever with advice about changed types.
 #[tokio::test]
 async fn a_run_that_catches_nothing_fails_with_the_fault() {
     for setup in both() {
@@ -251,7 +253,7 @@ async fn a_run_that_catches_nothing_fails_with_the_fault() {
     }
 }
 
-/// W3, V3, L8: what comes from outside and does not read back is refused, and changes nothing.
+/// W3, V3, L8: a value from outside that does not read back is refused and changes nothing.
 #[tokio::test]
 async fn what_comes_from_outside_and_does_not_read_back_is_refused() {
     for setup in both() {
@@ -277,7 +279,7 @@ async fn what_comes_from_outside_and_does_not_read_back_is_refused() {
     }
 }
 
-/// E10: an action whose answer does not read back is refused, and keeps nothing.
+/// E10: an action whose answer does not read back is refused and changes nothing.
 #[tokio::test]
 async fn an_action_that_answers_what_does_not_read_back_is_refused() {
     for setup in both() {
@@ -288,7 +290,7 @@ async fn an_action_that_answers_what_does_not_read_back_is_refused() {
     }
 }
 
-/// Books what is no number.
+/// Books a NaN.
 #[derive(Default, Serialize, Deserialize)]
 struct Ledger;
 
@@ -310,7 +312,7 @@ struct Books {
     ledger: Ledger,
 }
 
-/// W3, W6: it could not be recorded, so it has not happened.
+/// W3, W6: the value could not be recorded, so the transaction is rolled back.
 #[tokio::test]
 async fn a_transactional_step_whose_value_does_not_read_back_leaves_no_row() {
     let schema = "CREATE TABLE IF NOT EXISTS booked (of REAL)";

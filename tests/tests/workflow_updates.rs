@@ -1,4 +1,4 @@
-//! Updates: what callers change of the state that a body sees (L8).
+//! Updates: callers change the state that a body sees (L8).
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
 
@@ -22,7 +22,7 @@ enum AddressError {
     Empty,
 }
 
-/// An order that is shipped when two have approved it.
+/// An order that ships when two people have approved it.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Order {
     address: String,
@@ -53,14 +53,14 @@ impl Order {
         latch.clone().wait().await;
     }
 
-    /// Sends it elsewhere; the old address.
+    /// Changes the address and returns the old one.
     fn set_address(&mut self, address: String) -> Result<String, AddressError> {
         let old = std::mem::replace(&mut self.address, address);
-        // It has changed the state by now: that is taken back.
+        // The state has changed by now, and the change is rolled back.
         if self.address.is_empty() { Err(AddressError::Empty) } else { Ok(old) }
     }
 
-    /// How many have approved it.
+    /// Counts an approval and returns the number of approvals.
     async fn approve(&mut self) -> u32 {
         self.approvals += 1;
         self.approvals
@@ -80,7 +80,7 @@ impl Order {
     }
 }
 
-/// Waits for its state in all the other ways.
+/// A workflow with all remaining ways to wait for a state.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Vote {
     votes: u32,
@@ -209,7 +209,7 @@ async fn a_run_that_is_not_there_or_has_no_body_takes_no_update_and_says_so() {
         assert_eq!(status(fault(run.approve().await)), "approve cancelling");
         fakes.latch.open();
         world.settle().await;
-        // Its `#[cancelled]` body is one, too.
+        // The `#[cancelled]` body takes updates, too.
         assert_eq!(run.approve().await.unwrap(), 1);
         world.restart().await;
         assert_eq!(run.approve().await.unwrap(), 2);
@@ -271,7 +271,7 @@ async fn a_death_at_any_commit_neither_loses_nor_doubles_an_update() {
 mod later {
     use super::*;
 
-    /// The same without its update.
+    /// The same workflow without its update.
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
     pub(super) struct Order {
         address: String,

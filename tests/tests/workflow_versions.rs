@@ -1,4 +1,4 @@
-//! Versions of a body: a run keeps the branch that it took (R5).
+//! Versions of a body: a run keeps the branch that it has taken (R5).
 
 #![allow(clippy::new_ret_no_self, reason = "a step may have any name")]
 #![allow(clippy::unwrap_used, reason = "a helper of a test panics as the test does")]
@@ -20,7 +20,7 @@ struct Fakes {
 #[derive(Debug, Event, Serialize, Deserialize)]
 struct Go;
 
-/// A deployment: a body, with the steps that all have.
+/// A deployment: a body, with the steps that all deployments have.
 macro_rules! deployment {
     ($module:ident, |$flow:ident, $rounds:ident| $body:expr) => {
         mod $module {
@@ -94,7 +94,7 @@ deployment!(later, |flow, rounds| {
     said.join(" ")
 });
 
-// The call itself is gone.
+// The call of `version` is gone.
 deployment!(last, |flow, rounds| {
     flow.wait_for::<Go>().await;
     let mut said = Vec::new();
@@ -105,7 +105,7 @@ deployment!(last, |flow, rounds| {
     said.join(" ")
 });
 
-// In branches, before and after.
+// The same in branches, before and after the change.
 deployment!(branches_before, |flow, rounds| {
     let (one, two) = join!(
         async {
@@ -142,7 +142,7 @@ deployment!(branches_after, |flow, rounds| {
     format!("{one} {two}")
 });
 
-// A range without a version.
+// A range that contains no version.
 deployment!(empty, |flow, rounds| {
     #[allow(clippy::reversed_empty_ranges)]
     let version = flow.version("none", 2..=1);
@@ -156,7 +156,7 @@ async fn before(setup: Setup<()>, rounds: u32) -> (World<before::App>, Fakes) {
     (world, fakes)
 }
 
-/// Sends so many.
+/// Sends this many events.
 macro_rules! go {
     ($world:expr, $count:expr) => {
         for _ in 0..$count {
@@ -302,7 +302,7 @@ async fn what_a_restart_does_not_keep_chooses_its_version_anew() {
         let (world, fakes) = before(setup, 2).await;
         go!(world, 2);
         let world = world.restart_as::<after::App, _>(fakes.clone()).await.unwrap();
-        go!(world, 1); // and it is pinned to what it was
+        go!(world, 1); // the run is pinned to its version
         let run = world.client().fees("a");
         assert_eq!(fakes.log.take(), ["old 0", "old 1"]);
         run.restart_from(|at| at.old(1)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Who is in a history: every key that callers and messages may go to, by number.
+//! The cast of a history: every key that callers and messages may address, by number.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,16 +11,16 @@ use super::{
     swarm::{PARTITIONS, Traffic},
 };
 
-/// The one space of the simulated app.
+/// The key space of the simulated app.
 pub const SPACE: Name = Name::new("app");
 
-/// Topics that an event with a key is published on.
+/// The number of topics of an event that has a key.
 pub const SHELVES: u8 = 2;
 
-/// What a member of the cast is.
+/// The part that a member of the cast plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A list of what was added.
+    /// Keeps a list of what was added.
     Counter,
     /// Sends, takes and forwards messages.
     Relay,
@@ -32,19 +32,19 @@ pub enum Role {
     Worker,
     /// Lets one caller in at a time.
     Line,
-    /// Calls another of its sort.
+    /// Calls other entities of the same role.
     Caller,
-    /// A relay whose turn kills.
+    /// A relay with a turn that kills the process.
     Doomed,
-    /// A key that nothing is bound to, and that no message can bind.
+    /// A key without an entity; no message can bind it.
     Nobody,
-    /// Where dead letters go.
+    /// The entity that takes the dead letters of toys.
     Letters,
     /// A continuous primitive at a fixed rate.
     Pulse,
     /// A continuous primitive with a fixed delay, and an `#[apply]`.
     Drip,
-    /// A continuous primitive by the clock on the wall.
+    /// A continuous primitive that ticks by the wall clock.
     Chime,
     /// A buffer.
     Basket,
@@ -62,30 +62,30 @@ pub enum Role {
     Steps,
     /// A queue with an `#[apply]`.
     Tally,
-    /// Where the primitives' dead letters go.
+    /// The entity that takes the dead letters of primitives.
     Box,
     /// A semaphore.
     Gate,
     /// A workflow.
     Errand,
-    /// A workflow that waits for what is published.
+    /// A workflow that waits for published events.
     Listener,
-    /// A topic: to all, from when they wait.
+    /// A topic. Delivers to all waits, from the time of the wait.
     News,
-    /// A topic: to all, from the start.
+    /// A topic. Delivers to all waits, from the oldest kept event.
     Notice,
-    /// A topic: to one.
+    /// A topic. Delivers each event to a single wait.
     Job,
-    /// A topic: to all, from when their run began; few are kept.
+    /// A topic. Delivers to all waits, from the start of the run. Keeps few events.
     Bulletin,
-    /// A topic: to one of those at a shelf, where few lie.
+    /// A topic with a key. Delivers each event to a single wait. Keeps few events per key.
     Task,
     /// An object that workflows call.
     Till,
 }
 
 impl Role {
-    /// The definition that keys of this role belong to.
+    /// The definition of the keys of this role.
     pub fn definition(self) -> Name {
         Name::new(match self {
             Self::Counter => "counter",
@@ -116,40 +116,40 @@ impl Role {
         })
     }
 
-    /// Whether it is a continuous primitive.
+    /// Whether the role is a continuous primitive.
     pub fn is_continuous(self) -> bool {
         matches!(self, Self::Pulse | Self::Drip | Self::Chime)
     }
 
-    /// Whether it is a buffer.
+    /// Whether the role is a buffer.
     pub fn is_buffer(self) -> bool {
         matches!(self, Self::Basket | Self::Strict | Self::Heap | Self::Chest)
     }
 
-    /// Whether it is a topic.
+    /// Whether the role is a topic.
     pub fn is_topic(self) -> bool {
         matches!(self, Self::News | Self::Notice | Self::Job | Self::Bulletin | Self::Task)
     }
 
-    /// Whether it is a topic whose events go to one alone.
+    /// Whether the role is a topic that delivers each event to one wait.
     pub fn is_for_one(self) -> bool {
         matches!(self, Self::Job | Self::Task)
     }
 
-    /// Whether it is a queue.
+    /// Whether the role is a queue.
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Mail | Self::Steps | Self::Tally)
     }
 }
 
-/// A place in the cast.
+/// The place of a member in the cast.
 pub type Number = u16;
 
-/// All members: those that were drawn, and the children of errands, as they turn up.
+/// All members: those drawn from the seed, and the children of errands, which are added as they appear.
 #[derive(Debug)]
 pub struct Cast {
     members: Mutex<Vec<Arc<Member>>>,
-    /// How many were drawn.
+    /// The number of members drawn from the seed. They come first.
     drawn: usize,
     letters: Key,
 }
@@ -157,11 +157,11 @@ pub struct Cast {
 /// One member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What it is.
+    /// The member's part.
     pub role: Role,
-    /// Its address.
+    /// The member's address.
     pub key: Key,
-    /// Who must own it.
+    /// The partition of the key.
     pub partition: Partition,
 }
 
@@ -208,7 +208,7 @@ impl Cast {
         Self { members: Mutex::new(members), drawn, letters }
     }
 
-    /// Where dead letters go.
+    /// The key that takes the dead letters of toys.
     pub fn letters(&self) -> &Key {
         &self.letters
     }
@@ -218,7 +218,8 @@ impl Cast {
         lock(&self.members)[usize::from(number)].clone()
     }
 
-    /// The number of this key. A child of an errand is a member from when it is first heard of.
+    /// Returns the number of this key. The first time a child of an errand is asked for, it becomes a
+    /// member.
     pub fn number(&self, key: &Key) -> Option<Number> {
         let mut members = lock(&self.members);
         if let Some(place) = members.iter().position(|member| member.key == *key) {
@@ -233,7 +234,7 @@ impl Cast {
         Some((members.len() - 1) as Number)
     }
 
-    /// The numbers of those with this role.
+    /// The numbers of all members with this role.
     pub fn with(&self, role: Role) -> Vec<Number> {
         self.iter().filter(|(_, member)| member.role == role).map(|(number, _)| number).collect()
     }
@@ -244,7 +245,7 @@ impl Cast {
         members.into_iter().enumerate().map(|(place, member)| (place as Number, member))
     }
 
-    /// Those that were drawn.
+    /// The members drawn from the seed.
     pub fn drawn(&self) -> impl Iterator<Item = (Number, Arc<Member>)> + use<> {
         self.iter().take(self.drawn)
     }
@@ -273,7 +274,7 @@ impl Member {
     }
 }
 
-/// The run that all of its ancestors have begun: what is before the first `/` in the key of a child.
+/// The key of the run that started this family: the part of a child's key before the first `/`.
 fn parent(key: &Key) -> Option<&[u8]> {
     let place = key.key.iter().position(|byte| *byte == b'/').filter(|_| key.space == SPACE)?;
     Some(&key.key[..place])

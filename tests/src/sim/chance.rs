@@ -1,8 +1,9 @@
-//! Chance from a seed: the same seed, the same history.
+//! Random numbers from a seed: the same seed gives the same history.
 
 use serde::{Deserialize, Serialize};
 
-/// A stream of numbers that a seed fixes (SplitMix64: small, fast, and good enough to pick tasks and faults).
+/// A stream of random numbers that a seed fixes (SplitMix64: small, fast, and good enough to pick tasks and
+/// faults).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chance(u64);
 
@@ -13,13 +14,13 @@ impl Chance {
         Self(mix(seed ^ 0x5851_f42d_4c95_7f2d))
     }
 
-    /// Sixty-four bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound < 2 {
             return 0;
@@ -27,38 +28,39 @@ impl Chance {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A place in a list of so many.
+    /// Returns an index into a list of `count` elements.
     pub fn index(&mut self, count: usize) -> usize {
         self.below(count as u64) as usize
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// True so many times in a thousand.
+    /// Returns `true` with a probability of `share` in a thousand.
     pub fn permille(&mut self, share: u32) -> bool {
         share > 0 && self.below(1000) < u64::from(share)
     }
 
-    /// True half of the time.
+    /// Returns `true` half of the time.
     pub fn coin(&mut self) -> bool {
         self.bits() & 1 == 1
     }
 
-    /// One of these.
+    /// Returns a random element of the list.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }
 
-    /// A stream of its own, so that one part's draws do not shift another's.
+    /// Returns an independent stream, so that draws in one part of the history do not shift draws in
+    /// another part.
     pub fn fork(&mut self) -> Self {
         Self(mix(self.bits()))
     }
 }
 
-/// Spreads every bit over all.
+/// Mixes the value so that every bit of the input affects every bit of the result.
 pub fn mix(value: u64) -> u64 {
     let mut mixed = value;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

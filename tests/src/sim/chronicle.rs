@@ -1,4 +1,4 @@
-//! What happened in a history: its violations, its trace, and the rare paths it took.
+//! The record of a history: its violations, its trace, and the rare paths it took.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use std::{
 
 use super::{executor::Executor, sometimes::Sometimes};
 
-/// What went wrong, in the user's terms.
+/// The sort of a violation, in the user's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Something accepted is nowhere.
@@ -37,11 +37,11 @@ impl fmt::Display for Class {
 /// A law that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What sort.
+    /// The sort of violation.
     pub class: Class,
     /// The law's id.
     pub law: &'static str,
-    /// What happened, to what.
+    /// A description of the event and of the entity involved.
     pub message: String,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The record of one history. Shared by all that watch it.
+/// The record of one history, shared by all observers.
 pub struct Chronicle {
     executor: Executor,
     failed: AtomicBool,
@@ -62,7 +62,7 @@ pub struct Chronicle {
 }
 
 impl Chronicle {
-    /// An empty record; with lines if `tracing`.
+    /// Creates an empty record, with a trace if `tracing`.
     pub fn new(executor: Executor, tracing: bool) -> Self {
         Self {
             executor,
@@ -74,7 +74,7 @@ impl Chronicle {
         }
     }
 
-    /// A law did not hold: the history ends here.
+    /// Reports a broken law, which ends the history.
     pub fn violation(&self, class: Class, law: &'static str, message: impl Into<String>) {
         let violation = Violation { class, law, message: message.into() };
         self.note(|| format!("VIOLATION {violation}"));
@@ -82,14 +82,14 @@ impl Chronicle {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Reports a violation unless `holds`; the message is made only then.
+    /// Reports a violation unless `holds`. The message is built only for a violation.
     pub fn check(&self, holds: bool, class: Class, law: &'static str, message: impl FnOnce() -> String) {
         if !holds {
             self.violation(class, law, message());
         }
     }
 
-    /// Whether a law was broken already.
+    /// Whether a law was broken.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -99,12 +99,12 @@ impl Chronicle {
         lock(&self.violations).clone()
     }
 
-    /// The place of this moment in the order of all that is observed.
+    /// Returns the next number in the order of all observed events.
     pub fn moment(&self) -> u64 {
         self.events.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Adds a line to the trace, if one is kept; it is made only then.
+    /// Adds a line to the trace. The line is built only if a trace is kept.
     pub fn note(&self, line: impl FnOnce() -> String) {
         if let Some(lines) = &self.lines {
             let at = self.executor.monotonic().as_micros();
@@ -118,7 +118,8 @@ impl Chronicle {
         self.lines.as_ref().map(|lines| lock(lines).clone()).unwrap_or_default()
     }
 
-    /// A rare path was taken. One that is not listed is a mistake of ours; a panic would be taken for one of the code that is watched.
+    /// Counts a rare path that was taken. A path that is not listed is a mistake in the simulator. It is
+    /// reported as a violation, because a panic would look like a panic of the code under test.
     pub fn sometimes(&self, path: &'static str) {
         let is_listed = lock(&self.sometimes).hit(path);
         self.check(is_listed, Class::Broken, "sim", || format!("`{path}` is not a path that is listed"));
@@ -130,7 +131,8 @@ impl Chronicle {
     }
 }
 
-/// Locks what only one thread uses: a lock is never poisoned by another.
+/// Locks the mutex and ignores poisoning: a history runs on one thread, so no other thread can have
+/// panicked here.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

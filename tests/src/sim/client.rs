@@ -1,5 +1,5 @@
-//! Callers: each makes one call after another, to whichever process it believes to be the owner, and says what
-//! it was answered.
+//! Callers. Each makes one call after another to the process that it believes to be the owner, and records
+//! the answers.
 
 mod ask;
 mod asking;
@@ -29,20 +29,20 @@ pub struct Client {
     name: u64,
     numbered: u64,
     chance: Chance,
-    /// Where the last owner was said to be.
+    /// The process that the last answer named as the owner.
     guess: Option<usize>,
-    /// Who was asked last.
+    /// The process that was asked last.
     last: usize,
 }
 
 impl Client {
-    /// The caller of this name, from 1.
+    /// Creates the caller of this name. Names begin at 1.
     pub fn new(world: Arc<World>, name: u64) -> Self {
         let chance = world.chance();
         Self { world, name, numbered: 0, chance, guess: None, last: 0 }
     }
 
-    /// Makes all its calls.
+    /// Makes all calls of this caller.
     pub async fn run(mut self) {
         if self.name == 1 {
             self.doom().await;
@@ -84,7 +84,7 @@ impl Client {
         self.tell(ask).await;
     }
 
-    /// A call of a counter: it is compared with all others of that counter at the end.
+    /// Calls a counter. At the end of the history this call is compared with all others of the counter.
     async fn counter(&mut self, member: Number) {
         let (ask, asked) = Ask::count(self, member);
         let number = ask.number;
@@ -109,7 +109,7 @@ impl Client {
         }
     }
 
-    /// A call whose answer says only that it was taken.
+    /// Makes a call whose answer says only that the call was accepted.
     async fn tell(&mut self, ask: Ask) {
         if let Heard::Refused(why) = self.ask(&ask).await
             && !ask.may_be_refused
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// The doomed entity is bound, then sent what kills.
+    /// Binds the doomed entity and has a relay send the message that kills the process.
     async fn doom(&mut self) {
         let doomed = self.world.cast.with(Role::Doomed);
         let (Some(doomed), Some(relay)) = (doomed.first(), self.world.cast.with(Role::Relay).first().copied()) else {

@@ -4,9 +4,10 @@ use clap::{ArgGroup, Parser};
 
 /// Runs histories of the real kernel on virtual time over a store that fails, and checks every law in each.
 ///
-/// A seed decides everything in its history: what takes part, what goes wrong, and the order of all that happens.
-/// One of `--seeds`, `--fresh`, `--seed`, `--history` and `--planted` says what is run. A failure prints the command line that repeats it.
-/// The exit code is 1 if a law was broken, and 2 if the command line is wrong.
+/// A seed decides everything in its history: what takes part, what goes wrong, and the order of all that
+/// happens. One of `--seeds`, `--fresh`, `--seed`, `--history` and `--planted` says what is run. A failure
+/// prints the command line that repeats it. The exit code is 1 if a law was broken, and 2 if the command
+/// line is wrong.
 #[derive(Debug, Parser)]
 #[command(
     name = "sim",
@@ -16,13 +17,13 @@ use clap::{ArgGroup, Parser};
     group = ArgGroup::new("one").args(["seed", "history"]),
 )]
 pub(super) struct CommandLine {
-    /// Run the named histories, then this many seeds.
+    /// Run all named histories and then N seeds.
     #[arg(long, value_name = "N")]
     pub(super) seeds: Option<u64>,
     /// The first of these seeds.
     #[arg(long, value_name = "SEED", default_value_t = 0, requires = "seeds")]
     pub(super) from: u64,
-    /// Run this many seeds that begin at a random one. The first seed is printed.
+    /// Run this many seeds, from a random seed on. The first seed is printed.
     #[arg(long, value_name = "N")]
     pub(super) fresh: Option<u64>,
     /// Run each history twice and compare them. The default does so for the first 200.
@@ -37,7 +38,7 @@ pub(super) struct CommandLine {
     /// Print everything that happens in the history; of a named one, in its first course that fails.
     #[arg(long, requires = "one")]
     pub(super) trace: bool,
-    /// Run it with this deliberate bug.
+    /// Run the history with this deliberate bug.
     #[arg(long, value_name = "BUG", requires = "one")]
     pub(super) plant: Option<String>,
     /// Print what the seed drew as JSON, in the form in which named histories are kept.

@@ -1,4 +1,4 @@
-//! Everything that decides a history.
+//! The draw of a history: everything that decides its course.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,26 +7,26 @@ use super::{
     swarm::Swarm,
 };
 
-/// What a history is made from: the parameters, and the stream that every later draw comes from.
+/// The source of a history: its parameters, and the random stream behind every later draw.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Drawn {
-    /// The seed that all of it was drawn from.
+    /// The seed that the parameters and the stream come from.
     pub seed: u64,
-    /// What takes part and what goes wrong.
+    /// The parameters: what takes part and what goes wrong.
     pub swarm: Swarm,
-    /// Decides the rest: the order of tasks, what callers ask, when a fault strikes.
+    /// The random stream for the rest: the order of tasks, the calls, the times of faults.
     pub chance: Chance,
 }
 
 impl Drawn {
-    /// What this seed draws.
+    /// Draws the history of this seed.
     pub fn of(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let swarm = Swarm::draw(&mut chance);
         Self { seed, swarm, chance }
     }
 
-    /// The same parameters with another course of events; number 0 is the course that was drawn.
+    /// Returns the same parameters with another random stream. Number 0 is the stream that was drawn.
     pub fn course(&self, number: u64) -> Self {
         let chance = match number {
             0 => self.chance.clone(),

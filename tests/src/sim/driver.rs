@@ -1,4 +1,4 @@
-//! The world as one simulated process sees it.
+//! The kernel's driver for one simulated process.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -9,16 +9,17 @@ use drystone_runtime::{
 
 use super::executor::{Executor, Group};
 
-/// Virtual time, virtual threads, chance from the seed. One per process.
+/// Provides virtual time, virtual threads and random numbers from the seed. Each process has its own
+/// driver.
 pub struct VirtualDriver {
     executor: Executor,
     group: Group,
-    /// Monotonic time counts from the process's own start, as it does on a real machine.
+    /// The start of the process. Monotonic time counts from here, as on a real machine.
     start: Duration,
 }
 
 impl VirtualDriver {
-    /// The driver of this process, which starts now.
+    /// Creates the driver of a process that starts at this moment.
     pub fn new(executor: Executor, group: Group) -> Self {
         let start = executor.monotonic();
         Self { executor, group, start }
@@ -58,7 +59,8 @@ impl Driver for VirtualDriver {
     }
 }
 
-/// The name as one of few that last: a kernel has a handful of threads, however often it is started.
+/// Returns the name with a static lifetime. Names are leaked, but a kernel has only a handful of thread
+/// names, which are reused at every start.
 fn interned(name: &str) -> &'static str {
     thread_local! {
         static NAMES: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };

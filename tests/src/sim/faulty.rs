@@ -1,5 +1,5 @@
-//! A store that fails: before, after, late, slowly, or by killing who calls it. One per process, all over the
-//! one witnessed store.
+//! A store that fails: before the call, after it, late, slowly, or by killing the caller. Each process has
+//! a faulty store; all of them wrap the one witnessed store.
 
 use std::{future::pending, sync::Arc, sync::Mutex, time::Duration};
 
@@ -16,17 +16,17 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{chance::Chance, chronicle::lock, executor::Group, world::World};
 
-/// The store as one process has it.
+/// The store of one process.
 pub struct FaultyStore {
     world: Arc<World>,
     process: usize,
     group: Group,
     chance: Mutex<Chance>,
-    /// Rung when its process has read something.
+    /// Notified whenever this process has read something; late calls wait for that.
     looked: Arc<Notify>,
 }
 
-/// What befalls one call.
+/// The delays and the fault drawn for one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
     before: Duration,
@@ -36,28 +36,28 @@ struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// An error; nothing is done.
+    /// The call returns an error and does nothing.
     Before(StoreErrorKind),
-    /// An error; it was done.
+    /// The call takes effect and returns an error.
     After,
-    /// An error; it is done later.
+    /// The call returns an error and takes effect later.
     Late,
-    /// The caller dies; nothing is done.
+    /// The caller dies; the call does nothing.
     CrashBefore,
-    /// The caller dies; it is done later.
+    /// The caller dies; the call takes effect later.
     CrashDuring,
-    /// The caller dies when it is done.
+    /// The caller dies after the call took effect.
     CrashAfter,
 }
 
 impl FaultyStore {
-    /// The store for this process.
+    /// Creates the store of this process.
     pub fn new(world: Arc<World>, process: usize, group: Group) -> Self {
         let chance = Mutex::new(world.chance());
         Self { world, process, group, chance, looked: Arc::default() }
     }
 
-    /// Draws what befalls a call. Only a call that writes can fail with an unknown outcome.
+    /// Draws the fault of a call. Only a call that writes can fail with an unknown outcome.
     fn plan(&self, writes: bool) -> Plan {
         if self.world.is_calm() {
             return Plan::default();
@@ -89,7 +89,7 @@ impl FaultyStore {
         }
     }
 
-    /// A call that only reads.
+    /// Runs a call that only reads.
     async fn reading<T>(&self, call: Answer<'_, T>) -> Result<T, StoreError> {
         let _under_way = self.world.weather.begin();
         self.meet(false).await?;
@@ -106,7 +106,7 @@ impl FaultyStore {
         answer
     }
 
-    /// The worst moment for a call that was given up to land: when its caller has just looked.
+    /// Lets late calls take effect at the worst moment: right after their caller has read the store.
     async fn let_lost_calls_land(&self) {
         if Arc::strong_count(&self.looked) > 1 {
             self.looked.notify_waiters();
@@ -114,7 +114,7 @@ impl FaultyStore {
         }
     }
 
-    /// A call that writes: it goes on in the store even if its caller dies.
+    /// Runs a call that writes. The call continues in the store even if its caller dies.
     async fn writing<T: Send + 'static>(&self, plan: Plan, call: Answer<'static, T>) -> Result<T, StoreError> {
         match plan.fault {
             Some(Fault::Before(kind)) => {
@@ -141,7 +141,7 @@ impl FaultyStore {
         if plan.fault == Some(Fault::After) { Err(unknown()) } else { answer }
     }
 
-    /// Hands the call to a task of the store's own.
+    /// Runs the call in a task of the store, which outlives the caller.
     fn send<T: Send + 'static>(
         &self,
         plan: Plan,
@@ -166,7 +166,7 @@ impl FaultyStore {
         answer
     }
 
-    /// What every call meets first: its process may be dead already, and the store full or away.
+    /// Makes a call wait forever if its process is dead, and fail if the store is full or away.
     async fn meet(&self, writes: bool) -> Result<(), StoreError> {
         if !self.world.executor.alive(self.group) {
             // A process that was killed inside a poll makes no more calls.
@@ -184,7 +184,8 @@ impl FaultyStore {
         met
     }
 
-    /// The store in memory answers within the poll; a real one lets everybody else go on meanwhile.
+    /// The store in memory answers within one poll. A real store lets other tasks run meanwhile, so yield
+    /// at random.
     async fn yield_sometimes(&self) {
         let yields = lock(&self.chance).permille(self.world.swarm.faults.yields);
         if yields {
@@ -193,7 +194,8 @@ impl FaultyStore {
         }
     }
 
-    /// A script whose transaction is spoilt by another: what its code does the first time is as if it had not been.
+    /// Sometimes makes the code of a script run twice, as if another script had spoilt the first
+    /// transaction. The first run has no effect.
     fn spoil(&self, script: &Script) -> Script {
         let is_spoilt = !self.world.is_calm() && lock(&self.chance).permille(self.world.swarm.faults.spoilt);
         if !is_spoilt {
@@ -222,7 +224,7 @@ impl FaultyStore {
     }
 }
 
-/// A transaction of which nothing is kept.
+/// A transaction whose changes are all dropped.
 struct Spoilt;
 
 impl Statements for Spoilt {
@@ -311,7 +313,7 @@ impl Store for FaultyStore {
         Some(self)
     }
 
-    /// Hints pass through a task that loses, doubles and delays them.
+    /// Passes hints through a task that loses, doubles and delays them.
     fn hints(&self) -> Hints {
         let mut inner = self.world.witness.hints();
         let sender = HintSender::default();

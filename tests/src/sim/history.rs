@@ -1,5 +1,5 @@
-//! One history from seed to verdict: chaos, in which every step is checked, then calm, in which everything must
-//! come to its end.
+//! One history from seed to verdict: first chaos, in which every step is checked, then calm, in which
+//! everything must finish.
 
 use std::{
     sync::{
@@ -29,33 +29,34 @@ use super::{
     world::World,
 };
 
-/// How a history ended.
+/// The result of a history.
 pub struct Told {
-    /// Its seed.
+    /// The seed of the history.
     pub seed: u64,
-    /// What was drawn from it.
+    /// The parameters drawn from the seed.
     pub swarm: Swarm,
-    /// The laws that were broken.
+    /// The violations of laws.
     pub violations: Vec<Violation>,
-    /// Equal for equal histories.
+    /// A hash of the course of events. Equal histories have equal hashes.
     pub hash: u64,
-    /// How many polls it took.
+    /// The number of polls.
     pub steps: u64,
-    /// How much time passed in it.
+    /// The virtual time that passed.
     pub lasted: Duration,
-    /// The rare paths it took.
+    /// The rare paths that were taken.
     pub sometimes: Sometimes,
-    /// What happened, if that was asked for.
+    /// The trace, empty unless it was requested.
     pub trace: Vec<String>,
 }
 
-/// No history needs this many polls: something spins.
+/// The limit of polls. A history that needs more has a task that spins.
 const STEPS_MAX: u64 = 600_000;
 
-/// In calm, everything ends within this.
+/// The time after which everything must have finished once the faults have stopped.
 const CALM_MAX: Duration = Duration::from_secs(90);
 
-/// With something that kills it may take so long: that is held only after some controls, one after another.
+/// The same limit for a history with an entity that kills its process: it is held only after several
+/// controls, which run one after another.
 const CALM_OF_THE_GUILTY_MAX: Duration = Duration::from_secs(600);
 
 /// Runs the history of a seed.
@@ -63,7 +64,7 @@ pub fn tell(seed: u64, tracing: bool) -> Told {
     tell_drawn(Drawn::of(seed), tracing)
 }
 
-/// Runs the history that was drawn.
+/// Runs a history from its draw.
 pub fn tell_drawn(drawn: Drawn, tracing: bool) -> Told {
     panics::quiet();
     let seed = drawn.seed;
@@ -122,19 +123,21 @@ async fn direct(world: &Arc<World>) {
     }
 }
 
-/// Waits until everything has come to its end; whether it did.
+/// Waits until everything has finished. Returns `false` if that takes too long.
 async fn rest(world: &Arc<World>) -> bool {
     let traffic = &world.swarm.traffic;
     let calm_max = if traffic.guilty || traffic.doom { CALM_OF_THE_GUILTY_MAX } else { CALM_MAX };
     let until = world.executor.monotonic() + calm_max;
     let mut quiet = 0;
-    // Twice in a row: what the last call of the store brought may call for more.
+    // The history must be at rest twice in a row, because the answer of the last store call may start more
+    // work.
     while quiet < 2 {
         if world.executor.monotonic() > until {
             stuck(world).await;
             return false;
         }
-        // Not in step with anything: what is done five times a second would be under way at every look.
+        // 97 ms is in step with nothing else: a task that runs five times a second would
+        // otherwise be under way at every check.
         world.executor.sleep(Duration::from_millis(97)).await;
         empty_lines(world).await;
         stop_ticks(world).await;
@@ -150,7 +153,7 @@ fn at_rest(world: &World) -> bool {
     still && nemesis::held(world).is_none() && check::unfinished(world).is_empty()
 }
 
-/// Says what does not end, and what the kernels think of it.
+/// Reports everything that does not finish, and what the kernels say about it.
 async fn stuck(world: &Arc<World>) {
     let explained = explain(world).await;
     let mut why = check::unfinished(world);
@@ -172,7 +175,8 @@ async fn stuck(world: &Arc<World>) {
     }
 }
 
-/// A caller who gave up may be let in later, and knows nothing of it; a real line has leases for that.
+/// Removes callers from lines. A caller that gave up may be let in later without knowing it; a real line
+/// has leases for that.
 async fn empty_lines(world: &Arc<World>) {
     if world.clients_left() > 0 {
         return;
@@ -189,7 +193,7 @@ async fn empty_lines(world: &Arc<World>) {
     }
 }
 
-/// What is done again and again never comes to rest by itself.
+/// Stops the continuous primitives, which would otherwise tick forever.
 async fn stop_ticks(world: &Arc<World>) {
     if world.clients_left() > 0 {
         return;
@@ -208,7 +212,7 @@ async fn stop_ticks(world: &Arc<World>) {
     }
 }
 
-/// A queue that is paused never comes to rest by itself, either; and somebody may wait for that.
+/// Resumes paused queues: a paused queue never finishes, and a caller may wait until it is empty.
 async fn resume_queues(world: &Arc<World>) {
     for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_queue()) {
         let record = world.witness.entity(number).and_then(|entity| heads::record::<Queueing>(&entity.head));
@@ -225,7 +229,7 @@ async fn resume_queues(world: &Arc<World>) {
     }
 }
 
-/// Nor does a run that is held.
+/// Resumes paused runs, which would never finish either.
 async fn resume_errands(world: &Arc<World>) {
     let is_run = |role| matches!(role, Role::Errand | Role::Listener);
     for (number, member) in world.cast.iter().filter(|(_, member)| is_run(member.role)) {
@@ -262,9 +266,10 @@ async fn finish(world: &Arc<World>) {
     }
 }
 
-/// All processes end in order; the next one finds nothing left to do (R1, R2).
+/// Shuts all processes down, then opens one kernel, which must find nothing left to do (R1, R2).
 async fn close_and_open(world: &Arc<World>) {
-    // A clock that jumped is heard of when leases are renewed; what it makes due is done before the end.
+    // A process notices a jump of the store's clock when it renews its leases. After this wait the alarms
+    // that became due by the jump have rung.
     world.executor.sleep(world.swarm.processes.lease).await;
     let closed_at = world.executor.latest_wall();
     for number in 0..world.processes.count() {
@@ -282,13 +287,13 @@ async fn close_and_open(world: &Arc<World>) {
         }
     };
     let parked = world.cast.iter().filter(|(number, _)| world.witness.durable().story(*number).is_parked()).count();
-    // Nobody was there to hear those.
+    // Alarms that became due after the shutdown, while no process was open, do not count.
     let rung_meanwhile = alarms.iter().filter(|at| **at >= closed_at && **at <= world.executor.latest_wall()).count();
     let clean = report.overdue <= rung_meanwhile && report.unfinished == 0 && report.parked <= parked;
     world.chronicle.check(clean, Class::Broken, "R2", || format!("opened again, it found {report:?}"));
 }
 
-/// Asks every owner what each key waits for (R7).
+/// Asks every open kernel what each key waits for (R7).
 async fn explain(world: &Arc<World>) -> Vec<String> {
     let mut all = Vec::new();
     for (_, member) in world.cast.iter() {

@@ -1,4 +1,4 @@
-//! Who is doing what at this moment, as the code itself reports it.
+//! The ledger of running code and waiting callers, as both report themselves.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use super::{
     toys::Stage,
 };
 
-/// Code that runs, and callers who are inside a line.
+/// The code that runs, the callers inside a line, and the calls without an answer yet.
 #[derive(Default)]
 pub struct Ledger {
     running: Arc<Mutex<Vec<Running>>>,
@@ -33,7 +33,7 @@ struct Running {
     task: Option<TaskId>,
 }
 
-/// While this lives, its code runs.
+/// A guard: while it lives, its code counts as running.
 pub struct Entered {
     number: u64,
     running: Arc<Mutex<Vec<Running>>>,
@@ -46,12 +46,13 @@ impl Drop for Entered {
 }
 
 impl Ledger {
-    /// Code begins: the only exclusive code of its entity in this process (E3).
+    /// Registers code that begins, and checks that an entity runs at most one piece of exclusive code per
+    /// process (E3).
     pub fn enter(&self, stage: &Stage, cx: &Cx, work: &Work) -> Entered {
         let exclusive = work.borrow == Borrow::Exclusive;
         let executor = &stage.world.executor;
         let mut running = lock(&self.running);
-        // Code that was stopped may still be in its last poll on another thread: it no longer counts.
+        // Code that was stopped may still be in its last poll on another thread; it does not count.
         let counts = |task: Option<TaskId>| task.is_some_and(|task| executor.running(task));
         let other = running.iter().find(|one| {
             let same = one.process == stage.process && one.key == cx.key && (one.exclusive && exclusive);
@@ -67,7 +68,8 @@ impl Ledger {
         Entered { number, running: self.running.clone() }
     }
 
-    /// Q2: no more items of a queue run at once, in this process, than it is set to.
+    /// Checks that a queue runs at most as many items at once in this process as its `concurrency` allows
+    /// (Q2).
     pub fn check_items(&self, stage: &Stage, cx: &Cx) {
         let role = stage.world.cast.member(stage.number(cx)).role;
         let executor = &stage.world.executor;
@@ -85,7 +87,7 @@ impl Ledger {
         });
     }
 
-    /// Whether this piece of this entity's work is in its code, in this process.
+    /// Whether this piece of the entity's work runs in this process.
     pub fn runs(&self, stage: &Stage, key: &Key, work: &str) -> bool {
         let executor = &stage.world.executor;
         let counts = |task: Option<TaskId>| task.is_some_and(|task| executor.running(task));
@@ -93,7 +95,8 @@ impl Ledger {
         lock(&self.running).iter().any(|one| is_it(one) && counts(one.task))
     }
 
-    /// Code ended: after it was dropped, if its task was stopped before its last poll.
+    /// Notes the end of code whose task was stopped before its last poll: the work ended after it was
+    /// dropped.
     pub fn ends(&self, stage: &Stage, cx: &Cx) {
         let executor = &stage.world.executor;
         if executor.current().is_some_and(|task| !executor.running(task)) {
@@ -102,12 +105,13 @@ impl Ledger {
         }
     }
 
-    /// Whether this attempt was dropped before it ended.
+    /// Whether the attempt was dropped before the end.
     pub fn was_dropped(&self, key: &Key, work: &str, attempt: u32) -> bool {
         lock(&self.dropped).iter().any(|(of, dropped, tried)| of == key && dropped == work && *tried == attempt)
     }
 
-    /// A caller was let in; who else is inside, which nobody may be.
+    /// Registers a caller that was let into a line. Returns another caller that is inside at the same time,
+    /// which is a violation.
     pub fn let_in(&self, line: &Key, number: u64) -> Option<u64> {
         let mut inside = lock(&self.inside);
         let other = inside.iter().find(|(key, _)| key == line).map(|(_, other)| *other);
@@ -115,22 +119,22 @@ impl Ledger {
         other
     }
 
-    /// A caller leaves.
+    /// Registers that a caller leaves a line.
     pub fn left(&self, number: u64) {
         lock(&self.inside).retain(|(_, inside)| *inside != number);
     }
 
-    /// A caller asks, under this number.
+    /// Registers a caller's call under this number.
     pub fn asks(&self, number: u64, key: &Key, verb: &'static str) {
         lock(&self.asking).insert(number, (key.clone(), verb));
     }
 
-    /// It was answered, or gave up.
+    /// Removes a call that was answered or given up.
     pub fn asked(&self, number: u64) {
         lock(&self.asking).remove(&number);
     }
 
-    /// What callers wait for.
+    /// The calls that wait for an answer.
     pub fn waiting(&self) -> impl Iterator<Item = String> {
         let asking: Vec<_> = lock(&self.asking).values().map(|(key, verb)| format!("`{verb}` of {key}")).collect();
         asking.into_iter()

@@ -1,11 +1,13 @@
 //! The deterministic simulator: whole histories of kernels, stores, callers and faults, each from one seed.
 //!
-//! A history is a world of tasks on one thread. Processes are groups of tasks that are killed and frozen; time is
-//! virtual; the store is the reference in memory, with a witness over it that checks every write, and a faulty
-//! store per process over that. Toys ([`toys`]) and primitives ([`authors`]) record what they are told; callers record what they are
-//! answered; the checkers ([`check`]) compare the two.
+//! A history is a world of tasks on one thread. Processes are groups of tasks that are killed and frozen.
+//! Time is virtual. The store is the reference store in memory, below two layers: a witness that checks
+//! every write, and one faulty store per process on top. Toys ([`toys`]) and primitives ([`authors`])
+//! record what their code is given; callers record the answers they get; the checkers ([`check`]) compare
+//! the two.
 //!
-//! Not here: real threads, blocking, fsync. `cargo crash` and the store's own tests have those.
+//! Real threads, blocking code and fsync are not simulated here. `cargo crash` and the store's own tests
+//! cover them.
 
 pub mod authors;
 pub mod cast;
@@ -36,7 +38,7 @@ pub mod weather;
 pub mod witness;
 pub mod world;
 
-/// How the program is called, as its help and its messages say it.
+/// The command line prefix of the program, for the help text and for messages.
 pub(crate) const PROGRAM: &str = if cfg!(feature = "planted") { "cargo sim --" } else { "cargo sim-shipped --" };
 
 pub use history::{Told, tell};

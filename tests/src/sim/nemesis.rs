@@ -1,4 +1,4 @@
-//! What befalls the processes and the store during the chaos, and who starts processes again.
+//! Strikes the processes and the store during the chaos, and starts dead processes again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ enum Blow {
     Outage,
 }
 
-/// Strikes at drawn times until the chaos is over.
+/// Strikes at random times until the chaos is over.
 pub async fn strike(world: Arc<World>) {
     let mut chance = world.chance();
     for (at, blow) in plan(&world, &mut chance) {
@@ -35,7 +35,7 @@ pub async fn strike(world: Arc<World>) {
     }
 }
 
-/// Starts dead processes again, for ever.
+/// Restarts dead processes, forever.
 pub async fn supervise(world: Arc<World>) {
     let mut chance = world.chance();
     loop {
@@ -45,7 +45,8 @@ pub async fn supervise(world: Arc<World>) {
     }
 }
 
-/// The guilty one, while it is held and waits for a person.
+/// Returns the guilty entity while it is held and waits for a person. The doomed entity does not count:
+/// nobody mends it.
 pub fn held(world: &World) -> Option<Arc<Member>> {
     let is_held = |number| {
         let entity = world.witness.entity(number);
@@ -55,7 +56,7 @@ pub fn held(world: &World) -> Option<Arc<Member>> {
     held.map(|(_, member)| member)
 }
 
-/// When the guilty one is held, a person mends it and lets it go on. The doomed message is for ever.
+/// Plays the person who mends a held guilty entity and unparks it. The doomed entity stays held forever.
 async fn mend(world: &Arc<World>) {
     let Some(member) = held(world) else { return };
     world.chronicle.sometimes("a guilty entity was held and mended");

@@ -1,4 +1,4 @@
-//! Panics are part of the game: toys panic on purpose, and a kernel that panics is a finding. None is printed.
+//! Panics are expected: toys panic on purpose, and a panic of the kernel is a finding. No panic is printed.
 
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
@@ -12,7 +12,8 @@ thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From now on panics are kept, not printed; with `RUST_BACKTRACE`, where they came from, too.
+/// Replaces the panic hook: panics are kept instead of printed, with a backtrace if `RUST_BACKTRACE` is
+/// set.
 pub fn quiet() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -20,7 +21,7 @@ pub fn quiet() {
             LAST.with(|last| {
                 let mut last = last.borrow_mut();
                 last.clear();
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(last, "{info}");
                 let trace = Backtrace::capture();
                 if trace.status() == BacktraceStatus::Captured {
@@ -31,12 +32,12 @@ pub fn quiet() {
     });
 }
 
-/// Panics as a toy does: nobody is told but who catches it, for it happens thousands of times.
+/// Panics as a toy does. The panic hook is skipped, because such panics happen thousands of times.
 pub fn on_purpose(message: &'static str) -> ! {
     panic::resume_unwind(Box::new(message))
 }
 
-/// What the last panic of this thread said.
+/// The message of the last panic of this thread.
 pub fn last() -> String {
     LAST.with(|last| last.borrow().clone())
 }

@@ -1,8 +1,8 @@
-//! Deliberate bugs: a simulator is believed when it finds them.
+//! Deliberate bugs. The simulator is trustworthy only if it finds them.
 
 use std::process::ExitCode;
 
-/// Plants each bug in turn, or the one of this name, and looks for a seed that shows it.
+/// Plants each bug in turn, or only the named one, and looks for a seed that shows it.
 #[cfg(feature = "planted")]
 pub fn run(cap: u64, only: Option<&str>) -> ExitCode {
     let mut all = Planted::all();
@@ -12,7 +12,8 @@ pub fn run(cap: u64, only: Option<&str>) -> ExitCode {
     if found == all.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Plants the bug of this name, for all that this thread runs; whether there is one.
+/// Plants the named bug for everything that the current thread runs. Returns `false` if no bug has this
+/// name.
 #[cfg(feature = "planted")]
 pub fn plant(name: &str) -> bool {
     let Some(bug) = Planted::all().into_iter().find(|bug| bug.to_string() == name) else {
@@ -56,7 +57,8 @@ impl std::fmt::Display for Planted {
     }
 }
 
-/// A seed that fails with the bug counts only if it is well without; the threads that have it planted are gone by then.
+/// Looks for a seed that fails with the bug and passes without it. The second run is on this thread, which
+/// has no bug planted.
 #[cfg(feature = "planted")]
 fn look_for(bug: Planted, cap: u64) -> bool {
     use super::{
@@ -79,14 +81,14 @@ fn look_for(bug: Planted, cap: u64) -> bool {
     false
 }
 
-/// Without the feature there is nothing to plant.
+/// Prints an error: a build without the feature has no bugs to plant.
 #[cfg(not(feature = "planted"))]
 pub fn plant(_: &str) -> bool {
     eprintln!("build with `--features planted` to plant bugs");
     false
 }
 
-/// Without the feature there is nothing to plant.
+/// Prints an error: a build without the feature has no bugs to plant.
 #[cfg(not(feature = "planted"))]
 pub fn run(_: u64, _: Option<&str>) -> ExitCode {
     eprintln!("build with `--features planted` to plant bugs");

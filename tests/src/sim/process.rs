@@ -1,4 +1,4 @@
-//! The processes of a history: each is a group of tasks with a kernel in it, started again when it dies.
+//! The processes of a history. Each is a group of tasks with a kernel, and is restarted when it dies.
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,29 +26,29 @@ use super::{
 #[derive(Default)]
 pub struct Processes(Mutex<Vec<Process>>);
 
-/// One process: the group of its present life.
+/// A process with its current group and kernel.
 #[derive(Clone)]
 struct Process {
     group: Group,
     kernel: Option<Kernel>,
     openings: u32,
-    /// An orderly end is under way: it is started again when that is over, not before.
+    /// Whether an orderly shutdown is under way. The process must not be restarted before it has ended.
     closing: bool,
 }
 
-/// Why a call brought no answer.
+/// The reason why a call got no answer.
 #[derive(Debug)]
 pub enum NoAnswer {
-    /// The process is not there: nothing was asked.
+    /// The process was down; nothing was asked.
     Down,
-    /// The process died meanwhile.
+    /// The process died before it answered.
     Died,
-    /// The kernel said so.
+    /// The kernel returned an error.
     Error(Error),
 }
 
 impl Processes {
-    /// Starts the processes of this history.
+    /// Starts all processes of this history.
     pub fn start(world: &Arc<World>) {
         for number in 0..world.swarm.processes.count {
             let group = world.executor.group();
@@ -57,12 +57,12 @@ impl Processes {
         }
     }
 
-    /// How many there are.
+    /// The number of processes.
     pub fn count(&self) -> usize {
         lock(&self.0).len()
     }
 
-    /// The present group of a process.
+    /// The current group of a process.
     pub fn group(&self, number: usize) -> Group {
         lock(&self.0)[number].group
     }
@@ -72,13 +72,13 @@ impl Processes {
         lock(&self.0)[number].kernel.clone()
     }
 
-    /// Whether all are open, and none is about to end.
+    /// Whether all processes are open and none is shutting down.
     pub fn are_open(world: &World) -> bool {
         let is_open = |process: &Process| process.kernel.is_some() && !process.closing;
         lock(&world.processes.0).iter().all(|process| is_open(process) && world.executor.alive(process.group))
     }
 
-    /// Starts again those that died.
+    /// Restarts the dead processes.
     pub fn revive(world: &Arc<World>) {
         for number in 0..world.processes.count() {
             let closing = lock(&world.processes.0)[number].closing;
@@ -95,7 +95,7 @@ impl Processes {
         world.executor.kill(world.processes.group(number));
     }
 
-    /// Ends a process in order, then starts it again.
+    /// Shuts a process down in order and restarts it.
     pub async fn restart_in_order(world: &Arc<World>, number: usize) {
         let Some(group) = world.processes.close(number) else { return };
         world.chronicle.note(|| format!("k{number} is shut down"));
@@ -117,12 +117,12 @@ impl Processes {
             (process.kernel.take(), process.openings)
         };
         let ended = match kernel.map(|kernel| kernel.listen()) {
-            // The others who hold it are callers, and wait 4 s at most.
+            // Only callers hold other handles of the kernel, and they wait 4 s at most.
             Some(listener) => world.executor.within(Duration::from_secs(8), over(listener)).await.is_some(),
             None => false,
         };
         world.chronicle.note(|| format!("k{number} was dropped, and has ended: {ended}"));
-        // One whose lease is over on its own clock has nothing to give up.
+        // A process whose lease has ended by its own clock has nothing to release.
         let is_sure = world.swarm.faults.are_none() && world.clocks_are_honest() && !world.time_is_lost();
         if ended && world.executor.alive(group) && is_sure {
             world.chronicle.sometimes("a process was dropped");
@@ -133,7 +133,8 @@ impl Processes {
         restart(world, number);
     }
 
-    /// The group of a process that is to end in order, unless it does already.
+    /// Marks a process as closing and returns its group. Returns `None` if it is closing already or not
+    /// open.
     fn close(&self, number: usize) -> Option<Group> {
         let mut processes = lock(&self.0);
         let process = processes.get_mut(number).filter(|process| !process.closing && process.kernel.is_some())?;
@@ -141,7 +142,8 @@ impl Processes {
         Some(process.group)
     }
 
-    /// Makes a call in a process; `told` sees a success in the very poll in which it comes out.
+    /// Makes a call in a process. `told` sees a successful reply in the same poll in which the kernel
+    /// returns it.
     pub async fn call(
         world: &Arc<World>,
         number: usize,
@@ -158,7 +160,7 @@ impl Processes {
         Self::ask(world, number, ask).await?.map_err(NoAnswer::Error)
     }
 
-    /// Asks a kernel something, inside its process: if that dies, there is no answer.
+    /// Asks a kernel something inside its process. If the process dies, there is no answer.
     pub async fn ask<T, F>(world: &World, number: usize, ask: impl FnOnce(Kernel) -> F) -> Result<T, NoAnswer>
     where
         T: Send + 'static,
@@ -173,13 +175,13 @@ impl Processes {
         answer.await.map_err(|_| NoAnswer::Died)
     }
 
-    /// Opens one more kernel, when all others have ended, and says what it found.
+    /// Opens one more kernel after all others have ended, and returns its report.
     pub async fn open_again(world: &Arc<World>) -> Result<Report, Error> {
         let group = world.executor.group();
         open_once(world, 0, group, u32::MAX).await.map(|(_, report)| report)
     }
 
-    /// Drops every kernel.
+    /// Drops all kernels.
     pub fn clear(&self) {
         let kernels: Vec<_> = lock(&self.0).iter_mut().map(|process| process.kernel.take()).collect();
         kernels.iter().flatten().for_each(Kernel::abandon);
@@ -202,12 +204,12 @@ fn restart(world: &Arc<World>, number: usize) {
         process.openings += 1;
         process.kernel.take()
     };
-    // It was killed, or has ended in order.
+    // The process was killed, or has shut down.
     dead.iter().for_each(Kernel::abandon);
     open(world, number);
 }
 
-/// Opens the kernel, as often as it takes.
+/// Opens the kernel, and retries until that succeeds.
 fn open(world: &Arc<World>, number: usize) {
     let (group, opening) = {
         let process = &lock(&world.processes.0)[number];

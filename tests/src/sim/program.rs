@@ -1,4 +1,4 @@
-//! `cargo sim`: what it runs, and what it prints.
+//! The program `cargo sim`: what it runs and prints.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -17,10 +17,11 @@ use super::{
     run::{Again, Tally, tell_all},
 };
 
-/// In a run of so many seeds that are given, every rare path must have been taken.
+/// The number of seeds from which on a run must take every rare path.
 const LONG_RUN: u64 = 2_000;
 
-/// Fresh seeds begin below this: nobody has run them, and they can be read aloud.
+/// The upper bound of the first fresh seed: the range is large enough that the seeds have not run before,
+/// and short enough to read aloud.
 const FRESH_MAX: u64 = 1_000_000_000_000;
 
 /// Runs the program.
@@ -45,7 +46,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// So many seeds that nobody has run. Which rare paths they take is left to chance, and no failure.
+/// Runs this many seeds from a random first one. Rare paths may stay untaken.
 fn run_fresh(count: u64, again: Again) -> ExitCode {
     let from = RandomState::new().hash_one(count) % FRESH_MAX;
     println!("fresh seeds; again: {PROGRAM} --seeds {count} --from {from}");
@@ -74,7 +75,7 @@ fn run_named(name: &str, trace: bool) -> ExitCode {
     exit(failed.is_none())
 }
 
-/// Runs every named history; whether all laws held.
+/// Runs every named history. Returns whether all laws held.
 fn run_all_named() -> bool {
     let failures = NAMED.iter().filter_map(|named| Some((named, named.failure()?)));
     let failures = failures.map(|(named, (course, told))| {
@@ -100,7 +101,7 @@ fn show_one(what: &str, told: &Told, trace: bool) {
     told.violations.iter().for_each(|violation| println!("{violation}"));
 }
 
-/// Runs so many seeds and says what they came to; whether all is well.
+/// Runs a range of seeds and prints the results. Returns whether everything is well.
 fn run_many(from: u64, count: u64, again: Again, all_paths: bool) -> bool {
     let start = Instant::now();
     let tally = tell_all(from..from.saturating_add(count), again, 20, || {});
@@ -135,7 +136,7 @@ fn show_paths(tally: &Tally) {
     }
 }
 
-/// Tells the failing history again with its trace: a trace is not kept for those that are well.
+/// Runs the failing history again with its trace, because no trace is kept during the campaign.
 fn show_failure(failed: &Told) {
     let told = tell(failed.seed, true);
     told.trace.iter().for_each(|line| println!("{line}"));

@@ -1,4 +1,5 @@
-//! Many histories: on all cores, each whole on one thread, so that a seed gives the same history anywhere.
+//! Many histories, on all cores. Each history runs on one thread, so that a seed gives the same history
+//! anywhere.
 
 use std::{
     ops::Range,
@@ -15,37 +16,37 @@ use super::{
     sometimes::Sometimes,
 };
 
-/// What many histories came to.
+/// The totals of many histories.
 #[derive(Default)]
 pub struct Tally {
-    /// How many were told.
+    /// The number of histories.
     pub histories: u64,
-    /// How many of them lost something.
+    /// The number of histories that lost something.
     pub lost: u64,
-    /// How many doubled something.
+    /// The number of histories that doubled something.
     pub doubled: u64,
-    /// How many did not end.
+    /// The number of histories that got stuck.
     pub stuck: u64,
-    /// How many broke another law.
+    /// The number of histories with any other violation.
     pub broken: u64,
-    /// How many were not the same when told again.
+    /// The seeds whose second run was different.
     pub differing: Vec<u64>,
-    /// The rare paths that they took.
+    /// The rare paths that were taken.
     pub sometimes: Sometimes,
-    /// Polls of all.
+    /// The polls of all histories.
     pub steps: u64,
-    /// The seeds that failed, each with the first law it broke.
+    /// The seeds that failed, each with its first broken law.
     pub failures: Vec<(u64, String)>,
     /// The failing history with the lowest seed.
     pub failed: Option<Box<Told>>,
 }
 
-/// Which histories are told again, to see that nothing but the seed decides.
+/// The histories that run twice, to check that nothing but the seed decides their course.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// So many, the first.
+    /// The first ones, this many.
     First(u64),
-    /// Each.
+    /// All of them.
     All,
 }
 
@@ -73,7 +74,7 @@ impl Tally {
     }
 }
 
-/// Tells the histories of these seeds; ends early after `failures_max` that failed.
+/// Runs the histories of these seeds. Stops early after `failures_max` failures.
 pub fn tell_all(seeds: Range<u64>, again: Again, failures_max: u64, prepare: impl Fn() + Sync) -> Tally {
     let next = AtomicU64::new(seeds.start);
     let tally = Mutex::new(Tally::default());

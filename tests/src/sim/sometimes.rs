@@ -1,4 +1,4 @@
-//! Rare paths, counted: a simulator that never takes one proves nothing of it.
+//! Counters of rare paths: a simulator that never takes a path proves nothing about it.
 
 /// Every path that a long run must take.
 pub const PATHS: [&str; PATH_COUNT] = [
@@ -136,13 +136,13 @@ impl Default for Sometimes {
 }
 
 impl Sometimes {
-    /// Counts a path, if it is one of [`PATHS`].
+    /// Counts a path. Returns `false` if it is not one of [`PATHS`].
     pub fn hit(&mut self, path: &'static str) -> bool {
         let place = PATHS.iter().position(|known| *known == path);
         place.map(|place| self.0[place] += 1).is_some()
     }
 
-    /// Adds another history's.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
     }

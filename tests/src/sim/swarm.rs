@@ -1,7 +1,7 @@
-//! What a history has and what befalls it, drawn from its seed before anything runs.
+//! The parameters of a history, drawn from its seed before anything runs.
 //!
-//! A history with every fault at once tests little: the faults hide one another. So each seed first draws
-//! which faults and features are on at all, then how often.
+//! A history with every fault at once tests little, because the faults hide one another. So each seed first
+//! draws which faults and features are on at all, then how often they occur.
 
 use std::time::Duration;
 
@@ -10,196 +10,199 @@ use serde::{Deserialize, Serialize};
 
 use super::{chance::Chance, executor::Pace};
 
-/// The whole configuration of one history. It is printed with a seed that fails, and kept with a named history.
+/// The whole configuration of one history. It is printed with a failing seed and kept with a named history.
 ///
-/// A kept history has no field that was added later: such a field reads as its default, which must mean that nothing of the kind happens.
+/// A kept history lacks the fields that were added later. They take their defaults, so the default of a new
+/// field must mean that nothing new happens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Swarm {
-    /// The processes and how they are run.
+    /// The processes and their options.
     pub processes: Processes,
-    /// The callers and what they ask.
+    /// The callers and their calls.
     pub traffic: Traffic,
-    /// What the store does to its callers.
+    /// The faults of the store.
     pub faults: Faults,
-    /// What the nemesis does to the processes.
+    /// The strikes of the nemesis against the processes.
     pub blows: Blows,
-    /// How time passes while there is something to do.
+    /// How time passes while tasks are ready to run.
     pub pace: Pace,
-    /// How long the chaos lasts.
+    /// The length of the chaos.
     pub chaos: Duration,
 }
 
-/// The processes and how they are run.
+/// The processes and their options.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Processes {
-    /// How many.
+    /// The number of processes.
     pub count: usize,
-    /// Turn loops of each.
+    /// The number of turn loops per process.
     pub hands: usize,
-    /// How many partitions one may own, of [`PARTITIONS`].
+    /// How many of the [`PARTITIONS`] one process may own.
     pub partitions_max: u32,
-    /// How long a lease lasts.
+    /// The length of a lease.
     pub lease: Duration,
-    /// How often missed hints are looked for.
+    /// The interval at which a process scans for missed hints.
     pub rescan: Duration,
     /// How far ahead alarms are kept in memory.
     pub horizon: Duration,
-    /// When something that kills is given up.
+    /// The number of forgiven deaths before an entity is held.
     pub crashes_max: u8,
-    /// How often handlers forget.
+    /// How often handlers drop their memory: before every visit with a probability of 1 in this number.
     pub forget_one_in: Option<u64>,
-    /// When work is polled where it is started.
+    /// `Options::quick_habit`: when work is polled by the thread that starts it.
     pub quick_habit: u32,
     /// See `Options::settled_here_max`.
     pub settled_here_max: usize,
-    /// How many turns of a key stack on what is not durable.
+    /// How many turns of a key may stack on turns that are not durable yet.
     pub chain_turns_max: usize,
-    /// How long an entity stays in memory that nothing uses.
+    /// How long an unused entity stays in memory.
     pub evict_after: Duration,
 }
 
-/// The callers and what they ask.
+/// The callers and their calls.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traffic {
-    /// How many callers.
+    /// The number of callers.
     pub clients: usize,
-    /// How many calls each makes.
+    /// The number of calls per caller.
     pub calls: usize,
-    /// How many of a thousand carry an idempotency key.
+    /// How many of a thousand calls carry an idempotency key.
     pub once_permille: u32,
-    /// Longest pause between two calls of a caller.
+    /// The longest pause between two calls of a caller.
     pub pause_ms: u64,
-    /// Callers act, and code ends, at the same moments: what could race does.
+    /// Whether callers act and code ends at the same moments, so that races occur.
     pub in_step: bool,
-    /// Counters.
+    /// The number of counters.
     pub counters: usize,
-    /// Relays.
+    /// The number of relays.
     pub relays: usize,
-    /// Alarmists.
+    /// The number of alarmists.
     pub alarmists: usize,
-    /// Tickers.
+    /// The number of tickers.
     pub tickers: usize,
-    /// Workers.
+    /// The number of workers.
     pub workers: usize,
-    /// Lines.
+    /// The number of lines.
     pub lines: usize,
-    /// Callers.
+    /// The number of entities with the role `Caller`.
     pub callers: usize,
-    /// Pulses.
+    /// The number of pulses.
     pub pulses: usize,
-    /// Drips.
+    /// The number of drips.
     pub drips: usize,
-    /// Chimes.
+    /// The number of chimes.
     pub chimes: usize,
-    /// Baskets.
+    /// The number of baskets.
     pub baskets: usize,
-    /// Strict baskets.
+    /// The number of strict baskets.
     pub stricts: usize,
-    /// Heaps.
+    /// The number of heaps.
     pub heaps: usize,
-    /// Bells.
+    /// The number of bells.
     pub bells: usize,
-    /// Mails.
+    /// The number of mails.
     pub mails: usize,
-    /// Steps.
+    /// The number of steps.
     pub steps: usize,
-    /// Tallies.
+    /// The number of tallies.
     pub tallies: usize,
-    /// Buffers are cleared now and then.
+    /// Whether callers sometimes clear buffers.
     pub clears: bool,
-    /// Counters and primitives are destroyed now and then.
+    /// Whether callers sometimes destroy counters and primitives.
     pub destroys: bool,
-    /// Some messages can never be taken.
+    /// Whether some messages can never be taken.
     pub poison: bool,
-    /// Some code fails, panics or hangs.
+    /// Whether some code fails, panics or hangs.
     pub failing: bool,
-    /// One piece of work kills its process, always.
+    /// Whether one piece of work always kills its process.
     pub guilty: bool,
-    /// One message's turn kills its process, always.
+    /// Whether the turn of one message always kills its process.
     pub doom: bool,
-    /// Semaphores.
+    /// The number of semaphores.
     pub gates: usize,
-    /// Workflows.
+    /// The number of workflows.
     pub errands: usize,
-    /// Workflows that wait for what is published.
+    /// The number of workflows that wait for published events.
     pub listeners: usize,
-    /// How many of those who wait for an event are looked at in one commit: by the one that publishes it, and by each that follows.
+    /// How many watchers of an event one commit handles: the commit that publishes the event, and each
+    /// later slice.
     pub topic_slices: (u32, u32),
-    /// Runs are restarted now and then.
+    /// Whether callers sometimes restart runs.
     pub restarts: bool,
-    /// Runs are paused now and then.
+    /// Whether callers sometimes pause runs.
     pub pauses: bool,
-    /// How many of a thousand things that callers do are transactions beside all entities. Bookings send messages, too, if it is not 0.
+    /// How many of a thousand actions of a caller are transactions from outside any entity. If this is not
+    /// 0, bookings send messages, too.
     pub transactions: u32,
-    /// Chests.
+    /// The number of chests.
     pub chests: usize,
 }
 
-/// What the store does to its callers, each in so many of a thousand calls.
+/// The faults of the store. Each number is a share of a thousand calls, except where noted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Faults {
-    /// Others go on while it answers.
+    /// Calls during which the store lets the remaining tasks run.
     pub yields: u32,
-    /// It takes a while.
+    /// Slow calls.
     pub slow: u32,
-    /// How long a while, at most.
+    /// The longest delay of a slow call, in milliseconds.
     pub slow_ms: u64,
-    /// It answers with an error and does nothing.
+    /// Calls that return an error and do nothing.
     pub error_before: u32,
-    /// It does it and answers with an error.
+    /// Calls that take effect and return an error.
     pub error_after: u32,
-    /// It answers with an error and does it later.
+    /// Calls that return an error and take effect later.
     pub applied_late: u32,
-    /// Its caller dies before, in or after the call.
+    /// Calls whose caller dies before, during or after them.
     pub crash: u32,
-    /// It does not come back for longer than a lease.
+    /// Calls that take longer than a lease.
     pub stall: u32,
-    /// A hint is lost.
+    /// Lost hints.
     pub hint_lost: u32,
-    /// A hint comes twice.
+    /// Doubled hints.
     pub hint_doubled: u32,
-    /// A hint comes late.
+    /// Late hints.
     pub hint_late: u32,
-    /// Times when the disk is full.
+    /// How often the disk is full for a while, in the whole chaos.
     pub full: u32,
-    /// Times when nothing answers.
+    /// How often the store is away for a while, in the whole chaos.
     pub outages: u32,
-    /// Another script spoils the transaction of this one, which is run again.
+    /// Transactions that are spoilt by another script and run again.
     pub spoilt: u32,
 }
 
-/// What the nemesis does to the processes: how often in the whole chaos.
+/// The strikes of the nemesis. Each number is a count for the whole chaos, except where noted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Blows {
-    /// Deaths that are nobody's fault, those at store calls included.
+    /// Deaths that no entity is guilty of, including those during store calls.
     pub crashes: u32,
-    /// All of these come within so many milliseconds, if so.
+    /// If set, all of these deaths come within so many milliseconds.
     pub burst_ms: Option<u64>,
-    /// Processes whose kernel is dropped without a shutdown.
+    /// Kernels that are dropped without a shutdown.
     pub drops: u32,
-    /// Orderly ends, each followed by a start.
+    /// Orderly shutdowns, each followed by a start.
     pub shutdowns: u32,
     /// Freezes of a whole process.
     pub freezes: u32,
     /// Freezes of one thread.
     pub thread_freezes: u32,
-    /// Jumps of a wall clock, the store's included.
+    /// Jumps of a wall clock, either a process's or the store's.
     pub jumps: u32,
-    /// How far one jumps at most.
+    /// The longest jump, in milliseconds.
     pub jump_ms: u64,
 }
 
-/// The slices of topics in every app.
+/// The slice sizes of the shipped topics.
 const SHIPPED_SLICES: (u32, u32) = (16, 200);
 
-/// Partitions of the simulated store.
+/// The number of partitions of the simulated store.
 pub const PARTITIONS: u32 = 8;
 
 impl Swarm {
-    /// What this seed draws.
+    /// Draws the parameters.
     pub fn draw(chance: &mut Chance) -> Self {
         let traffic = Traffic::draw(chance);
         let processes = Processes::draw(chance);
@@ -213,7 +216,7 @@ impl Swarm {
         Self { processes, traffic, faults, blows, pace, chaos }
     }
 
-    /// The options that a process of this history is opened with.
+    /// The options of a process in this history.
     pub fn options(&self, process: usize, opening: u32) -> Options {
         let drawn = &self.processes;
         let mut options = Options::default();
@@ -245,7 +248,7 @@ impl Swarm {
 impl Processes {
     fn draw(chance: &mut Chance) -> Self {
         let count = chance.pick(&[1, 1, 2, 2, 3, 4]);
-        // Together they must be able to own everything, or calm never comes.
+        // Together the processes must be able to own all partitions, or the history never comes to rest.
         let least = PARTITIONS.div_ceil(count as u32);
         Self {
             count,
@@ -265,7 +268,7 @@ impl Processes {
 }
 
 impl Traffic {
-    /// Whether there is anything that the primitives' dead letters could come from.
+    /// Whether any member can produce dead letters of primitives.
     pub fn has_letters(&self) -> bool {
         self.baskets
             + self.chests
@@ -323,7 +326,7 @@ impl Traffic {
 }
 
 impl Faults {
-    /// Whether the store does nothing but its work.
+    /// Whether the store has no faults at all.
     pub fn are_none(&self) -> bool {
         let errors = self.error_before + self.error_after + self.applied_late + self.crash;
         let delays = self.slow + self.stall + self.full + self.outages;
@@ -374,7 +377,8 @@ impl Blows {
     }
 }
 
-/// One, in a third of all histories: a buffer needs many calls to show anything.
+/// Returns 1 in a third of all histories, otherwise 0. A buffer needs many calls to show anything, so there
+/// is never a second one.
 fn few(chance: &mut Chance) -> usize {
     usize::from(chance.permille(330))
 }

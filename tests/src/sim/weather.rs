@@ -1,4 +1,4 @@
-//! What the whole store suffers from for a while: a full disk, or no connection.
+//! Faults of the whole store that last for a while: a full disk, or no connection.
 
 use std::{
     sync::{Arc, Mutex},
@@ -9,14 +9,14 @@ use drystone_runtime::store::{StoreError, StoreErrorKind};
 
 use super::chronicle::lock;
 
-/// Until when what lasts, and how many calls are under way.
+/// The ends of the current faults, and the number of store calls under way.
 #[derive(Default)]
 pub struct Weather {
     spells: Mutex<Spells>,
     under_way: Arc<()>,
 }
 
-/// While this lives, a call of the store is under way.
+/// A guard: while it lives, a call of the store is under way.
 pub struct UnderWay(#[expect(dead_code, reason = "it is counted by being there")] Arc<()>);
 
 #[derive(Default)]
@@ -26,27 +26,27 @@ struct Spells {
 }
 
 impl Weather {
-    /// The disk is full until then.
+    /// Makes the disk full until this time.
     pub fn fill(&self, until: Duration) {
         lock(&self.spells).full_until = until;
     }
 
-    /// The store is away until then.
+    /// Makes the store unreachable until this time.
     pub fn cut(&self, until: Duration) {
         lock(&self.spells).away_until = until;
     }
 
-    /// A call begins.
+    /// Registers a call that begins.
     pub fn begin(&self) -> UnderWay {
         UnderWay(self.under_way.clone())
     }
 
-    /// Whether no call is under way, of the living or the dead.
+    /// Whether no call is under way, neither of a living nor of a dead process.
     pub fn is_still(&self) -> bool {
         Arc::strong_count(&self.under_way) == 1
     }
 
-    /// What a call meets now; a full disk can still be read.
+    /// Returns the error that a call meets at this time. A full disk can still be read.
     pub fn meets(&self, writes: bool, now: Duration) -> Result<(), StoreError> {
         let spells = lock(&self.spells);
         if now < spells.away_until {

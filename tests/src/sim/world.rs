@@ -1,4 +1,5 @@
-//! One history: its store, its processes, its callers and its nemesis, from the first call to the last check.
+//! The world of one history: its store, its processes, its callers and its nemesis, from the first call to
+//! the last check.
 
 use std::sync::{
     Arc, Mutex,
@@ -23,52 +24,52 @@ use super::{
     witness::Witness,
 };
 
-/// Everything of one history. Tasks hold it; it is let go when they are.
+/// Everything of one history. The tasks of the history hold it; the world is dropped with the last task.
 pub struct World {
-    /// What it was drawn from.
+    /// The seed of the history.
     pub seed: u64,
-    /// What was drawn.
+    /// The parameters drawn from the seed.
     pub swarm: Swarm,
-    /// Who takes part.
+    /// The members.
     pub cast: Arc<Cast>,
-    /// What runs it.
+    /// The executor of all tasks.
     pub executor: Executor,
-    /// What happened.
+    /// The record of what happened.
     pub chronicle: Arc<Chronicle>,
-    /// The one store, watched.
+    /// The one store, observed by the witness.
     pub witness: Arc<Witness>,
-    /// What code runs at the moment.
+    /// The code that runs at the moment.
     pub ledger: Ledger,
-    /// Calls to counters.
+    /// Calls of counters.
     pub counters: Counters,
-    /// Calls to primitives.
+    /// Calls of primitives.
     pub calls: Calls,
     /// What authors' code was given.
     pub recorder: Recorder,
-    /// What transactions send.
+    /// The messages of transactions.
     pub outbox: Outbox,
-    /// Who left a semaphore.
+    /// The callers that left a semaphore.
     pub left: Left,
     /// Calls that were answered.
     pub takes: Takes,
     /// The processes.
     pub processes: Processes,
-    /// What the store suffers from at the moment.
+    /// The current faults of the whole store.
     pub weather: Weather,
-    /// The store's own tasks and clock.
+    /// The group of the store's own tasks, with the store's clock.
     pub store: Group,
-    /// Callers, nemesis and director: nobody kills them.
+    /// The group of callers, nemesis and director, which is never killed.
     pub outside: Group,
     chance: Mutex<Chance>,
     calm: AtomicBool,
     clients: AtomicU32,
     crashes_left: AtomicU32,
-    /// The work that kills was mended.
+    /// Whether the work that kills was mended.
     mended: AtomicBool,
 }
 
 impl World {
-    /// The world of a history, before anything happened.
+    /// Creates the world of a history, before anything has happened.
     pub fn new(drawn: Drawn, tracing: bool) -> Arc<Self> {
         let Drawn { seed, swarm, mut chance } = drawn;
         let executor = Executor::new(chance.fork(), swarm.pace);
@@ -102,17 +103,19 @@ impl World {
         })
     }
 
-    /// A stream of chance for one part of the world.
+    /// Returns a random stream for one part of the world.
     pub fn chance(&self) -> Chance {
         lock(&self.chance).fork()
     }
 
-    /// Whether this piece of work kills its process: the first piece of the first worker's first job; without a worker
-    /// the first batch of a basket; without both the first item of mail; without all three the first step of an errand.
+    /// Whether this work kills the process. The guilty work is the first piece of the first
+    /// worker's first job. Without a worker it is the first batch of a basket; without both the first item
+    /// of mail; without all three the first step of an errand.
     pub fn guilty(&self, number: Number, work: &str) -> bool {
         let traffic = &self.swarm.traffic;
         let first = |role| self.cast.with(role).first() == Some(&number);
-        // One that is bound again would have a first batch again, and kill more often than is allowed for.
+        // An entity that is bound again would have a first batch again, and would kill more often than the
+        // checks allow.
         let basket = || traffic.workers == 0 && !traffic.destroys && work.ends_with("-flush/1") && first(Role::Basket);
         let item = || !traffic.destroys && work.ends_with("-process/1") && first(Role::Mail);
         let mail = || traffic.workers + traffic.baskets == 0 && item();
@@ -124,17 +127,17 @@ impl World {
             && (work == "job1/0" && first(Role::Worker) || basket() || mail() || step())
     }
 
-    /// A person mends the work that kills.
+    /// Mends the work that kills, as a person would.
     pub fn mend(&self) {
         self.mended.store(true, Ordering::Relaxed);
     }
 
-    /// Whether no wall clock ever jumped: then leases are over when everyone thinks so.
+    /// Whether no wall clock ever jumps. If none does, all processes agree when a lease ends.
     pub fn clocks_are_honest(&self) -> bool {
         self.swarm.blows.jumps == 0
     }
 
-    /// Whether threads may stand still, or polls take time: then code that ends well may end too late.
+    /// Whether threads may stand still or polls take time. If so, code that would succeed may end too late.
     pub fn time_is_lost(&self) -> bool {
         let blows = &self.swarm.blows;
         blows.freezes + blows.thread_freezes + self.swarm.pace.tick_permille > 0
@@ -152,31 +155,31 @@ impl World {
         self.calm.load(Ordering::Relaxed)
     }
 
-    /// The faults stop.
+    /// Stops the faults.
     pub fn calm_down(&self) {
         self.calm.store(true, Ordering::Relaxed);
         self.executor.thaw();
         self.chronicle.note(|| "calm".to_owned());
     }
 
-    /// A caller has made its last call.
+    /// Registers that a caller has made its last call.
     pub fn client_is_done(&self) {
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many callers are not done.
+    /// The number of callers that are not done.
     pub fn clients_left(&self) -> u32 {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Takes one of the deaths that are nobody's fault, if any is left.
+    /// Takes one of the deaths that no entity is guilty of. Returns `false` if none is left.
     pub fn may_crash(&self) -> bool {
         let fewer = |left: u32| left.checked_sub(1);
         !self.is_calm() && self.crashes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
     }
 }
 
-/// The entity with the work that kills, if one has any: see [`World::guilty`].
+/// The guilty entity, whose work kills its process, or `None`; see [`World::guilty`].
 fn guilty_one(swarm: &Swarm, cast: &Cast) -> Option<Number> {
     let roles = [Role::Worker, Role::Basket, Role::Mail, Role::Errand];
     let first = roles.into_iter().find_map(|role| cast.with(role).first().copied());

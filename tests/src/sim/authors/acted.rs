@@ -1,4 +1,4 @@
-//! What the steps of errands did outside, as they say themselves.
+//! The outside effects of the steps of errands, as the steps report them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use crate::sim::{
     errands::{Kind, Trip},
 };
 
-/// Every execution, by its task.
+/// Every execution of a step, by its task, and the events and restarts of callers.
 #[derive(Default)]
 pub struct Acted {
     begun: Mutex<BTreeMap<u64, u32>>,
@@ -26,56 +26,56 @@ pub struct Acted {
 }
 
 impl Acted {
-    /// An execution acts.
+    /// Notes that an execution begins to act.
     pub fn begins(&self, task: u64) {
         *lock(&self.begun).entry(task).or_default() += 1;
     }
 
-    /// An execution ends well; what it returns, which no other does.
+    /// Notes that an execution succeeds, and makes a return value that no other execution has.
     pub fn returns(&self, task: u64) -> u64 {
         let value = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         lock(&self.returned).insert(value, task);
         value
     }
 
-    /// A caller sends an event.
+    /// Notes that a caller sends an event.
     pub fn sends(&self, number: u64, kind: Kind) {
         lock(&self.sent).insert(number, kind);
     }
 
-    /// Of which type an event is that somebody has sent.
+    /// The type of an event that a caller or a transaction has sent.
     pub fn kind_of(&self, number: u64) -> Option<Kind> {
         lock(&self.sent).get(&number).copied()
     }
 
-    /// A body is told an event, perhaps in a turn that never becomes durable.
+    /// Notes that an event was delivered to a body, perhaps in a turn that never becomes durable.
     pub fn hears(&self, number: u64) {
         lock(&self.heard).insert(number);
     }
 
-    /// Whether a body was told this event.
+    /// Whether an event was delivered to a body.
     pub fn was_heard(&self, number: u64) -> bool {
         lock(&self.heard).contains(&number)
     }
 
-    /// A caller restarts a run with this.
+    /// Notes that a caller restarts a run with this input.
     pub fn restarts(&self, trip: &Trip) {
         lock(&self.restarts).push(trip.clone());
     }
 
-    /// What callers have restarted runs with.
+    /// The inputs with which callers have restarted runs.
     pub fn restarted(&self) -> Vec<Trip> {
         lock(&self.restarts).clone()
     }
 
-    /// A caller says what a step is to have returned.
+    /// Makes a value with which a caller replaces the result of a step (`restart_from`).
     pub fn gives(&self) -> u64 {
         let value = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         lock(&self.given).insert(value);
         value
     }
 
-    /// Whether a caller has said that some step is to have returned this.
+    /// Whether a caller has replaced the result of some step with this value.
     pub fn was_given(&self, value: u64) -> bool {
         lock(&self.given).contains(&value)
     }
@@ -85,7 +85,7 @@ impl Acted {
         lock(&self.begun).get(&task).copied().unwrap_or(0)
     }
 
-    /// Whose execution has returned this.
+    /// The task with an execution that returned this value.
     pub fn task_of(&self, value: u64) -> Option<u64> {
         lock(&self.returned).get(&value).copied()
     }

@@ -1,4 +1,4 @@
-//! A basket: a buffer whose failing batches let others pass, and whose flush takes `&mut self`.
+//! A basket: a buffer without strict order, whose flush takes `&mut self`.
 
 use drystone::{Batch, Context, kinds::buffer::Reason, primitive};
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ impl Basket {
     }
 }
 
-/// What every flush of single items does.
+/// The code of every flush of single items.
 pub(super) async fn carry(kept: &mut Flushes, batch: Batch<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
     let Batch { id, number, reason, items, .. } = batch;
     stage.world.recorder.flushes(&stage.world.chronicle, &id, &items);
-    // First: what an attempt did that fails afterwards must never be seen (E5).
+    // The change comes before the failure: changes of an attempt that fails must never be seen (E5).
     kept.flushed.push(Flush { number, id, is_replayed: reason == Reason::Replay, items });
     stage.act(cx).await
 }

@@ -1,4 +1,4 @@
-//! A bell: an object with an alarm, that says what it was armed with and what has rung.
+//! A bell: an object with an alarm. The state shows the calls that armed the bell and the alarms that rang.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::sim::{chronicle::Class, toys::Stage};
 
-/// What callers asked, and what came of it.
+/// The calls of callers and their effects.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Bell {
-    /// Calls that it took.
+    /// The calls that the bell has taken.
     pub asked: Vec<u64>,
-    /// The call that it is armed by, and when it is due.
+    /// The call that armed the bell, and when the alarm is due.
     pub armed: Option<(u64, Timestamp)>,
-    /// Calls whose alarm was replaced by another's.
+    /// The calls whose alarm was replaced by a later one.
     pub replaced: Vec<u64>,
-    /// Calls whose alarm has rung.
+    /// The calls whose alarm has rung.
     pub rung: Vec<u64>,
 }
 
 #[primitive(object, max_attempts = 4, retry = "40ms")]
 impl Bell {
-    /// Sets the alarm; with `fails`, and then all of it must be as it was.
+    /// Sets the alarm. With `fails` the call fails, and everything must stay as it was.
     async fn arm(&mut self, number: u64, after_ms: u64, fails: bool, cx: &Context) -> Result<u64, String> {
         let span = Duration::from_millis(after_ms);
         self.asked.push(number);

@@ -1,4 +1,5 @@
-//! A chest: a buffer whose flush is a transaction. It writes a row, sends messages, and only then fails or panics.
+//! A chest: a buffer whose flush is a transaction. The flush writes a row and sends messages before it
+//! fails or panics.
 
 use drystone::{Batch, Client, Transaction, kinds::buffer::Reason, primitive};
 use drystone_runtime::WorkId;
@@ -13,20 +14,20 @@ use crate::sim::{
     toys::Fate,
 };
 
-/// The batches that were flushed, and what the executions of their flush have booked.
+/// The batches that were flushed, and the rows that the flushes wrote.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Chest {
-    /// As of every buffer.
+    /// The batches, as in every buffer.
     pub flushed: Vec<Flush>,
-    /// Of each batch the value of its row.
+    /// The value of the row of each batch.
     pub values: Vec<u64>,
-    /// The calls that wrote here beside the flushes.
+    /// The calls that wrote here between the flushes.
     pub laid: Vec<u64>,
 }
 
 #[primitive(buffer, max_items = 4, max_wait = "150ms", max_attempts = 2, backoff = "40ms")]
 impl Chest {
-    /// Writes its number here. A flush whose transaction is kept, and whose end is not taken yet, must not undo it.
+    /// Writes its number here. The end of a flush whose transaction is already durable must not undo this.
     async fn lay(&mut self, number: u64) {
         self.laid.push(number);
     }
@@ -59,7 +60,8 @@ impl Chest {
         self.values.push(value);
         match fate {
             Fate::Well(_) => Ok(()),
-            // Nobody else writes while a transaction hangs: here none does.
+            // A transaction that hangs would keep all other transactions waiting, so a fate that hangs
+            // fails instead.
             Fate::Fails | Fate::Hangs | Fate::Kills => Err("as drawn".to_owned()),
             Fate::Panics => on_purpose("as drawn"),
         }

@@ -1,5 +1,5 @@
-//! A chime: by the clock on the wall, every second, and each one that was missed is made up for. A tick that fails in every
-//! attempt is passed over.
+//! A chime: a continuous primitive that ticks every second by the wall clock and makes up for each missed
+//! time. A tick whose attempts all fail is skipped.
 
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};

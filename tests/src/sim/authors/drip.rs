@@ -1,4 +1,5 @@
-//! A drip: with a fixed delay, at once, `&self` and an `#[apply]`. A tick that fails in every attempt is passed over.
+//! A drip: a continuous primitive with a fixed delay, a first tick at once, a `&self` tick and an
+//! `#[apply]`. A tick whose attempts all fail is skipped.
 
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! An errand: a workflow whose body walks a plan. What it was told on the way is its result.
+//! An errand: a workflow whose body walks a plan. The result tells everything that the body got on the way.
 
 use std::{pin::Pin, time::Duration};
 
@@ -19,39 +19,39 @@ use crate::sim::{
 
 use super::{Till, gate::Gate, mail::Mail};
 
-/// How a booking is written.
+/// The statement that writes the row of a booking.
 pub const BOOK: &str = "INSERT INTO booked VALUES (?1, ?2)";
 
-/// What people see of a run.
+/// The state of a run, as people see it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Errand {
-    /// What its body has left there.
+    /// The marks that the body and updates have left.
     pub marks: Vec<u64>,
-    /// What is to be done if it is cancelled.
+    /// The plan that runs if the run is cancelled.
     pub cleanup: Option<Plan>,
 }
 
-/// An event that is kept in order with the others.
+/// An event that is queued in order.
 #[derive(Debug, Event, Serialize, Deserialize)]
 pub(super) struct Note {
     number: u64,
 }
 
-/// An event of which the last is kept.
+/// An event type whose queue keeps only the latest event.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(keep = "latest")]
 pub(super) struct Price {
     number: u64,
 }
 
-/// An event of which the first is kept.
+/// An event type whose queue keeps only the first event.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(keep = "first", on_terminated = "discard")]
 pub(super) struct Bid {
     number: u64,
 }
 
-/// An event with a key, of which few are kept, for a short while.
+/// An event with a key. Only a few are queued, for a short while.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(key = shelf, max_queued = 3, expires = "1s")]
 pub(super) struct Parcel {
@@ -92,20 +92,21 @@ impl Errand {
         act(id, stage, cx).await
     }
 
-    /// Takes what the step took: due also where nobody knows what became of it. What it returns is what it was given.
+    /// The undo of `work`. It takes the step's input, so it is also due if the outcome of the step is
+    /// unknown. The undo returns the given output, or 0.
     #[step(max_attempts = 2, backoff = "20ms", timeout = "300ms")]
     async fn unwork(id: u64, load: String, done: Option<u64>, stage: &Stage, cx: &Context) -> Result<u64, String> {
         let _ = (id, load);
         stage.act(cx).await.map(|()| done.unwrap_or(0))
     }
 
-    /// Takes what the step returned.
+    /// The undo of `once`. It takes the output of the step and returns it.
     #[step(max_attempts = 2, backoff = "20ms", timeout = "300ms")]
     async fn unonce(done: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
         stage.act(cx).await.map(|()| done)
     }
 
-    /// Writes a row, sends some messages, and only then fails or panics.
+    /// Writes a row and sends messages before it fails or panics.
     #[step(transaction, max_attempts = 2, backoff = "20ms")]
     fn book(
         id: u64,
@@ -127,21 +128,22 @@ impl Errand {
         }
     }
 
-    /// Leaves a mark from outside; one in five is refused, after it was left.
+    /// An update that leaves a mark. It returns an error for one number in five, after it has left the
+    /// mark.
     fn mark(&mut self, number: u64) -> Result<u64, String> {
         self.marks.push(number);
         if number.is_multiple_of(5) { Err("as drawn".to_owned()) } else { Ok(self.marks.len() as u64) }
     }
 }
 
-/// What every step does: it acts outside, and returns what nobody else returns.
+/// The code of every step: it acts outside, and returns a value that no other execution returns.
 async fn act(id: u64, stage: &Stage, cx: &Context) -> Result<u64, String> {
     stage.world.recorder.acted.begins(id);
     stage.act(cx).await?;
     Ok(stage.world.recorder.acted.returns(id))
 }
 
-/// Sends these in the transaction that writes this value, and notes them.
+/// Sends messages in the transaction that writes this value, and notes each message.
 pub(super) fn post(
     value: u64,
     all: &[Sends],
@@ -162,7 +164,7 @@ pub(super) fn post(
     Ok(())
 }
 
-/// Notes that a transaction sends something.
+/// Notes a message before the transaction sends it.
 fn note(sends: Sends, posted: Posted) {
     let (world, number) = (errands::world(), posted.number());
     let role = if sends == Sends::Item { Role::Mail } else { Role::Errand };
@@ -179,7 +181,7 @@ fn note(sends: Sends, posted: Posted) {
 
 type Walk = Pin<Box<dyn Durable<Output = Told> + Send>>;
 
-/// A part of a plan, boxed: plans have plans within.
+/// Walks a part of a plan. The future is boxed because plans are nested.
 fn walk(flow: Flow<Errand>, plan: Plan) -> Walk {
     Box::pin(part(flow, plan))
 }
@@ -266,7 +268,7 @@ fn now(flow: &Flow<Errand>) -> i64 {
     flow.now().as_millis()
 }
 
-/// Inputs longer than this lie in rows of their own.
+/// Returns an input so long that it is stored in a row of its own, or an empty input.
 fn load(heavy: bool) -> String {
     if heavy { "x".repeat(1_100) } else { String::new() }
 }
@@ -296,7 +298,7 @@ async fn code(flow: &Flow<Errand>, task: Task, does: Does) -> Told {
     stepped(flow, ended.map(Ok))
 }
 
-/// Code of the body's own, as it runs outside.
+/// The code of a `flow.run`, executed outside the turn.
 async fn errand_code(id: u64, does: Does) -> u64 {
     let world = errands::world();
     world.recorder.acted.begins(id);
@@ -354,7 +356,7 @@ async fn both(flow: &Flow<Errand>, arms: Vec<Plan>) -> Vec<Told> {
     }
 }
 
-/// Every event here has a number.
+/// An event with a number, which every event of an errand has.
 trait Numbered {
     fn number(&self) -> u64;
 }

@@ -1,8 +1,8 @@
-//! A gate: a semaphore whose permits weigh three together and last a short while.
+//! A gate: a semaphore with three permits and a short lease.
 
 use drystone::primitive;
 
-/// How much may be out at once.
+/// The number of permits in all.
 pub const PERMITS: u64 = 3;
 
 #[primitive(semaphore, permits = PERMITS, lease = "400ms")]

@@ -1,4 +1,4 @@
-//! The records of kinds, as they are stored: what the checks need of them.
+//! Parts of the stored records of kinds, as far as the checks need them.
 
 use drystone::{Timestamp, kinds::continuous::Standing};
 use drystone_runtime::Entity;
@@ -6,7 +6,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::Sum;
 
-/// What is stored beside an author's struct.
+/// The stored part of an entity beside the author's struct.
 #[derive(Deserialize)]
 struct Head<R> {
     record: R,
@@ -37,7 +37,7 @@ pub struct Buffering {
     pub flushed: Count,
 }
 
-/// The batch that items are added to.
+/// The open batch, to which items are added.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Open {
@@ -47,7 +47,7 @@ pub struct Open {
     pub folded: Option<Sum>,
 }
 
-/// A batch that is to be flushed.
+/// A closed batch. It waits for a flush.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Closed {
@@ -57,7 +57,7 @@ pub struct Closed {
     pub held: Option<Held>,
 }
 
-/// Items that are held elsewhere.
+/// A reference to items that stay in the lane of a buffer.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Held {
@@ -65,7 +65,7 @@ pub struct Held {
     pub lane: String,
 }
 
-/// Batches and their items.
+/// The numbers of batches and of their items.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Count {
@@ -82,7 +82,7 @@ pub struct Gating {
     pub epoch: u32,
 }
 
-/// A permit, as it is stored.
+/// A stored permit.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Permit {
@@ -90,7 +90,7 @@ pub struct Permit {
     pub until: Timestamp,
 }
 
-/// A dead letter, as it is stored: where its items lie.
+/// A stored dead letter, with the place of its items.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as it is stored")]
 pub struct Letter {
@@ -98,12 +98,12 @@ pub struct Letter {
     pub batch: Option<Held>,
 }
 
-/// The record of an entity.
+/// Decodes the record of an entity.
 pub fn record<R: DeserializeOwned>(head: &[u8]) -> Option<R> {
     serde_json::from_slice::<Head<R>>(head).ok().map(|head| head.record)
 }
 
-/// The author's struct.
+/// Decodes the author's struct.
 pub fn state<S: DeserializeOwned + Default>(entity: &Entity) -> S {
     serde_json::from_slice(&entity.state).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A heap: a buffer with a `#[reduce]`. What its items were folded into shows them.
+//! A heap: a buffer with a `#[reduce]`. The folded value also lists its items.
 
 use drystone::{Context, Folded, kinds::buffer::Reason, primitive};
 use serde::{Deserialize, Serialize};
@@ -11,12 +11,12 @@ use crate::sim::{chronicle::Class, toys::Stage};
 #[serde(transparent)]
 pub(super) struct Heap(Flushes);
 
-/// Items, folded: their sum, and which they were.
+/// The folded items: their sum, and the items themselves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
-    /// The sum.
+    /// The sum of the items.
     pub total: u64,
-    /// In order.
+    /// The items in order.
     pub items: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs that wait for what is published: one wait after another, as they are told.
+//! Listeners: runs that wait for published events. Their input lists the waits.
 
 use std::time::Duration;
 
@@ -8,35 +8,37 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
-/// To all who wait, from when they wait.
+/// Delivered to all waits, from the time of the wait.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic)]
 pub(super) struct News {
     number: u64,
 }
 
-/// To all, from the oldest that is kept.
+/// Delivered to all waits, from the oldest kept event.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "start")]
 pub(super) struct Notice {
     number: u64,
 }
 
-/// To one; for a short while.
+/// Delivered to a single wait; kept for a short while.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "2s")]
 pub(super) struct Job {
     number: u64,
 }
 
-/// To all, from when their run began. Few are kept; what a run has queued is gone after a short while, and with its run.
+/// Delivered to all waits, from the start of the run. The topic keeps few events. An event queued by a run
+/// expires after a short while and is discarded when the run ends.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic, from = "created", max_pending = 3, expires = "400ms", on_terminated = "discard")]
 pub(super) struct Bulletin {
     number: u64,
 }
 
-/// To one of those who wait at its shelf, where few lie, for a short while. What a run has not taken goes back there.
+/// Delivered to a single wait at its shelf. The topic of a shelf keeps few events, for a short while. An
+/// event that a run has not taken at its end goes back to the topic.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", key = shelf, max_pending = 2, keep_for = "2s", on_terminated = "publish")]
 pub(super) struct Task {
@@ -47,25 +49,25 @@ pub(super) struct Task {
 /// One wait of a listener.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hark {
-    /// The topic: its event's name.
+    /// The name of the event type.
     pub topic: String,
-    /// Which of its topics, if the event has a key.
+    /// The key, if the event type has one.
     pub shelf: u8,
-    /// An event of that topic that it publishes before.
+    /// The number of an event that the listener publishes on the topic before it waits.
     pub says: Option<u64>,
-    /// How long it sleeps before: what is sent meanwhile is queued.
+    /// How long the listener sleeps first. Events sent meanwhile are queued.
     pub sleep_ms: u64,
-    /// How many at once.
+    /// How many events the wait takes together.
     pub times: u32,
-    /// How long at most.
+    /// The timeout of the wait.
     pub timeout_ms: Option<u64>,
-    /// Raced by a sleep.
+    /// The length of a sleep that races the wait.
     pub race_ms: Option<u64>,
-    /// Two waits beside each other.
+    /// Whether the listener waits twice at the same time.
     pub twice: bool,
 }
 
-/// What a listener has heard, in order.
+/// The events that a listener has got, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Listener {
     /// The numbers of the events.
@@ -120,7 +122,7 @@ async fn listen<E: Heard>(flow: &Flow<Listener>, hark: Hark) -> Vec<u64> {
         flow.sleep(Duration::from_millis(hark.sleep_ms)).await;
     }
     if let Some(number) = hark.says {
-        // A topic that is full takes no more.
+        // A full topic refuses the event; that is no failure.
         let _ = flow.publish(E::of(&hark, number)).await;
     }
     if let Some(race_ms) = hark.race_ms {

@@ -1,4 +1,4 @@
-//! Mail: a queue of which three items go at once, `&self`.
+//! Mail: a queue that processes three items at once, with `&self`.
 
 use drystone::{Context, Item, primitive};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Processed;
 use crate::sim::toys::Stage;
 
-/// Nothing: its code only reads.
+/// Empty: the `&self` code writes nothing.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Mail(Processed);
@@ -19,7 +19,7 @@ impl Mail {
     }
 }
 
-/// What every processing of an item does.
+/// The code of every processing of an item.
 pub(super) async fn process(item: &Item<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
     stage.world.recorder.queued.given(stage, item, cx);
     stage.act(cx).await

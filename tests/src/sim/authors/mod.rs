@@ -1,7 +1,8 @@
 //! Real primitives, made with the macros as any author's are, in the same histories as the toys.
 //!
-//! Their code fails, panics and hangs as the seed says, and tells the [`Recorder`] what it was given. Each definition is
-//! wrapped (`Watched`), so that what the kernel asks of it and what it answers are seen from outside, too.
+//! The seed decides whether their code succeeds, fails, panics or hangs, and their code tells the
+//! [`Recorder`] what it was given. Each definition is wrapped (`Watched`), so that the simulator sees all
+//! inputs and answers of the handler.
 
 mod acted;
 mod basket;
@@ -79,38 +80,38 @@ struct Authored {
 /// The ticks that succeeded, by number: the state of every continuous primitive here.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Ticked {
-    /// Each of them, in order.
+    /// The numbers of the ticks, in order.
     pub ticks: Vec<u64>,
 }
 
 /// The batches that were flushed: the state of every buffer here.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flushes {
-    /// Each of them, in order.
+    /// The batches, in order.
     pub flushed: Vec<Flush>,
 }
 
 /// A batch that was flushed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flush {
-    /// Its number.
+    /// The number of the batch.
     pub number: u64,
-    /// Its id.
+    /// The id of the batch.
     pub id: String,
-    /// Whether it was a dead letter before.
+    /// Whether the batch was a dead letter before.
     pub is_replayed: bool,
-    /// Its items.
+    /// The items of the batch.
     pub items: Vec<u64>,
 }
 
 /// The items that were processed: the state of every queue here.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Processed {
-    /// Each of them, in order.
+    /// The items, in order.
     pub items: Vec<u64>,
 }
 
-/// Toys and primitives together, for one process.
+/// The registry of one process, with toys and primitives.
 pub fn registry(stage: &Stage) -> Registry {
     let services = Deps { stage: stage.clone() };
     let authored =
@@ -126,12 +127,12 @@ fn watched(stage: &Stage, definition: &Definition) -> Definition {
     Definition { handler: Arc::new(handler), ..definition.clone() }
 }
 
-/// Which piece of work an entity's code is in, from its name: `pulse-1f-tick/7` is the seventh.
+/// The number of the current piece of work, from its name: `pulse-1f-tick/7` is the seventh tick.
 fn piece(cx: &Context) -> u64 {
     number_of(&cx.work_id())
 }
 
-/// The id without its mark, so that the fate of a piece does not depend on the mark.
+/// Removes the mark from a work id, so that the fate of the work does not depend on the mark.
 fn unmarked(id: &str) -> String {
     let Some((entity, work)) = id.split_once('.').and_then(|(entity, rest)| Some((entity, rest.split_once('-')?.1)))
     else {
@@ -140,13 +141,13 @@ fn unmarked(id: &str) -> String {
     format!("{entity}-{work}")
 }
 
-/// The number at the end of a piece's name.
+/// The number at the end of the name of a piece of work.
 pub fn number_of(work: &str) -> u64 {
     work.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
 }
 
 impl Stage {
-    /// Plays an attempt of an author's code to its end, as the seed says.
+    /// Runs an attempt of an author's code to its end, which the seed decides.
     async fn act(&self, cx: &Context) -> Result<(), String> {
         self.meet(self.world.fate(self.member(cx), &WorkId::new(unmarked(&cx.work_id())), cx.attempt()), || {
             cx.heartbeat();

@@ -1,4 +1,5 @@
-//! A pulse: at a fixed rate, `&mut self`. A tick that fails in every attempt stops it.
+//! A pulse: a continuous primitive with a fixed rate and a `&mut self` tick. A tick whose attempts all fail
+//! stops the entity.
 
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ pub(super) struct Pulse(Ticked);
 impl Pulse {
     #[tick]
     async fn beat(&mut self, stage: &Stage, cx: &Context) -> Result<(), String> {
-        // First: what an attempt did that fails afterwards must never be seen (E5).
+        // The change comes before the failure: changes of an attempt that fails must never be seen (E5).
         self.0.ticks.push(piece(cx));
         stage.act(cx).await
     }

@@ -1,4 +1,4 @@
-//! What queues' code was given, and what callers enqueued, as both say themselves.
+//! The items that callers enqueued and the executions of queue code, as both report them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,32 +23,32 @@ use crate::sim::{
 /// An item that a caller enqueues.
 #[derive(Clone, Debug)]
 pub struct Enqueued {
-    /// Into which queue.
+    /// The queue.
     pub member: Number,
-    /// With which priority.
+    /// The priority of the item.
     pub priority: u8,
-    /// After which delay.
+    /// The delay of the item.
     pub delay_ms: u64,
-    /// When it was asked for.
+    /// The moment of the call.
     pub from: u64,
-    /// When it was answered that it is enqueued.
+    /// The moment of the answer that the item is enqueued.
     pub until: Option<u64>,
 }
 
 /// One execution of an item.
 #[derive(Clone, Debug)]
 pub struct Begun {
-    /// Of which incarnation of its queue.
+    /// The incarnation of the queue.
     pub id: Version,
-    /// Which item.
+    /// The number of the item.
     pub number: u64,
-    /// Which execution of it.
+    /// The number of the execution, from 1.
     pub attempt: u32,
-    /// When it began.
+    /// The moment at which the execution began.
     pub from: u64,
 }
 
-/// Items and their executions.
+/// All items and their executions.
 #[derive(Default)]
 pub struct Queued {
     asked: Mutex<BTreeMap<u64, Enqueued>>,
@@ -57,7 +57,7 @@ pub struct Queued {
     joined: Mutex<BTreeMap<(Version, u8), u64>>,
 }
 
-/// What the outside knows items by.
+/// The ids of items, and the values under those ids.
 #[derive(Default)]
 struct Names {
     id_of: BTreeMap<u64, String>,
@@ -65,33 +65,34 @@ struct Names {
 }
 
 impl Queued {
-    /// A caller enqueues these.
+    /// Notes items that a caller is about to enqueue.
     pub fn asks(&self, values: &[u64], enqueued: &Enqueued) {
         lock(&self.asked).extend(values.iter().map(|value| (*value, enqueued.clone())));
     }
 
-    /// It is answered that these are enqueued.
+    /// Notes the successful answer of the call that enqueued these items.
     pub fn acknowledged(&self, values: &[u64], moment: u64) {
         let mut asked = lock(&self.asked);
         values.iter().filter_map(|value| asked.get_mut(value).map(|one| one.until = Some(moment))).for_each(drop);
     }
 
-    /// When it was answered that this is enqueued.
+    /// The moment of the successful answer of the call that enqueued the item, or `None`.
     pub fn until(&self, value: u64) -> Option<u64> {
         lock(&self.asked).get(&value).and_then(|one| one.until)
     }
 
-    /// All that was asked for, by value.
+    /// All items that callers tried to enqueue, by value.
     pub fn all(&self) -> BTreeMap<u64, Enqueued> {
         lock(&self.asked).clone()
     }
 
-    /// The executions of a member's items.
+    /// The executions of the items of a queue.
     pub fn begun_of(&self, member: Number) -> Vec<Begun> {
         lock(&self.begun).get(&member).cloned().unwrap_or_default()
     }
 
-    /// The kernel begins an execution. It is one that the record lists, in order, and none of an item that is gone.
+    /// Registers an execution that begins. The record must list it, it must be in order, and its item must
+    /// not be gone.
     pub fn starts(&self, stage: &Stage, entity: &Entity, work: &Work, cx: &Cx) {
         let (member, number) = (stage.number(cx), number_of(work.id.as_str()));
         let record: Queueing = heads::record(&entity.head).unwrap_or_default();
@@ -110,7 +111,8 @@ impl Queued {
         lock(&self.begun).entry(member).or_default().push(Begun { id, number, attempt, from });
     }
 
-    /// Q1: of those with one priority the first to join begins first; in strict order all others have ended.
+    /// Checks the order (Q1): among items of one priority the first to join begins first. With strict order
+    /// all earlier items must have ended.
     fn check_order(&self, start: &Start<'_>) {
         let Start { entity, running, member, .. } = *start;
         let begun = lock(&self.begun);
@@ -132,7 +134,8 @@ impl Queued {
         }
     }
 
-    /// Q2, Q3: executions of an item are counted, up to the last; one that was recorded does not come again.
+    /// Checks the number of the attempt (Q2, Q3): attempts are counted up to the limit, and an attempt
+    /// whose failure was recorded does not run again.
     fn check_attempt(&self, start: &Start<'_>) {
         let Start { entity, running, member, stage } = *start;
         let begun = lock(&self.begun);
@@ -150,7 +153,8 @@ impl Queued {
         });
     }
 
-    /// The code is given an item: under one id in all its executions, and no other has that (Q2).
+    /// Registers an item as the code gets it. An item has one id in all its executions, and no other item
+    /// has the same id (Q2).
     pub fn given(&self, stage: &Stage, item: &Item<u64>, cx: &Context) {
         let chronicle = &stage.world.chronicle;
         let mut names = lock(&self.names);
@@ -163,7 +167,7 @@ impl Queued {
             return chronicle.violation(Class::Broken, "Q1", format!("nobody enqueued {item:?}"));
         };
         chronicle.check(asked.priority == item.priority, Class::Broken, "Q4", || format!("{asked:?} became {item:?}"));
-        // One that was a dead letter goes at once.
+        // A replayed dead letter is processed without its delay.
         let has_died = stage.world.witness.durable().queues().has_died(item.value);
         let due = item.enqueued_at.after(Duration::from_millis(if has_died { 0 } else { asked.delay_ms }));
         chronicle.check(due <= cx.now(), Class::Broken, "Q4", || format!("{item:?} begins at {}: {asked:?}", cx.now()));
@@ -183,8 +187,8 @@ impl Start<'_> {
         Rules::of(self.stage.world.cast.member(self.member).role)
     }
 
-    /// Q2: nothing begins again after the commit of its success. An owner whose lease ended early because the store's
-    /// clock jumped cannot know of it.
+    /// Checks that no item begins again after the commit of its success (Q2). After a jump of the store's
+    /// clock a lease may have ended without its owner knowing, so the check holds only if no clock jumps.
     fn is_not_over(&self) {
         let world = &self.stage.world;
         let fate: Option<Fate> = world.witness.durable().queues().fate(self.entity.id, self.running.number);

@@ -1,4 +1,4 @@
-//! The records and rows of queues, as they are stored: what the checks need of them.
+//! Parts of the stored records and rows of queues, as far as the checks need them.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Deserializer};
 
 use crate::sim::cast::Role;
 
-/// What a queue here is set to, as its definition says.
+/// The settings of a queue, as its definition has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How many items go at once.
+    /// The largest number of items that run at once.
     pub concurrency: usize,
-    /// How often each is executed at most.
+    /// The largest number of executions of an item.
     pub max_attempts: u32,
-    /// The shortest pause between two executions of one.
+    /// The shortest pause between two executions of an item.
     pub pause: Duration,
-    /// How many items may be stored.
+    /// The largest number of stored items.
     pub max_depth: usize,
-    /// Whether an item that fails holds up those behind it.
+    /// Whether a failing item delays all later items.
     pub is_strict: bool,
 }
 
 impl Rules {
-    /// Those of a role.
+    /// The settings of the queue with this role.
     pub fn of(role: Role) -> Self {
         let (concurrency, max_attempts, pause_ms, max_depth) = match role {
             Role::Mail => (3, 3, 20, 60),
@@ -54,23 +54,24 @@ pub struct Queueing {
 }
 
 impl Queueing {
-    /// How many items wait in line.
+    /// The number of items that wait in line.
     pub fn waiting(&self) -> u64 {
         self.line.iter().map(|class| class.ahead.len() as u64 + class.beyond).sum()
     }
 
-    /// How many items are stored.
+    /// The number of stored items.
     pub fn depth(&self) -> u64 {
         self.waiting() + self.delayed.count + self.retrying.count + self.running.len() as u64
     }
 
-    /// The executions that were begun: not those that wait, in strict order, to be tried again.
+    /// The executions that have begun. In strict order, an item that waits for its next attempt is not
+    /// among them.
     pub fn begun(&self) -> impl Iterator<Item = &Running> {
         self.running.iter().filter(|running| running.not_before.is_none())
     }
 }
 
-/// Those who wait with one priority.
+/// The waiting items of one priority.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Class {
@@ -97,7 +98,7 @@ pub struct Later {
     pub at: Option<Timestamp>,
 }
 
-/// An item that runs.
+/// A running item.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Running {
@@ -107,7 +108,8 @@ pub struct Running {
     pub not_before: Option<Timestamp>,
 }
 
-/// Items are written as arrays, and those that follow one another as one: the first and how many.
+/// Decodes items. Each is stored as an array; consecutive first attempts share one array, with the first
+/// item and their number.
 fn running<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Running>, D::Error> {
     let mut all = Vec::new();
     for (number, priority, joined, count, not_before) in
@@ -140,7 +142,7 @@ pub struct Kept {
     pub item: u64,
 }
 
-/// What was enqueued under a dedup key.
+/// The items that were enqueued under a dedup key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Before {
@@ -149,7 +151,7 @@ pub struct Before {
     pub until: Timestamp,
 }
 
-/// An item on its way to the dead letters.
+/// An item that is about to become a dead letter.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct DeadItem {
@@ -159,7 +161,7 @@ pub struct DeadItem {
     pub item: u64,
 }
 
-/// The number at the end of a row's key, and the time or place before it.
+/// The number at the end of a row's key, and the time or place in front of that number.
 pub fn numbers_in(key: &[u8]) -> Option<(u64, u64)> {
     let (rest, number) = key.split_last_chunk()?;
     let before = rest.last_chunk().map_or(0, |before| u64::from_be_bytes(*before));

@@ -1,4 +1,4 @@
-//! What authors' code was given, as it says itself.
+//! Everything that authors' code was given, as the code reports it.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -14,24 +14,24 @@ use crate::sim::{
 /// One execution of a tick.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Whose.
+    /// The member that ticks.
     pub member: Number,
-    /// Of which incarnation.
+    /// The incarnation of the entity.
     pub id: Version,
-    /// Which tick.
+    /// The number of the tick.
     pub number: u64,
-    /// Which attempt of it.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// When it began.
+    /// The moment at which the execution began.
     pub from: u64,
 }
 
-/// All that authors' code was given.
+/// Everything that authors' code was given.
 #[derive(Default)]
 pub struct Recorder {
-    /// Items of queues.
+    /// The items of queues.
     pub queued: Queued,
-    /// Steps of errands.
+    /// The steps of errands.
     pub acted: Acted,
     ticks: Mutex<Vec<Execution>>,
     batches: Mutex<Batches>,
@@ -44,7 +44,7 @@ struct Batches {
 }
 
 impl Recorder {
-    /// A tick begins. No number is left out (C6): each tick that ends has begun.
+    /// Registers a tick that begins. Tick numbers have no gaps (C6).
     pub fn ticks(&self, stage: &Stage, cx: &Cx, work: &Work) {
         let (member, id) = (stage.number(cx), cx.id.expect("only existing entities tick"));
         let (number, attempt) = (number_of(work.id.as_str()), work.attempt);
@@ -64,7 +64,8 @@ impl Recorder {
         lock(&self.ticks).iter().filter(|tick| tick.member == member).cloned().collect()
     }
 
-    /// A flush begins: the same id always has the same items in the same order, and no item is in two batches (B4).
+    /// Registers a flush that begins. A batch id always has the same items in the same order, and no item
+    /// is in two batches (B4).
     pub fn flushes(&self, chronicle: &Chronicle, id: &str, items: &[u64]) {
         let mut batches = lock(&self.batches);
         match batches.items.get(id) {
@@ -83,7 +84,7 @@ impl Recorder {
         }
     }
 
-    /// Where in which batch an item was: the batch's buffer, its number, the item's place in it.
+    /// Finds an item: the buffer and number of its batch, and its place in the batch.
     pub fn place(&self, item: u64) -> Option<(String, u64, usize)> {
         let batches = lock(&self.batches);
         let id = batches.batch_of.get(&item)?;

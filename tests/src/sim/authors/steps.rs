@@ -1,4 +1,4 @@
-//! Steps: a queue in strict order, `&mut self`: an item that fails holds up those behind it.
+//! Steps: a queue in strict order, with `&mut self`. A failing item delays all later items.
 
 use drystone::{Context, Item, primitive};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub(super) struct Steps(Processed);
 impl Steps {
     #[process]
     async fn climb(&mut self, item: Item<u64>, stage: &Stage, cx: &Context) -> Result<(), String> {
-        // First: what an attempt did that fails afterwards must never be seen (E5).
+        // The change comes before the failure: changes of an attempt that fails must never be seen (E5).
         self.0.items.push(item.value);
         process(&item, stage, cx).await
     }

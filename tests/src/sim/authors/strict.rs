@@ -1,4 +1,4 @@
-//! A strict basket: a batch that fails holds up those behind it.
+//! A strict basket: a buffer in strict order. A failing batch delays all later batches.
 
 use drystone::{Batch, Context, primitive};
 use serde::{Deserialize, Serialize};

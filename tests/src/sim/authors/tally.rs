@@ -1,4 +1,4 @@
-//! A tally: a queue of which two items go at once, `&self`, and an `#[apply]`.
+//! A tally: a queue that processes two items at once, with `&self` and an `#[apply]`.
 
 use drystone::{Context, Item, primitive};
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,19 @@
-//! A till: an object that errands call, and that says what it was given, in order.
+//! A till: an object that errands call. The till records all calls in order.
 
 use drystone::primitive;
 use serde::{Deserialize, Serialize};
 
-/// What it has taken.
+/// The calls that the till has taken.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Till {
-    /// Tasks, in the order in which they came.
+    /// The tasks, in order of arrival.
     pub rung: Vec<u64>,
 }
 
 #[primitive(object)]
 impl Till {
-    /// Takes a task; how many it has then. With `fails` all of it must be as it was.
+    /// Takes a task and returns the number of tasks so far. With `fails` the call fails, and everything
+    /// must stay as it was.
     async fn ring(&mut self, task: u64, fails: bool) -> Result<u64, String> {
         self.rung.push(task);
         if fails { Err("as asked".to_owned()) } else { Ok(self.rung.len() as u64) }

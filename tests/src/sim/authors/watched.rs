@@ -1,4 +1,4 @@
-//! A handler seen from outside: what it is asked and what it answers.
+//! A wrapper around a handler that observes its inputs and answers.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::sim::{
     toys::{Fate, Stage},
 };
 
-/// A handler, and the stage it plays on.
+/// A handler and the stage of its process.
 pub(super) struct Watched {
     pub(super) stage: Stage,
     pub(super) inner: Arc<dyn Handler>,
@@ -71,22 +71,24 @@ impl Handler for Watched {
     }
 }
 
-/// Whether it is an item of a queue: several may run at once (Q2).
+/// Whether the work is an item of a queue. Several items may run at once (Q2).
 fn is_item(work: &Work) -> bool {
     work.id.as_str().starts_with("process/")
 }
 
-/// Hooks of one entity run one at a time, also those that only read (B4, C6).
+/// Marks a hook as exclusive, because the hooks of one entity run one at a time, even those that only read
+/// (B4, C6).
 fn as_one(work: &Work) -> Work {
     let is_hook = work.id.as_str().contains('/') && !is_item(work) && !check::is_step(work.id.as_str());
     Work { borrow: if is_hook { Borrow::Exclusive } else { work.borrow }, ..work.clone() }
 }
 
 impl Watched {
-    /// A piece of work ends as the seed says, and no store and no neighbour makes it end otherwise (W2, W3).
+    /// Checks that a piece of work ends as the seed decided, and that neither the store nor other entities
+    /// change its end (W2, W3).
     fn judge(&self, entity: &Entity, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let world = &self.stage.world;
-        // What code of a body does is in its plan, and the model knows it.
+        // The plan of a run says how the code of its body ends, and the model checks that.
         if check::is_code(work.as_str()) || check::is_elsewhere(work.as_str()) || work.as_str().starts_with("look:") {
             return;
         }
@@ -96,7 +98,8 @@ impl Watched {
         let fate = if is_applied { Fate::Well(Default::default()) } else { world.fate(member, &named, attempt) };
         let is_chest = world.cast.member(member).role == Role::Chest;
         let just = match outcome {
-            // A batch that is flushed again after all keeps its name, and its work has another; a transaction that nobody waits for is not run.
+            // The fate of a chest's work is not known here: a replayed batch keeps its name while its work
+            // has another one, and a transaction that was released does not run.
             Outcome::Ok(_) | Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::Refused(_) if is_chest => true,
             Outcome::Ok(_) => matches!(fate, Fate::Well(_)),
             Outcome::Failed(_) => fate == Fate::Fails,

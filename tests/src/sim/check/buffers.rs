@@ -1,4 +1,4 @@
-//! B3, B4, B5: in every commit the record of a buffer and its rows say the same.
+//! B3, B4, B5: in every commit the record of a buffer agrees with its rows.
 
 use drystone_runtime::{Entity, Version};
 
@@ -12,7 +12,7 @@ use crate::sim::{
     witness::{Lanes, Place},
 };
 
-/// Where the row of a transactional flush is.
+/// The lane of the row of a transactional flush.
 const CLAIMS: &str = "drystone/transactions";
 
 /// Compares the record of a buffer with its rows.
@@ -36,7 +36,8 @@ struct Buffer<'a> {
 }
 
 impl Buffer<'_> {
-    /// The open batch has its rows, and is not full: that it were closed in the commit that fills it (B3).
+    /// Checks that the open batch has its rows and is not full: the commit that fills a batch must close it
+    /// (B3).
     fn open(&self) {
         let (open, max) = (&self.record.open, capacity(self.role));
         let rows = self.rows(&self.own(open.number));
@@ -57,7 +58,7 @@ impl Buffer<'_> {
         self.check(rows == count, Class::Lost, || format!("batch {} counts {count} and has {rows}", closed.number));
     }
 
-    /// What belongs to no batch is a leak.
+    /// Checks for leaks: every row must belong to a batch.
     fn nothing_else(&self) {
         let record = self.record;
         let numbers = record.closed.iter().map(|closed| closed.number).chain([record.open.number]);
@@ -69,7 +70,8 @@ impl Buffer<'_> {
         self.check(left.is_none(), Class::Broken, || format!("still has {left:?}"));
     }
 
-    /// What the flush did and what the kind counts are one commit.
+    /// Checks that the author's state and the kind's counters agree: the result of a flush and its count
+    /// are one commit.
     fn counts(&self) {
         let flushed = heads::state::<Flushes>(self.entity).flushed;
         let items = flushed.iter().map(|flush| flush.items.len() as u64).sum::<u64>();
@@ -91,7 +93,7 @@ impl Buffer<'_> {
     }
 }
 
-/// How many items a batch has at most.
+/// The largest number of items in a batch.
 fn capacity(role: Role) -> u64 {
     match role {
         Role::Strict => 2,

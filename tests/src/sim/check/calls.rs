@@ -1,4 +1,4 @@
-//! Calls to primitives, from when each was asked to when it was answered.
+//! The calls to primitives, each from its beginning to its answer.
 
 use std::sync::Mutex;
 
@@ -9,31 +9,31 @@ use crate::sim::{cast::Number, chronicle::lock, world::World};
 /// One call.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// To whom.
+    /// The member that was called.
     pub member: Number,
-    /// What.
+    /// The name of the called verb.
     pub verb: &'static str,
-    /// Whose effect it is.
+    /// The number that identifies the effect of the call.
     pub number: u64,
-    /// When it was asked.
+    /// The moment of the call.
     pub from: u64,
-    /// When it was answered; never, if it was not or nobody knows.
+    /// The moment of the answer; `u64::MAX` without a known answer.
     pub until: u64,
-    /// What it was answered; without that it may have taken effect, or may yet.
+    /// The answer. Without one the call may have taken effect, or may still do so.
     pub told: Option<Bytes>,
-    /// It was refused, and took no effect.
+    /// Whether the call was refused and so took no effect.
     pub refused: bool,
 }
 
 impl Span {
-    /// Whether it may drop items that are not flushed.
+    /// Whether the call may drop items before their flush.
     pub fn drops(&self) -> bool {
         !self.refused && matches!(self.verb, "clear" | "destroy")
     }
 }
 
 impl Span {
-    /// Whether it may have had a run begin anew.
+    /// Whether the call may have restarted a run.
     pub fn restarts(&self) -> bool {
         !self.refused && self.verb == "restart"
     }
@@ -44,7 +44,7 @@ impl Span {
 pub struct Calls(Mutex<Vec<Span>>);
 
 impl Calls {
-    /// A call is made; its handle.
+    /// Registers a call and returns its handle.
     pub fn asks(&self, world: &World, member: Number, verb: &'static str, number: u64) -> usize {
         let mut spans = lock(&self.0);
         let from = world.chronicle.moment();
@@ -52,7 +52,7 @@ impl Calls {
         spans.len() - 1
     }
 
-    /// It was answered with this, or nobody knows with what.
+    /// Registers the answer of a call. `None` stands for an unknown answer.
     pub fn answered(&self, world: &World, handle: usize, told: Option<Bytes>) {
         if told.is_some() {
             let span = &mut lock(&self.0)[handle];
@@ -60,17 +60,17 @@ impl Calls {
         }
     }
 
-    /// It was refused.
+    /// Registers that a call was refused.
     pub fn refused(&self, handle: usize) {
         lock(&self.0)[handle].refused = true;
     }
 
-    /// The calls to a member.
+    /// The calls of a member.
     pub fn of(&self, member: Number) -> Vec<Span> {
         lock(&self.0).iter().filter(|span| span.member == member).cloned().collect()
     }
 
-    /// Whether a call of this sort was made to anybody, and not refused.
+    /// Whether any member got a call of this verb that was not refused.
     pub fn any(&self, verb: &str) -> bool {
         lock(&self.0).iter().any(|span| span.verb == verb && !span.refused)
     }

@@ -1,7 +1,9 @@
-//! E3, E4, E12: each counter is linearizable. Its durable list is the order; answers name their place in it.
+//! E3, E4, E12: each counter is linearizable. The durable list gives the order; every answer names a place
+//! in the list.
 //!
-//! Keys are independent, and the store shows the order of additions, so no search is needed: every answer must
-//! fit that order, and that order must fit real time (what was answered before another was asked comes first).
+//! Keys are independent, and the store shows the order of additions, so no search is needed. Every answer
+//! must fit that order, and the order must fit real time: a call that was answered before another call was
+//! made comes first.
 
 use std::sync::Mutex;
 
@@ -14,39 +16,39 @@ use crate::sim::{
     world::World,
 };
 
-/// What a caller asked of a counter.
+/// The operation that a caller asks of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To add its number.
+    /// Add the caller's number.
     Add,
-    /// How long the list is.
+    /// Read the length of the list.
     Get,
-    /// To add its number, in code that fails.
+    /// Add the caller's number, in code that then fails.
     Fail,
-    /// To end.
+    /// Destroy the counter.
     Destroy,
 }
 
-/// What it was answered.
+/// The answer of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing that says what happened: it may have taken effect, or may yet.
+    /// Unknown: the call may have taken effect, or may still do so.
     Unknown,
-    /// It took no effect.
+    /// The call took no effect.
     Refused,
     /// The key was unbound.
     Unbound,
-    /// The incarnation (its first number), and how long the list was.
+    /// The incarnation, named by its first number, and the length of the list.
     Told {
         /// The first number of the list.
         first: u64,
-        /// How long it was.
+        /// The length of the list.
         length: u64,
     },
 }
 
 impl Answer {
-    /// From the bytes of an answer.
+    /// Decodes the bytes of an answer.
     pub fn of(bytes: &Bytes) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self::Unbound);
@@ -55,7 +57,7 @@ impl Answer {
     }
 }
 
-/// One call, from when it was asked to when it was answered.
+/// A call from its beginning to its answer.
 #[derive(Clone, Debug)]
 struct Span {
     counter: Number,
@@ -66,26 +68,26 @@ struct Span {
     answer: Answer,
 }
 
-/// All calls to counters.
+/// All calls of counters.
 #[derive(Default)]
 pub struct Counters(Mutex<Vec<Span>>);
 
 impl Counters {
-    /// A call is made at this moment; its handle.
+    /// Registers a call at this moment and returns its handle.
     pub fn asks(&self, counter: Number, number: u64, asked: Asked, moment: u64) -> usize {
         let mut spans = lock(&self.0);
         spans.push(Span { counter, number, asked, from: moment, until: u64::MAX, answer: Answer::Unknown });
         spans.len() - 1
     }
 
-    /// It is answered at this moment.
+    /// Registers the answer of a call at this moment.
     pub fn answered(&self, handle: usize, answer: Answer, moment: u64) {
         let mut spans = lock(&self.0);
         (spans[handle].until, spans[handle].answer) = (moment, answer);
     }
 }
 
-/// Where something lies in the order of a counter: which incarnation, then how long the list is after it.
+/// A place in the order of a counter: the incarnation, and the length of the list at that place.
 type Place = (usize, u64);
 
 /// Checks every counter of a history.
@@ -96,7 +98,7 @@ pub(super) fn finish(world: &World) {
     }
 }
 
-/// The order that the store shows: the lists of all incarnations.
+/// The order that the store shows: the lists of all incarnations, ended ones first.
 struct Order {
     counter: Number,
     lists: Vec<Vec<u64>>,
@@ -114,7 +116,8 @@ impl Order {
 
     fn check(&self, world: &World, spans: &[Span]) {
         let placed: Vec<_> = spans.iter().filter_map(|span| Some((self.place(world, span)?, span))).collect();
-        // An owner whose lease ended early because the store's clock jumped reads what it has, and cannot know.
+        // After a jump of the store's clock a lease may have ended without its owner knowing. Such an owner
+        // still answers reads from memory.
         let honest = world.clocks_are_honest();
         let placed: Vec<_> = placed.into_iter().filter(|(_, span)| honest || span.asked != Asked::Get).collect();
         for (place, span) in &placed {
@@ -135,7 +138,8 @@ impl Order {
         self.check_once(world);
     }
 
-    /// Whether the first cannot come before the second. Reads may share a place with what they saw.
+    /// Whether the first call cannot come before the second. A read may share a place with the addition
+    /// that it saw.
     fn after(&self, place: Place, span: &Span, other_place: Place, other: &Span) -> bool {
         match (span.asked, other.asked) {
             (_, Asked::Get) => place > other_place,
@@ -143,7 +147,7 @@ impl Order {
         }
     }
 
-    /// Where the store has what a call was told; that it is there at all is the first thing to check.
+    /// The place of an answered call in the durable lists. Checks first that the answer fits the lists.
     fn place(&self, world: &World, span: &Span) -> Option<Place> {
         let found = self.find(span.number);
         match (span.asked, span.answer) {
@@ -174,7 +178,7 @@ impl Order {
         });
     }
 
-    /// E5: what was refused left nothing behind.
+    /// Checks that refused calls left nothing behind (E5).
     fn check_refused(&self, world: &World, spans: &[Span]) {
         for span in spans {
             let must_not = span.asked == Asked::Fail || span.answer == Answer::Refused;
@@ -185,7 +189,7 @@ impl Order {
         }
     }
 
-    /// E1: a key that was never destroyed stays bound.
+    /// Checks that a key that was never destroyed stays bound (E1).
     fn check_unbound(&self, world: &World, spans: &[Span]) {
         let unbound = spans.iter().filter(|span| span.answer == Answer::Unbound && self.ended == 0);
         for span in unbound {
@@ -197,7 +201,7 @@ impl Order {
         }
     }
 
-    /// E12: not in one incarnation and again in the next, either.
+    /// Checks that no number was added twice, not even in two incarnations (E12).
     fn check_once(&self, world: &World) {
         let mut all = self.lists.concat();
         all.sort_unstable();

@@ -1,4 +1,4 @@
-//! E4, L1–L3, V: what callers of a run are told is durable, and true for ever.
+//! E4, L1–L3, V: the answers of a run are durable, and stay true.
 
 use bytes::Bytes;
 use drystone::{
@@ -16,19 +16,19 @@ use crate::sim::{
     world::World,
 };
 
-/// A call that a run has answered.
+/// A call that a run answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
-    /// Which.
+    /// The run.
     pub member: Number,
-    /// What it was asked.
+    /// The verb of the call.
     pub verb: &'static str,
-    /// Whose effect it is.
+    /// The number that identifies the effect of the call.
     pub number: u64,
 }
 
 impl Answered {
-    /// It was answered just now, with this.
+    /// Checks a successful answer at the moment when it arrives.
     pub fn told(&self, world: &World, bytes: &Bytes) {
         if self.verb == "restart" {
             return self.restarted(world, bytes);
@@ -56,7 +56,7 @@ impl Answered {
         self.check(world, holds, || format!("{bytes:?}, and is {life:?}"));
     }
 
-    /// It was answered just now, with this error of its own.
+    /// Checks an error of the run at the moment when it arrives.
     pub fn failed(&self, world: &World, error: &Bytes) {
         if self.may_be_of_another(world) {
             return;
@@ -71,7 +71,7 @@ impl Answered {
                     (Phase::Over(End::Fault(told)), Some(RunError::Fault(fault))) => told == fault,
                     (Phase::Over(End::Cancelled(_)), Some(RunError::Cancelled))
                     | (Phase::Over(End::Terminated), Some(RunError::Terminated)) => true,
-                    // It may have begun since.
+                    // The run may have begun after the answer.
                     (_, Some(RunError::NotFound)) => true,
                     _ => false,
                 }
@@ -85,7 +85,7 @@ impl Answered {
         self.check(world, holds, || format!("the error {error:?}, and is {life:?}"));
     }
 
-    /// L4: the generation that a caller is told of has begun.
+    /// Checks that the generation in the answer of a restart has begun (L4).
     fn restarted(&self, world: &World, bytes: &Bytes) {
         let durable = world.witness.durable();
         let (Some(run), Some(told)) = (durable.errands().of(self.member), read::<Restarted>(bytes)) else { return };
@@ -95,7 +95,7 @@ impl Answered {
         });
     }
 
-    /// Whether the run may have been destroyed or restarted since, and another begun.
+    /// Whether the answer may belong to an earlier run or generation under this key.
     fn may_be_of_another(&self, world: &World) -> bool {
         world.calls.of(self.member).iter().any(|span| span.drops() || span.restarts())
     }
@@ -116,19 +116,20 @@ impl Answered {
     }
 }
 
-/// An event that was acknowledged is somewhere; one that was overwritten at once was never seen.
+/// Checks that an acknowledged event was seen, unless its type has lost events. An event that was
+/// overwritten at once was never seen.
 fn sent(world: &World, run: &Run, number: u64, bytes: &Bytes) -> bool {
     let Some(sent) = read::<Sent>(bytes) else { return false };
-    // A bid that came in the very write that ended its run is in no row.
+    // A bid that arrives in the same write that ends its run has no row.
     let has_ended = run.life.as_ref().is_some_and(Life::is_over);
     let may_be_lost = |kind| may_be_lost(run, kind) || has_ended && kind == Kind::Bid;
     let lost = world.recorder.acted.kind_of(number).is_some_and(may_be_lost);
-    // What an older generation took went with its journal.
+    // The events that an older generation took went with its journal.
     let lost = lost || run.record.generation > 1 && world.recorder.acted.was_heard(number);
     if sent.taken { run.taken.contains(&number) || lost } else { run.seen.contains(&number) || lost }
 }
 
-/// Whether events of this type were lost to others, or to time, and counted.
+/// Whether events of this type were overwritten or expired.
 pub(super) fn may_be_lost(run: &Run, kind: Kind) -> bool {
     run.lost(kind) > 0
 }

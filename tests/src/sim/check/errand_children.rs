@@ -1,4 +1,5 @@
-//! L6: a child is begun once, in its parent's commit; its end is told once, in its own; whoever is let go is told so.
+//! L6: a child begins once, in its parent's commit. Its end is sent to the parent once, in the child's own
+//! commit. A child that is released is cancelled.
 
 use drystone::RunError;
 use drystone_runtime::store::Write;
@@ -9,10 +10,10 @@ use crate::sim::{
     witness::{Family, Run, Written},
 };
 
-/// What a child says to its parent.
+/// The verb of the message with which a child tells its parent about its end.
 const ENDED: &str = "child:ended";
 
-/// Takes what a write says to children, and checks that what it waits for was begun.
+/// Registers the messages of a write to children, and checks that every awaited child has begun.
 pub fn inspect_family(chronicle: &Chronicle, family: &mut Family, run: &Run, after: &Record, write: &Write) {
     let check = |holds, class, message: &dyn Fn() -> String| {
         chronicle.check(holds, class, "L6", || format!("{} {}", write.key, message()));
@@ -35,7 +36,7 @@ fn children(record: &Record) -> impl Iterator<Item = (&str, &Childing)> {
     })
 }
 
-/// Compares the ends of a run, and those of its children, with what was said of them.
+/// Compares the ends of a run and of its children with the messages and journal entries about them.
 pub fn inspect_ends(chronicle: &Chronicle, family: &mut Family, run: &Run, change: &Written, write: &Write) {
     let ending = Ending { chronicle, run, write };
     ending.tells(family, change);
@@ -43,7 +44,7 @@ pub fn inspect_ends(chronicle: &Chronicle, family: &mut Family, run: &Run, chang
     ending.lets_go(change);
 }
 
-/// A run is destroyed: its parent is told, and so are its children.
+/// Checks a destroyed run: its parent is told, and its children are cancelled.
 pub fn inspect_orphans(chronicle: &Chronicle, family: &mut Family, run: Option<&Run>, write: &Write) {
     family.says(write);
     let Some(run) = run else { return };
@@ -55,7 +56,8 @@ pub fn inspect_orphans(chronicle: &Chronicle, family: &mut Family, run: Option<&
     ending.check(is_told, Class::Lost, || "is destroyed, and its parent is not told".to_owned());
     family.ended(&write.key.key, End::Terminated);
     for (op, childing) in children(&run.record) {
-        // Its end may have come in the same write, and what was recorded of it went.
+        // The child may have ended in the same write. What the journal recorded of the end is gone with the
+        // run.
         let may_have_ended = !write.taken.is_empty() && !family.ends(childing.key.as_bytes()).is_empty();
         if !may_have_ended {
             ending.is_let_go(op, childing);
@@ -65,7 +67,7 @@ pub fn inspect_orphans(chronicle: &Chronicle, family: &mut Family, run: Option<&
 
 struct Ending<'a> {
     chronicle: &'a Chronicle,
-    /// The run, with its record before the write.
+    /// The run before the write.
     run: &'a Run,
     write: &'a Write,
 }
@@ -75,7 +77,7 @@ impl Ending<'_> {
         self.write.sent.iter().filter(|sent| sent.verb == verb).count()
     }
 
-    /// The end of a child and what tells its parent are one commit.
+    /// Checks that the end of a child and the message to its parent are one commit.
     fn tells(&self, family: &mut Family, change: &Written) {
         let Some(life) = &self.run.life else { return };
         let same = self.run.record.generation == change.record.generation;
@@ -97,7 +99,7 @@ impl Ending<'_> {
         }
     }
 
-    /// What a parent records of a child is how that ended.
+    /// Checks that the parent records the end that the child really had.
     fn heard(&self, family: &Family, change: &Written) {
         if self.run.record.generation != change.record.generation {
             return;
@@ -119,14 +121,14 @@ impl Ending<'_> {
             Err(_) => "a parent was told that a child was cancelled or terminated",
         });
         let ends = family.ends(childing.key.as_bytes());
-        // Of a child that ended and was restarted in one write the end is not seen.
+        // A child that ended and was restarted in one write shows no end.
         let is_true = ends.iter().any(|end| is_it(end, &ended)) || family.was_restarted(childing.key.as_bytes());
         self.check(is_true, Class::Broken, || {
             format!("records {entry:?}, and {} has ended with {ends:?}", childing.key)
         });
     }
 
-    /// Whoever is not waited for any more, and does not go on alone, is told.
+    /// Checks that the parent cancels each child that it awaits no more, unless the child was abandoned.
     fn lets_go(&self, change: &Written) {
         let same = self.run.record.generation == change.record.generation;
         let recorded = |op: &str| {
@@ -135,7 +137,7 @@ impl Ending<'_> {
         };
         for (op, childing) in children(&self.run.record).filter(|(_, childing)| childing.input.is_none()) {
             let waits = same && children(&change.record).any(|(other, _)| other == op);
-            // What was recorded of a generation that is left went with it.
+            // Entries that the old generation recorded in this write are gone with its journal.
             let may_have_ended = !same && !self.write.taken.is_empty();
             if !waits && !recorded(op) && !may_have_ended {
                 self.is_let_go(op, childing);

@@ -1,4 +1,4 @@
-//! W1, V1, D1, L1, L3: what must hold of every run when all is quiet.
+//! W1, V1, D1, L1, L3: the checks of all runs at the end of a history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,8 @@ use crate::sim::{
     world::World,
 };
 
-/// Prefixes of a journal that are replayed, the longest of them: a history has many runs, and some are long.
+/// The number of journal prefixes that are replayed, the longest first. The limit bounds the time: a
+/// history has many runs, and some are long.
 const PREFIXES_MAX: usize = 40;
 
 /// Checks every run of a history.
@@ -28,7 +29,7 @@ pub(super) fn finish(world: &World) {
         let durable = world.witness.durable();
         let any_parked = world.cast.iter().any(|(number, _)| durable.story(number).is_parked());
         let story = durable.story(member);
-        // L9: a run is kept for its retention, and no history lasts so long.
+        // L9: no history lasts as long as the retention, so every run must still be there.
         let is_destroyed = world.calls.of(member).iter().any(Span::drops);
         world.chronicle.check(is_destroyed || story.past.is_empty(), Class::Lost, "L9", || {
             format!("{} was kept no longer", world.cast.member(member).key)
@@ -48,7 +49,7 @@ pub(super) fn finish(world: &World) {
     }
 }
 
-/// M5, W6: without a restart each task is rung and booked once at most.
+/// Checks that each task was rung and booked at most once (M5, W6). After a restart a task may run again.
 fn once(world: &World) {
     if world.calls.any("restart") {
         return;
@@ -61,14 +62,15 @@ fn once(world: &World) {
     }
 }
 
-/// All that the tills were given.
+/// The tasks that the tills were given.
 fn rung(world: &World, durable: &Durable) -> Vec<u64> {
     let tills = world.cast.with(Role::Till).into_iter();
     let tills = tills.filter_map(|till| durable.story(till).entity.as_ref());
     tills.flat_map(|entity| heads::state::<Till>(entity).rung).collect()
 }
 
-/// L6: whoever was begun has lived; whoever was let go is cancelled; and nobody else is.
+/// Checks all children (L6): a child that was begun has lived, a child that was released is cancelled, and
+/// no other child is.
 fn family(world: &World) {
     let durable = world.witness.durable();
     let family = durable.errands().family();
@@ -103,12 +105,12 @@ struct Resting<'a> {
     entity: &'a Entity,
     run: &'a Run,
     life: &'a Life,
-    /// Then letters may still be on their way.
+    /// Whether any member is parked. If so, dead letters may still be on their way.
     any_parked: bool,
 }
 
 impl Resting<'_> {
-    /// What has not ended waits for events that nobody sent, and for nothing else.
+    /// Checks that a run which has not ended waits for events that nobody sent, and for nothing else.
     fn is_done(&self) {
         let open = &self.life.ground.open;
         let is_done = match self.life.phase {
@@ -120,7 +122,8 @@ impl Resting<'_> {
         self.count();
     }
 
-    /// For an event that nobody sent; for a child that waits for one; for a permit that somebody keeps who does.
+    /// Whether a run may wait for this operation at the end of a history: for an event without a timeout,
+    /// for a child that lives, or for a permit whose holder waits.
     fn may_wait(&self, op: &Op) -> bool {
         match &op.asked {
             Asked::Wait(wanted) => wanted.timeout_ms.is_none(),
@@ -155,7 +158,8 @@ impl Resting<'_> {
         }
     }
 
-    /// W1: what is recorded of a step is what one of its executions returned, and each is recorded once.
+    /// Checks that each recorded outcome of a step was returned by one of its executions, and is recorded
+    /// once (W1).
     fn acted(&self) {
         let acted = &self.world.recorder.acted;
         let values: BTreeSet<_> = self.life.values.iter().map(|(_, value)| value).collect();
@@ -171,7 +175,7 @@ impl Resting<'_> {
         }
     }
 
-    /// M5: what a till answered is what it has.
+    /// Checks that the answer of a till agrees with the till's list (M5).
     fn rang(&self) {
         let rung = rung(self.world, self.durable);
         for (task, count) in &self.life.rung {
@@ -182,7 +186,7 @@ impl Resting<'_> {
         }
     }
 
-    /// W6: what is recorded of a booking is in one row.
+    /// Checks that each recorded booking has exactly one row (W6).
     fn booked(&self) {
         for (task, value) in &self.life.values {
             let rows: Vec<u64> = self.durable.table().of(*value).collect();
@@ -196,16 +200,17 @@ impl Resting<'_> {
         }
     }
 
-    /// R5, fC13: what is recorded can be replayed, and comes to the same; and so does every prefix of it.
+    /// Checks that the journal and its longest prefixes replay (R5, fC13).
     fn repeats(&self) {
-        // Its first poll is still to come.
+        // The body of a deferred generation has not been polled yet.
         if self.life.phase == Phase::Deferred {
             return;
         }
         let journal = &self.run.journal;
         self.replays(journal);
         for length in (1..journal.len()).rev().take(PREFIXES_MAX) {
-            // Cut off where its body ends, it would be one that ends too early.
+            // A prefix that ends right before an entry of the run's end would look like a body that ends
+            // too early.
             let is_cut_off = Run::entry(&journal[length]).is_ok_and(|next| next.is_of_the_end());
             if !is_cut_off {
                 self.replays(&journal[..length]);
@@ -230,7 +235,7 @@ impl Resting<'_> {
         format!("{:?}", self.life.trip.plan).contains("Panic")
     }
 
-    /// What callers were told holds.
+    /// Checks that the answers to callers still hold.
     fn keeps_its_word(&self, letters: &BTreeMap<u64, usize>) {
         let calls = self.world.calls.of(self.member);
         let said = |verb| calls.iter().any(|span: &Span| span.verb == verb && span.told.as_deref() == Some(b"true"));
@@ -257,13 +262,14 @@ impl Resting<'_> {
         }
     }
 
-    /// V1: an event that was acknowledged is in one place.
+    /// Checks that an acknowledged event is in exactly one place (V1).
     fn event(&self, number: u64, letters: &BTreeMap<u64, usize>) {
         let Some(kind) = self.world.recorder.acted.kind_of(number) else { return };
         let queued = self.run.queues.get(&kind).into_iter().flat_map(BTreeMap::values);
         let queued = queued.filter(|queued| queued.number == number).count();
         let buried = usize::from(self.run.buried.contains(&number));
-        // A generation that has gone may have taken it. One that is still somewhere was heard in a turn that did not come about.
+        // An older generation may have taken the event. If the event is still somewhere, the body heard it
+        // in a turn that never became durable.
         let is_nowhere = self.run.record.generation > 1 && queued + buried == 0;
         let is_told = is_nowhere && self.world.recorder.acted.was_heard(number);
         let taken = usize::from(self.run.taken.contains(&number) || is_told);
@@ -280,7 +286,7 @@ impl Resting<'_> {
     }
 }
 
-/// How often each event is in a dead letter.
+/// The number of dead letters of each event.
 fn letters(world: &World) -> BTreeMap<u64, usize> {
     let mut letters = BTreeMap::new();
     let durable = world.witness.durable();

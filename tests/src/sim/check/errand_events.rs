@@ -11,7 +11,8 @@ use crate::sim::{
 
 type Queues = BTreeMap<Kind, BTreeMap<u64, Ledgered>>;
 
-/// A wait has taken events: never one twice; the oldest that it could take; and no older wait could have had them (V2).
+/// Checks the events that a wait has taken (V2): none is taken twice, each is the oldest that fits, and no
+/// older wait could have had them.
 pub(super) fn took(
     writing: &Writing<'_>,
     run: &mut Run,
@@ -40,8 +41,8 @@ pub(super) fn took(
     }
 }
 
-/// V6: what came after the deadline is for the next wait. What was queued before this write may have come in time; so may what came to
-/// a run that takes nothing.
+/// Checks that the wait took no event that came after its deadline (V6). An event that was queued before
+/// this write may have come in time, and so may an event that came while the run took nothing.
 fn in_time(writing: &Writing<'_>, run: &Run, (op, at): (&Op, i64), events: &[Ledgered]) -> Result<(), Wrong> {
     let took_nothing = run.record.paused.is_some() || run.record.stopped.is_some();
     if took_nothing || op.until.is_none_or(|until| at <= until) {
@@ -68,7 +69,7 @@ fn is_plain(wanted: &Wanted) -> bool {
     wanted.key.is_none() && wanted.times == 1
 }
 
-/// Of those that were queued before this write and are not lost by it, none that fits is older and left.
+/// Checks that no older event that fits was left in the queue.
 fn in_order(writing: &Writing<'_>, run: &mut Run, wanted: &Wanted, event: Ledgered) -> Result<(), Wrong> {
     let Some(queue) = writing.change.queues.get(&wanted.kind) else { return Ok(()) };
     let number = queue.iter().find(|(_, queued)| queued.number == event.number).map_or(u64::MAX, |(number, _)| *number);
@@ -88,7 +89,8 @@ fn in_order(writing: &Writing<'_>, run: &mut Run, wanted: &Wanted, event: Ledger
     }
 }
 
-/// V1, V2, V9, D1: what was queued and what came is queued, taken, lost and counted, or a dead letter.
+/// Checks that no event vanishes: the events that were queued or came are queued, taken, lost and counted,
+/// or dead letters (V1, V2, V9, D1).
 pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
     let (before, after) = (&run.record, &writing.change.record);
     for kind in Kind::ALL {
@@ -111,7 +113,7 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
     let came = after.events.saturating_sub(before.events) + count(&writing.change.queues);
     let lost = |of: fn(&QueueOf) -> u64| {
         let sum = |queues: &BTreeMap<String, QueueOf>| {
-            // What a single first event keeps out was never given a number.
+            // Events that a `keep = "first"` queue refused never got a number.
             queues.iter().filter(|(name, _)| *name != Kind::Bid.name()).map(|(_, queue)| of(queue)).sum::<u64>()
         };
         sum(&after.queues).saturating_sub(sum(&before.queues))
@@ -119,7 +121,7 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
     let (overwritten, expired) = (lost(|queue| queue.overwritten), lost(|queue| queue.expired));
     let taken = run.taken.len() as u64 - run.taken_before;
     let buried = writing.change.letters.len() as u64;
-    // One that comes in the very write that ends its run is in no row.
+    // A bid that comes in the same write that ends its run has no row.
     let counted = |record: &errands::Record| record.queues.get(Kind::Bid.name()).map_or(0, |queue| queue.discarded);
     let counted = counted(after).saturating_sub(counted(before));
     let discarded = if is_over { counted.max(discarded(&writing.change.queues, run)) } else { 0 };
@@ -138,7 +140,8 @@ pub(super) fn conserved(writing: &Writing<'_>, run: &mut Run) {
     }
 }
 
-/// L5: what nobody took stays queued when a generation is left. What it took went with its journal; but its body was told.
+/// Checks that unread events stay queued for the next generation (L5). The entries of the events that the
+/// old generation took are gone with its journal, but its body has heard those events.
 fn carried_over(writing: &Writing<'_>, run: &mut Run) {
     let (before, after) = (&run.record, &writing.change.record);
     let acted = &errands::world().recorder.acted;
@@ -167,14 +170,14 @@ fn count(queues: &Queues) -> u64 {
     queues.values().map(|queue| queue.len() as u64).sum()
 }
 
-/// Bids that went unread with their run.
+/// The number of bids that were unread when their run ended.
 fn discarded(before: &Queues, run: &Run) -> u64 {
     let is_left = |number: &u64| run.queues.get(&Kind::Bid).is_some_and(|queue| queue.contains_key(number));
     let is_gone = |(number, event): &(&u64, &Ledgered)| !is_left(number) && !run.taken.contains(&event.number);
     before.get(&Kind::Bid).map_or(0, |queue| queue.iter().filter(is_gone).count() as u64)
 }
 
-/// V4: no wait is left that could have what is queued.
+/// Checks that no queued event fits an open wait (V4).
 fn nothing_is_missed(writing: &Writing<'_>, run: &Run, life: &Life) {
     for op in &life.ground.open {
         let Asked::Wait(wanted) = &op.asked else { continue };

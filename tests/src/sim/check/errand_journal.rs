@@ -1,5 +1,5 @@
-//! W1, L4, L5, H2: entries are added at the end of a journal, none is left out, changed or removed, and each is what the model can be
-//! told; a generation begins as it was asked to.
+//! W1, L4, L5, H2: entries are added at the end of a journal. No entry is left out, changed or removed, and
+//! the model accepts each. A generation begins as it was asked to.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::sim::{
     witness::{Run, state_of},
 };
 
-/// Tells the model what a write adds to the journal.
+/// Feeds the entries that a write adds to the journal to the model.
 pub(super) fn told(writing: &Writing<'_>, run: &mut Run) {
     let record = &writing.change.record;
     let is_another = run.life.is_none() || record.generation != run.record.generation;
@@ -31,7 +31,7 @@ fn rows<'a>(writing: &'a Writing<'_>) -> impl Iterator<Item = (u64, Option<&'a B
     own.map(|(_, number, body)| (*number, body.as_ref()))
 }
 
-/// The same generation goes on.
+/// Feeds the new entries of the same generation to the model.
 fn entries(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
     begin_late(writing, run);
     for (number, body) in rows(writing) {
@@ -46,7 +46,8 @@ fn entries(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// A generation that waited for a turn of its own has begun, if its body has left something in its state, or was stopped.
+/// Begins the body of a deferred generation in the model. Its first poll has happened if the body has
+/// changed its state, or if the run is stopped.
 fn begin_late(writing: &Writing<'_>, run: &mut Run) {
     let has_begun = has_left_something(writing);
     let is_stopped = writing.change.record.stopped.is_some();
@@ -61,8 +62,9 @@ fn has_left_something(writing: &Writing<'_>) -> bool {
     state_of(writing.entity).is_some_and(|state| state.cleanup.is_some())
 }
 
-/// Another generation begins, or goes on from what it keeps of the one before. What the others of this write recorded went with
-/// their lanes, and nobody sees it.
+/// Feeds the journal of a new generation to the model. The new generation may keep a part of the old
+/// journal. Entries that the old generation recorded in the same write went with its lanes and cannot be
+/// seen.
 fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
     let record = &writing.change.record;
     let journal = journal(writing, run)?;
@@ -76,7 +78,7 @@ fn generation(writing: &Writing<'_>, run: &mut Run) -> Result<(), Wrong> {
         count(writing, &old, &first);
     }
     let mut life = Life::begin(record.seed, &first, (record.kept > 0).then_some(record.started_at))?;
-    // One that waited for a turn of its own may have been cancelled or terminated in the same write.
+    // A deferred generation may have been cancelled or terminated in the same write, before its first poll.
     let is_stopped_early = match journal.get(1) {
         Some(second) => matches!(read(second)?.what, What::CancelAsked | What::Ended(End::Terminated)),
         None => false,
@@ -105,7 +107,7 @@ fn life_of(run: &mut Run) -> Result<&mut Life, Wrong> {
     run.life.as_mut().ok_or_else(|| Wrong(Class::Lost, "W1", "has not begun".to_owned()))
 }
 
-/// The journal of the generation that begins: what is kept is as it was, but for its start.
+/// Builds the journal of a new generation. The kept part must be unchanged, except for its first entry.
 fn journal(writing: &Writing<'_>, run: &Run) -> Result<Vec<Bytes>, Wrong> {
     let record = &writing.change.record;
     let put: BTreeMap<u64, &Bytes> = rows(writing).filter_map(|(number, body)| Some((number, body?))).collect();
@@ -119,7 +121,8 @@ fn journal(writing: &Writing<'_>, run: &Run) -> Result<Vec<Bytes>, Wrong> {
     (0..record.entries).map(entry).collect()
 }
 
-/// L4, L5: it is the same trip again, one that it goes on as, or one that a caller gave.
+/// Checks that the new generation was asked for (L4, L5): it has the same trip again, a trip of
+/// `continue_as`, or a trip that a caller gave.
 fn is_asked_for(run: &Run, first: &Entry) -> Result<(), Wrong> {
     let (Some(old), Some(trip)) = (&run.life, first.trip()) else { return Ok(()) };
     let is_it = |known: &errands::Trip| known.generations().iter().any(|known| known.number == trip.number);
@@ -130,7 +133,7 @@ fn is_asked_for(run: &Run, first: &Entry) -> Result<(), Wrong> {
     Err(Wrong(Class::Broken, "L5", format!("goes on as {trip:?}, and was {:?}", old.trip)))
 }
 
-/// L4, W9: what was undone, for good or ill, does not stand any more.
+/// Checks that no step is kept whose undo was tried, whether or not the undo succeeded (L4, W9).
 fn keeps_nothing_undone(run: &Run, kept: u64) -> Result<(), Wrong> {
     let entries: Vec<Entry> = run.journal.iter().filter_map(|body| Run::entry(body).ok()).collect();
     let undone = |entry: &Entry| entry.op.strip_prefix("undo/").and_then(|op| Some(op.rsplit_once('/')?.0.to_owned()));
@@ -156,7 +159,7 @@ fn count(writing: &Writing<'_>, old: &Life, first: &Entry) {
     }
 }
 
-/// The model is told one entry.
+/// Feeds one entry to the model.
 fn entry(writing: &Writing<'_>, run: &mut Run, body: &Bytes) -> Result<(), Wrong> {
     let entry = Run::entry(body).map_err(|why| Wrong(Class::Broken, "W1", why))?;
     held(writing, run, &entry)?;
@@ -180,7 +183,7 @@ fn entry(writing: &Writing<'_>, run: &mut Run, body: &Bytes) -> Result<(), Wrong
     Ok(())
 }
 
-/// H2: what is due while a run is held waits.
+/// Checks that timers and events wait while a run is paused (H2).
 fn held(writing: &Writing<'_>, run: &Run, entry: &Entry) -> Result<(), Wrong> {
     let (Some(before), Some(after)) = (&run.record.paused, &writing.change.record.paused) else { return Ok(()) };
     let is_due = matches!(entry.what, What::Woke | What::TimedOut(_) | What::Events(_));

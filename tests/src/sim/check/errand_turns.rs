@@ -1,4 +1,4 @@
-//! W2, W3, L3: what must hold of every single turn of a run, and of every execution of its steps.
+//! W2, W3, L3: the checks of every single turn of a run, and of every execution of its steps.
 
 use drystone::workflow::SendError;
 use drystone_runtime::{Cause, Commit, Cx, Entity, Error, Input, Millis, Next, Outcome, To, Work};
@@ -11,34 +11,36 @@ use crate::sim::{
     toys::Stage,
 };
 
-/// Whether a piece of work is a step of a run, or code of its body's.
+/// Whether a piece of work is a step of a run, or code of its body.
 pub fn is_step(work: &str) -> bool {
     work.contains('#')
 }
 
-/// Whether it is code of the body's own.
+/// Whether the work is code of the body (`flow.run`).
 pub fn is_code(work: &str) -> bool {
     work.contains("run:code#")
 }
 
-/// Whether its end is not in the seed: that of a call, a permit or a booking.
+/// Whether the seed does not decide the end of this work, because it is a call, a permit or a booking.
 pub fn is_elsewhere(work: &str) -> bool {
     let op = of_work(work).1.rsplit('/').next().unwrap_or_default();
     ["call:", "permit:", "book#"].iter().any(|name| op.starts_with(name))
 }
 
-/// Whether it undoes another.
+/// Whether the work is an undo.
 pub(super) fn is_undo(work: &str) -> bool {
     work.starts_with("undo/")
 }
 
-/// Whether it is a step that its run waits for no more: its input may have gone before it was read.
+/// Whether the work is a step that its run has released. The input of such a step may be gone before it is
+/// read.
 pub fn was_let_go(entity: &Entity, work: &str) -> bool {
     let (record, (generation, op)) = (record_of(entity), of_work(work));
     is_step(work) && (record.generation != generation || record.step(op).is_none())
 }
 
-/// A step begins: one that its record waits for, and neither after it was recorded nor after its run has ended.
+/// Checks a step that begins: the record waits for it, its outcome is not recorded, and its run has not
+/// ended.
 pub fn errand_begins(stage: &Stage, entity: &Entity, work: &Work, cx: &Cx) {
     let (world, (generation, op)) = (&stage.world, of_work(work.id.as_str()));
     let record = record_of(entity);
@@ -52,7 +54,7 @@ pub fn errand_begins(stage: &Stage, entity: &Entity, work: &Work, cx: &Cx) {
     let durable = world.witness.durable();
     let Some(run) = durable.errands().run(entity.id) else { return };
     let Some(life) = run.life.as_ref() else { return };
-    // An owner whose lease ended early because the store's clock jumped cannot know.
+    // After a jump of the store's clock a lease may have ended without its owner knowing.
     let is_over = run.record.generation > generation || life.is_over() || life.has_recorded(op);
     world.chronicle.check(!is_over || !world.clocks_are_honest(), Class::Doubled, "W1 L3", || {
         format!("{op} #{} of {} begins, and is over", work.attempt, cx.key)
@@ -84,7 +86,7 @@ pub(super) fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis,
     }
 }
 
-/// What a run reads before it goes on.
+/// Counts the replays: turns that read a journal before they continue.
 pub(super) fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     let chronicle = &stage.world.chronicle;
     let record = record_of(entity);
@@ -120,7 +122,8 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// W3: an attempt that failed is tried again after its pause, up to the last; one that did not is recorded.
+    /// Checks the end of an attempt (W3): a failed attempt is retried after the backoff, up to the limit.
+    /// Any other end is recorded.
     fn ended(&self, op: &str, attempt: u32, outcome: &Outcome) {
         let is_current = |step: &&Stepping| step.attempt == attempt;
         let goes_on = self.before.end.is_none() && self.before.stopped.is_none();
@@ -135,7 +138,7 @@ impl Turn<'_> {
             _ if op.contains("once#") => 1,
             _ => ATTEMPTS,
         };
-        // Somebody else was in trouble, and is asked again.
+        // The work could not run because of its surroundings, and is asked for again.
         if is_elsewhere(op) && matches!(outcome, Outcome::Refused(_)) {
             return;
         }
@@ -157,7 +160,7 @@ impl Turn<'_> {
         });
     }
 
-    /// L3: whatever runs ends first, and is recorded.
+    /// Checks that a cancelled run waits for its running steps (L3).
     fn cancelled(&self) {
         if self.before.cancel.is_some() || self.after.cancel.is_none() {
             return;
@@ -169,7 +172,7 @@ impl Turn<'_> {
         }
     }
 
-    /// L3: nothing is waited for that ran.
+    /// Checks that `cancel_abandoning_steps` waits for no running step (L3).
     fn abandoned(&self) {
         if self.before.cancel.is_some() || self.after.cancel.is_none() {
             return;
@@ -181,9 +184,9 @@ impl Turn<'_> {
         }
     }
 
-    /// V1, V7, V9: an event is refused only by a run that has ended, or has too many.
+    /// Checks that only a run that has ended or has a full queue refuses events (V1, V7, V9).
     fn refused(&self, commit: &Commit) {
-        // Whoever waits for the result may be told in the same turn.
+        // The same turn may also answer callers that wait for the result.
         let answers = commit.replies.iter().filter(|(to, _)| matches!(to, To::Ticket(_)));
         for (_, reply) in answers {
             let Err(Error::Declined(error)) = reply else { continue };
@@ -201,7 +204,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts steps that run and are let go.
+    /// Counts running steps that the run released.
     fn lost(&self, ended: Option<&str>) {
         let is_lost = |op: &&str| Some(*op) != ended && self.after.step(op).is_none();
         if self.after.end.is_none() && self.running().any(|op| is_lost(&op)) {
@@ -209,8 +212,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The steps of this run whose code is under way in this process. Of one that waits to be tried again only code is left that was
-    /// given up, on a thread that hangs.
+    /// The steps of the run with code running in the current process. A step that waits for its next
+    /// attempt does not count: only code of an abandoned attempt can be left, on a thread that hangs.
     fn running(&self) -> impl Iterator<Item = &str> {
         let runs = |op: &str| {
             let work = work_name(self.before.generation, op);

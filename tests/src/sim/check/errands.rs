@@ -1,4 +1,5 @@
-//! W, H, V, L: in every commit a run is what the model makes of its journal, and its rows say the same.
+//! W, H, V, L: in every commit a run agrees with the model of its journal, and its rows agree with its
+//! record.
 
 use drystone_runtime::{Entity, Millis};
 
@@ -9,15 +10,15 @@ use crate::sim::{
     witness::{Run, Written, state_of},
 };
 
-/// How long a run is kept that has ended.
+/// The default retention of an ended run.
 const RETENTION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// The record of a run is none.
+/// Reports a run whose record cannot be decoded.
 pub fn errand_is_unreadable(chronicle: &Chronicle, entity: &Entity) {
     chronicle.violation(Class::Broken, "E10", format!("{} has no record: {:?}", entity.key, entity.head));
 }
 
-/// Tells the model what a write did to a run, and compares the two.
+/// Feeds a write to the model of its run, and compares the two.
 pub fn inspect_errand(chronicle: &Chronicle, entity: &Entity, run: &mut Run, change: &Written) {
     let writing = Writing { chronicle, entity, change };
     errand_journal::told(&writing, run);
@@ -33,7 +34,7 @@ pub fn inspect_errand(chronicle: &Chronicle, entity: &Entity, run: &mut Run, cha
     errand_events::conserved(&writing, run);
 }
 
-/// A write, and what it did.
+/// A write with all changes to the run.
 pub(super) struct Writing<'a> {
     pub(super) chronicle: &'a Chronicle,
     pub(super) entity: &'a Entity,
@@ -41,13 +42,13 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// What it waits for is what the model waits for, until the same time (A5, L7).
+    /// Checks that the run waits for the same operations as the model, until the same times (A5, L7).
     fn waits(&self, life: &Life) {
         let pending = &self.change.record.pending;
         let open = &life.ground.open;
         let is_same = |(pending, op): (&Pending, &Op)| pending.op == op.id && is_it(pending, op);
         let fits = match life.phase {
-            // Steps that run end first; those that wait to be tried again do not (L3).
+            // Running steps end first. Steps that wait for their next attempt are released (L3).
             Phase::Winding => {
                 let known = |one: &Pending| open.iter().any(|op| is_same((one, op)));
                 !pending.is_empty() && pending.iter().all(known)
@@ -58,7 +59,7 @@ impl Writing<'_> {
         self.check(fits, Class::Lost, "L7 A5", || format!("waits for {pending:?}, and the model for {open:?}"));
     }
 
-    /// Record, state, alarm and status are of one moment (E7, L1).
+    /// Checks that record, state, alarm and status agree with the model (E7, L1).
     fn stands(&self, run: &Run, life: &Life) {
         let record = &self.change.record;
         let state = state_of(self.entity);
@@ -83,7 +84,7 @@ impl Writing<'_> {
         self.alarm();
     }
 
-    /// W6: there is a row for each booking that is waited for, and for no other.
+    /// Checks that the claims are exactly the rows of the pending bookings (W6).
     fn claims(&self, run: &Run, life: &Life) {
         let record = &self.change.record;
         let is_claimed = |pending: &&Pending| matches!(&pending.what, Waiting::Step(step) if step.claimed);
@@ -101,7 +102,7 @@ impl Writing<'_> {
 
     fn alarm(&self) {
         let record = &self.change.record;
-        // It goes on in a turn of its own.
+        // A deferred generation begins in a turn of its own, so an alarm must be set.
         if record.is_deferred() && record.end.is_none() && record.paused.is_none() {
             return self.check(self.entity.alarm.is_some(), Class::Stuck, "L5", || "is never begun".to_owned());
         }
@@ -129,7 +130,7 @@ impl Writing<'_> {
     }
 }
 
-/// Whether something that is waited for is what the model asked for.
+/// Whether a pending operation is the one that the model asked for.
 fn is_it(pending: &Pending, op: &Op) -> bool {
     match (&pending.what, &op.asked) {
         (Waiting::Step(step), Asked::Step { once, .. }) => step.attempt <= if *once { 1 } else { ATTEMPTS },

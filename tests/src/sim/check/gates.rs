@@ -1,4 +1,5 @@
-//! S1, S2, S5: in every commit the record of a semaphore and its rows say the same, and what is out fits; who left keeps nothing.
+//! S1, S2, S5: in every commit the record of a semaphore agrees with its rows, and the permits that are out
+//! fit. A caller that has left keeps nothing.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -35,11 +36,11 @@ pub fn inspect_gate(chronicle: &Chronicle, entity: &Entity, lanes: &Lanes, now: 
     check(woken, "S2", &|| format!("is never woken: {record:?}"));
 }
 
-/// Rows of tickets that a turn has taken away: whoever leaves then has nothing left.
+/// The rows of tickets that turns have removed. A caller that leaves after that has no row.
 #[derive(Default)]
 pub struct Left(Mutex<BTreeSet<(Number, RowKey)>>);
 
-/// What must hold of every turn of a semaphore.
+/// Checks a turn of a semaphore.
 pub(super) fn turned_gate(stage: &Stage, member: Number, entity: &Entity, input: &Input, now: Millis, commit: &Commit) {
     let is_of_a_ticket = |lane: &str| lane == "held" || lane.starts_with("line/");
     let taken = commit.remove.iter().filter(|(lane, _)| is_of_a_ticket(lane)).map(|(_, row)| (member, row.clone()));
@@ -61,7 +62,7 @@ pub(super) fn turned_gate(stage: &Stage, member: Number, entity: &Entity, input:
     }
 }
 
-/// Nobody is given a permit while another waits for one.
+/// Checks that `try_acquire` gives no permit while another caller waits for one (S1).
 fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     let Some(after) = heads::record::<Gating>(commit.head.as_ref().unwrap_or(&entity.head)) else { return };
     let was_given = |(to, reply): &(To, Reply)| {
@@ -73,7 +74,8 @@ fn tried(stage: &Stage, entity: &Entity, ticket: Ticket, commit: &Commit) {
     });
 }
 
-/// Who left keeps neither its place nor a permit: this turn takes it back, or an earlier one has, or it is not there.
+/// Checks that a caller who has left keeps neither a place in line nor a permit: this turn or an earlier
+/// turn took both back, or the caller had neither.
 fn left(stage: &Stage, member: Number, entity: &Entity, ticket: Ticket, now: Millis, commit: &Commit) {
     let key = [&ticket.epoch.0.to_be_bytes()[..], &ticket.number.to_be_bytes()[..]].concat();
     if commit.remove.iter().any(|(_, row)| *row == key) {

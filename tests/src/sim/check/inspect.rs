@@ -1,4 +1,4 @@
-//! What must hold of every single write, seen when it is applied.
+//! The checks of every single write, made when it is applied.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::sim::{
     toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
 };
 
-/// Compares an entity before and after a write. `is_guilty`: a piece of its work kills.
+/// Compares an entity before and after a write. `is_guilty` says whether some work of the entity kills its
+/// process.
 pub fn inspect(chronicle: &Chronicle, role: Role, before: Option<&Entity>, after: Option<&Entity>, is_guilty: bool) {
     let Some(after) = after else {
         if before.is_some() {
@@ -49,7 +50,7 @@ struct Inspection<'a> {
 }
 
 impl Inspection<'_> {
-    /// W2: only what kills is ever held.
+    /// Checks that only guilty entities are ever held (W2).
     fn crashes(&self) {
         let was = self.before.map_or(0, |before| before.crashes.deaths());
         if self.after.crashes.deaths() > was {
@@ -72,7 +73,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// A list only grows at its end, and nothing is in it twice (E3, E12).
+    /// Checks that the list only grows at its end and has no number twice (E3, E12).
     fn counter(&self) {
         let (was, is) = (decode::<List>(self.before).0, state::<List>(self.after).0);
         self.check(is.starts_with(&was), Class::Lost, "E3", || format!("was {was:x?} and became {is:x?}"));
@@ -83,7 +84,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// What a till was given stays, in order.
+    /// Checks that the tasks of a till stay, in order.
     fn till(&self) {
         let was = self.before.map(heads::state::<Till>).unwrap_or_default().rung;
         let is = heads::state::<Till>(self.after).rung;
@@ -99,7 +100,7 @@ impl Inspection<'_> {
         self.in_order(&is.taken);
     }
 
-    /// First in, first out, per sender (M1).
+    /// Checks that the messages of one sender were taken first in, first out (M1).
     fn in_order(&self, taken: &[u64]) {
         let mut last = BTreeMap::new();
         for posted in taken.iter().filter_map(|number| Posted::of(*number)) {
@@ -131,7 +132,8 @@ impl Inspection<'_> {
         }
     }
 
-    /// E7: state and alarm are committed together, and an alarm is never recomputed (A5).
+    /// Checks that state and alarm are committed together (E7), and that the alarm is never computed anew
+    /// (A5).
     fn alarm_is(&self, due: Option<Millis>) {
         self.check(self.after.alarm == due, Class::Lost, "E7", || {
             format!("its alarm is {:?}, and it counts on {due:?}", self.after.alarm)
@@ -166,7 +168,8 @@ impl Inspection<'_> {
         }
     }
 
-    /// The author's struct and the kind's record are one commit: each success is in both, once (C4, C6).
+    /// Checks that the author's struct and the kind's record agree: both have each successful tick once, in
+    /// one commit (C4, C6).
     fn ticked(&self) {
         let was = self.before.map(heads::state::<Ticked>).unwrap_or_default().ticks;
         let is = heads::state::<Ticked>(self.after).ticks;
@@ -191,7 +194,7 @@ impl Inspection<'_> {
         self.check(ordered, Class::Broken, "B5", || format!("has flushed in the order {own:?}"));
     }
 
-    /// What a flush left in its transaction goes before the calls that come later (W6).
+    /// Checks that the state which a flush left in its transaction does not undo later calls (W6).
     fn chest(&self) {
         self.flushed();
         let was = self.before.map(heads::state::<Chest>).unwrap_or_default().laid;
@@ -200,7 +203,7 @@ impl Inspection<'_> {
         self.unique("E12", &is);
     }
 
-    /// E5, E7: what code did that failed is not there, neither its state nor its alarm.
+    /// Checks that failed code leaves nothing behind, neither state nor an alarm (E5, E7).
     fn bell(&self) {
         let is = heads::state::<Bell>(self.after);
         self.unique("E12", &is.asked);

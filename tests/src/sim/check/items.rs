@@ -1,4 +1,4 @@
-//! B2–B6: every item that was acknowledged is flushed once, or in one dead letter, or somebody dropped it.
+//! B2–B6: every acknowledged item was flushed once, is in one dead letter, or was dropped by a caller.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::sim::{
     world::World,
 };
 
-/// Where each item of a history is, at rest.
+/// The places of every item at the end of a history.
 #[derive(Default)]
 struct Found(BTreeMap<u64, Vec<String>>);
 
@@ -37,7 +37,8 @@ pub(super) fn finish(world: &World) {
     check_held(world);
 }
 
-/// Whether an item is somewhere; if not, somebody must have dropped it.
+/// Checks that an item is in at most one place. Returns `false` if it is nowhere, which is a violation
+/// unless a caller dropped the item.
 fn check_item(world: &World, found: &Found, add: &Span, drops: &[&Span]) -> bool {
     let places = found.0.get(&add.number).map_or(&[][..], Vec::as_slice);
     let key = &world.cast.member(add.member).key;
@@ -51,7 +52,7 @@ fn check_item(world: &World, found: &Found, add: &Span, drops: &[&Span]) -> bool
     !places.is_empty()
 }
 
-/// What is gone was counted by those who cleared it (B6).
+/// Checks that the missing items were counted by the answers of `clear` (B6).
 fn check_cleared(world: &World, member: Number, calls: &[Span], missing: u64) {
     let drops: Vec<_> = calls.iter().filter(|span| span.drops()).collect();
     if drops.iter().any(|drop| drop.verb != "clear" || drop.told.is_none()) || world.calls.any("remove") {
@@ -63,7 +64,8 @@ fn check_cleared(world: &World, member: Number, calls: &[Span], missing: u64) {
     });
 }
 
-/// First in, first out: what was acknowledged before another was added is flushed before it (B4).
+/// Checks the order (B4): an item that was acknowledged before another add was made is flushed before the
+/// other item.
 fn check_order(world: &World, adds: &[&Span]) {
     let placed: Vec<_> = adds.iter().filter_map(|add| Some((add, world.recorder.place(add.number)?))).collect();
     for (add, place) in &placed {
@@ -111,7 +113,8 @@ impl Found {
     }
 }
 
-/// D2: what is held is held for one letter, and every letter of a batch has its items.
+/// Checks that held items belong to exactly one dead letter, and that every letter of a batch has its items
+/// (D2).
 fn check_held(world: &World) {
     let durable = world.witness.durable();
     let Some(number) = world.cast.with(Role::Box).first().copied() else { return };

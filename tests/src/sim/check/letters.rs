@@ -1,4 +1,4 @@
-//! D2: the dead letters can be read: each batch still has all its items.
+//! D2: the dead letters can be read, and each batch still has all its items.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use drystone_runtime::{Call, Name};
 
 use crate::sim::{authors::LETTERS, cast::Role, chronicle::Class, process::Processes, world::World};
 
-/// Asks for every letter, and for the items of each batch.
+/// Reads every dead letter, and the items of each batch.
 pub async fn readable(world: &Arc<World>) {
     let parked = |number| world.witness.durable().story(number).is_parked();
     if world.cast.with(Role::Box).first().is_none_or(|number| parked(*number)) {
@@ -20,7 +20,7 @@ pub async fn readable(world: &Arc<World>) {
     for letter in page.letters.iter().filter(|letter| letter.what == What::Batch) {
         let items = ask(world, "items", &serde_json::json!([letter.id, null])).await;
         let items = items.and_then(|items| serde_json::from_slice::<Items>(&items).ok()).unwrap_or_default();
-        // What was folded is one row.
+        // A folded batch has one row.
         let count = if letter.definition == "heap" { 1 } else { letter.count };
         world.chronicle.check(items.items.len() as u64 == count, Class::Lost, "D2", || {
             format!("{letter:?} shows the items {items:?}")
@@ -28,7 +28,7 @@ pub async fn readable(world: &Arc<World>) {
     }
 }
 
-/// Asks whoever answers.
+/// Asks each process in turn and returns the first answer.
 async fn ask(world: &Arc<World>, verb: &'static str, body: &serde_json::Value) -> Option<Bytes> {
     for process in 0..world.processes.count() {
         let definition = Role::Box.definition();

@@ -1,4 +1,4 @@
-//! M1, M4: every message that was sent was taken once or is a dead letter, never both and never neither.
+//! M1, M4: every message that was sent was either taken once or became one dead letter.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::sim::{
     world::World,
 };
 
-/// Where each message ended up, and how often.
+/// The fates of all messages, by number.
 #[derive(Default)]
 struct Fates(BTreeMap<u64, Fate>);
 
@@ -22,7 +22,7 @@ struct Fate {
     died: u32,
 }
 
-/// Compares what was sent with what arrived.
+/// Compares the sent messages with the messages that arrived.
 pub(super) fn finish(world: &World) {
     let fates = gather(world);
     for (number, fate) in &fates.0 {
@@ -34,7 +34,7 @@ pub(super) fn finish(world: &World) {
         world.chronicle.check(ends < 2, Class::Doubled, "M1", || {
             format!("{uid:?} was taken {} times and died {} times", fate.taken, fate.died)
         });
-        // What waits for a parked entity is still there; it is counted as waiting, not as lost.
+        // A message to a parked entity still waits in the inbox. It is not lost.
         world.chronicle.check(ends > 0 || parked, Class::Lost, "M1", || format!("{uid:?} was sent and is nowhere"));
     }
 }

@@ -1,6 +1,7 @@
-//! The checkers: one per law or family of laws, small, with the law's id in every message.
+//! The checkers. Each is small and checks one law or a family of laws; every message names the law's id.
 //!
-//! [`inspect`] sees each write when it becomes durable; [`finish`] sees the whole history when all is quiet.
+//! [`inspect`] checks each write when it becomes durable; [`finish`] checks the whole history after it has
+//! come to rest.
 
 mod buffers;
 mod calls;

@@ -1,4 +1,4 @@
-//! M6: what a transaction sends is delivered, once, if and only if its rows are kept.
+//! M6: a message of a transaction is delivered, once, if and only if the transaction's rows are kept.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::sim::{
     world::World,
 };
 
-/// What a caller was told of its transaction just now is so: all of its rows are durable, or none is.
+/// Checks the answer of a transaction at the moment when it arrives: either all of the rows are durable, or
+/// none is.
 pub fn transacted(world: &World, transaction: u64, verdict: Verdict) {
     world.outbox.ends(transaction, verdict);
     check_rows(world, &world.witness.durable(), transaction);
@@ -41,13 +42,13 @@ pub(super) fn finish(world: &World) {
         };
         let is_just = kept < 2 && delivered <= kept && ends <= kept;
         world.chronicle.check(is_just, Class::Doubled, "M6", message);
-        // What waits for a parked entity is still there.
+        // A message to a parked entity still waits in the inbox.
         let is_there = delivered == kept && (!is_toy || ends == kept) || any_parked;
         world.chronicle.check(is_there, Class::Lost, "M6", message);
     }
 }
 
-/// W6: the row of a hook is kept if and only if its entity has recorded what the hook left.
+/// Checks that the row of a hook is kept if and only if its entity has recorded the hook's result (W6).
 fn booked(world: &World, durable: &Durable) {
     for (value, member) in world.outbox.booked() {
         let story = durable.story(member);
@@ -59,13 +60,13 @@ fn booked(world: &World, durable: &Durable) {
             format!("{value} of {key} is kept {kept} times, and recorded {recorded} times")
         };
         world.chronicle.check(recorded <= kept && kept < 2, Class::Doubled, "W6", message);
-        // What ends in the very write that destroys the entity is never seen.
+        // The result of a hook is never seen if the same write destroys the entity.
         let may_be_unseen = story.is_parked() || world.calls.of(member).iter().any(|span| span.verb == "destroy");
         world.chronicle.check(recorded == kept || may_be_unseen, Class::Lost, "W6", message);
     }
 }
 
-/// The rows of a transaction are kept or rolled back as one, and as was said.
+/// Checks that the rows of a transaction are kept or rolled back together, as its answer says.
 fn check_rows(world: &World, durable: &Durable, transaction: u64) {
     let all = world.outbox.all().into_iter().filter(|(posted, _)| posted.transaction == transaction);
     let rows: Vec<_> = all.map(|(posted, _)| durable.table().sent(posted.number())).collect();
@@ -80,7 +81,7 @@ fn check_rows(world: &World, durable: &Durable, transaction: u64) {
     });
 }
 
-/// How often each message is in what toys have taken, and among the dead.
+/// Counts each message among those that toys have taken, and among the dead letters.
 fn arrived(world: &World, durable: &Durable) -> BTreeMap<u64, usize> {
     let mut arrived = BTreeMap::new();
     for (number, member) in world.cast.iter() {

@@ -1,4 +1,4 @@
-//! Q1–Q4: what must hold of every single turn of a queue, however many share a commit.
+//! Q1–Q4: the checks of every single turn of a queue, however many turns share a commit.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(super) fn turned(stage: &Stage, role: Role, entity: &Entity, input: &Input, 
     }
 }
 
-/// Q5: a queue says that it is full only if it is.
+/// Checks that a queue refuses an `enqueue` as full only if it is full (Q5).
 pub(super) fn refused(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     let (Input::Call { verb, body, .. }, Next::Refuse(Error::Declined(_))) = (input, next) else { return };
     let member = stage.world.cast.number(&entity.key).expect("only the cast is run");
@@ -63,7 +63,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Q3, Q4: neither a delay nor a pause is cut short.
+    /// Checks that neither a delay nor a backoff is cut short (Q3, Q4).
     fn nothing_is_early(&self) {
         for (lane, key) in &self.commit.remove {
             if !matches!(lane.as_str(), "delayed" | "retry") {
@@ -84,7 +84,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Q4: in a pause nothing begins, and none begins while one of a higher priority waits.
+    /// Checks that a paused queue begins nothing, and that no item begins while an item of a higher
+    /// priority waits (Q4).
     fn begun(&self, input: &Input) {
         let before: BTreeSet<_> = self.before.begun().map(|one| (one.number, one.attempt)).collect();
         let new: Vec<_> = self.after.begun().filter(|one| !before.contains(&(one.number, one.attempt))).collect();
@@ -97,7 +98,7 @@ impl Turn<'_> {
         self.check(passed.is_none(), Class::Broken, "Q4", || format!("begins {new:?}, and lets {passed:?} wait"));
     }
 
-    /// Q4: `drain` is answered when nothing is left.
+    /// Checks that `drain` is answered only when nothing is left (Q4).
     fn drained(&self, input: &Input) {
         let asks = matches!(input, Input::Call { verb, .. } if verb == "drain");
         let answers = |to: &To| asks || matches!(to, To::All(name) if name == "drain");
@@ -107,7 +108,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Q2, Q3: an end is that of one execution, and does to its item what it says.
+    /// Checks that the end of an execution has the right effect on its item (Q2, Q3).
     fn ended(&self, work: &str, attempt: u32, outcome: &Outcome) {
         let number = number_of(work);
         let is_it = |one: &&crate::sim::authors::queueing::Running| (one.number, one.attempt) == (number, attempt);
@@ -116,7 +117,7 @@ impl Turn<'_> {
         let applied = self.role == Role::Tally && work.starts_with("process/");
         match outcome {
             _ if !was => {}
-            // It is to be applied first, and stays until then.
+            // The value is applied first, and the item stays until then.
             Outcome::Ok(_) if applied => self.check(is, Class::Lost, "Q2", || format!("forgets {work}")),
             Outcome::Ok(_) => {
                 let gone = self.removed(number) && self.put(number).is_none() && !is;
@@ -127,7 +128,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A failed execution: its item is a letter, or is tried again after a pause.
+    /// Checks a failed execution: its item becomes a dead letter, or is retried after the backoff.
     fn failed(&self, number: u64, attempt: u32, outcome: &Outcome) {
         if self.commit.send.iter().any(|message| message.verb == "item") {
             let gone = self.removed(number) && self.put(number).is_none();

@@ -1,4 +1,4 @@
-//! Q1–Q4: every item that was acknowledged was processed once, or is one dead letter, or somebody dropped it.
+//! Q1–Q4: every acknowledged item was processed once, is one dead letter, or was dropped by a caller.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,14 @@ use crate::sim::{
     world::World,
 };
 
-/// What of a stored letter is needed here.
+/// The part of a stored dead letter that the checks need.
 #[derive(Deserialize)]
 struct Letter {
     what: drystone::dead_letters::What,
 }
 
-/// `enqueue` was answered just now: its items are durable, under the numbers that it was told (Q1, E4).
+/// Checks the answer of `enqueue` at the moment when it arrives: the items are durable under the numbers in
+/// the answer (Q1, E4).
 pub fn enqueued(world: &World, member: Number, body: &Bytes, told: &Bytes) {
     let key = &world.cast.member(member).key;
     let (Ok((values, how)), Ok(told)) =
@@ -50,24 +51,25 @@ pub fn enqueued(world: &World, member: Number, body: &Bytes, told: &Bytes) {
     world.recorder.queued.acknowledged(&values, world.chronicle.moment());
 }
 
-/// The key, as a caller wrote it.
+/// The dedup key as the caller gave it.
 fn dedup_of(how: &Enqueue) -> Option<String> {
     let how = serde_json::to_value(how).ok()?;
     how["dedup"]["key"].as_str().map(str::to_owned)
 }
 
-/// What is destroyed in the very write that adds it is never seen.
+/// Whether the queue may have been destroyed. Items that are added and destroyed in one write are never
+/// seen.
 fn destroys(world: &World, member: Number) -> bool {
     world.calls.of(member).iter().any(Span::drops)
 }
 
-/// `drain` was answered: what was acknowledged before it was asked is gone (Q4).
+/// Checks the answer of `drain`: items that were acknowledged before the call are gone (Q4).
 pub fn drained(world: &World, member: Number, asked: u64) {
     let durable = world.witness.durable();
     let Some(entity) = &durable.story(member).entity else { return };
     let Some(queue) = durable.queues().of(entity.id) else { return };
     let asked_before = |value| world.recorder.queued.until(value).is_some_and(|until| until < asked);
-    // One that was a dead letter may have been replayed since.
+    // A dead letter may have been replayed since then.
     let left = queue.items.values().find(|item| asked_before(item.value) && !durable.queues().has_died(item.value));
     world
         .chronicle
@@ -85,7 +87,7 @@ pub(super) fn finish(world: &World) {
     }
 }
 
-/// An item is in one place; if in none, somebody must have dropped it.
+/// Checks that an item is in exactly one place, unless a caller dropped the item.
 fn check_item(world: &World, value: u64, enqueued: &Enqueued, letters: usize) {
     let durable = world.witness.durable();
     let fates = durable.queues().numbers(enqueued.member, value);
@@ -101,9 +103,10 @@ fn check_item(world: &World, value: u64, enqueued: &Enqueued, letters: usize) {
         world.chronicle.sometimes("a dead item was processed after all");
     }
     let removed = || durable.queues().has_died(value) && world.calls.any("remove");
-    // What waits for a parked entity is still there.
+    // A dead letter may still wait for a parked entity.
     let waits = || durable.queues().has_died(value) && any_parked(world, &durable);
-    // It came, or came back as a letter that was replayed, in the very write in which its queue was destroyed.
+    // The write in which the item came, or came back as a replayed dead letter, may also have destroyed the
+    // queue.
     let came_unseen = fates.is_empty() || durable.queues().has_died(value);
     let unseen = || came_unseen && destroys(world, enqueued.member);
     let posted = Posted::of(value).map(|_| durable.table().sent(value) > 0);
@@ -119,11 +122,11 @@ fn any_parked(world: &World, durable: &crate::sim::witness::Durable) -> bool {
     world.cast.iter().any(|(number, _)| durable.story(number).is_parked())
 }
 
-/// How often each item is in a dead letter.
+/// The number of dead letters of each item.
 fn letters(world: &World) -> BTreeMap<u64, usize> {
     let durable = world.witness.durable();
     let mut letters = BTreeMap::new();
-    // Those that found their queue full when they went back.
+    // The messages of items that were replayed into a full queue.
     for entity in world.cast.with(Role::Letters).iter().filter_map(|number| durable.story(*number).entity.as_ref()) {
         let pile = Pile::decode(&entity.state).unwrap_or_default();
         pile.0.iter().for_each(|number| *letters.entry(*number).or_default() += 1);
@@ -145,9 +148,10 @@ fn is_item(letter: &Letter) -> bool {
     letter.what == drystone::dead_letters::What::Item
 }
 
-/// After a pause that was answered nothing begins but what was begun already, until somebody resumes.
+/// Checks that after the answer of `pause` nothing begins until a caller resumes the queue, except
+/// executions that were already listed.
 fn check_pauses(world: &World, member: Number, rules: Rules) {
-    // An owner whose lease ended early because the store's clock jumped cannot know.
+    // After a jump of the store's clock a lease may have ended without its owner knowing.
     if !world.clocks_are_honest() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Q1–Q5: in every commit the record of a queue and its rows say the same, and each item is in one place.
+//! Q1–Q5: in every commit the record of a queue agrees with its rows, and each item is in one place.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use crate::sim::{
     witness::{Change, Fate, Item, Queue, Queues},
 };
 
-/// Compares a queue with its rows, after a write that did this to it; what it counts.
+/// Compares the record of a queue with its rows after a write, and returns the numbers of done and dead
+/// items in the record.
 pub fn inspect_queue(
     chronicle: &Chronicle,
     (member, role): (Number, Role),
@@ -51,7 +52,7 @@ struct Inspected<'a> {
 }
 
 impl Inspected<'_> {
-    /// Q1: no item is in two places. Q5: there are not too many.
+    /// Checks that no item is in two places (Q1), and that there are not too many items (Q5).
     fn places(&self) {
         let items = &self.queue.items;
         let numbers: BTreeSet<_> = items.values().map(|item| item.number).collect();
@@ -61,7 +62,8 @@ impl Inspected<'_> {
         self.check(items.len() <= self.rules.max_depth, Class::Broken, "Q5", || format!("has {} items", items.len()));
     }
 
-    /// What the record counts is there, lane by lane, and due when the record says.
+    /// Checks that each lane has as many rows as the record counts, and that the first one is due when the
+    /// record says.
     fn counts(&self) {
         let record = self.record;
         let (first, again): (Vec<_>, Vec<_>) = record.running.iter().partition(|running| running.place.is_some());
@@ -89,7 +91,7 @@ impl Inspected<'_> {
         });
     }
 
-    /// Those whom the record names are the first that wait, and none is passed over.
+    /// Checks that the record names the first items of the line, without a gap.
     fn line(&self) {
         for class in &self.record.line {
             let running = |number| self.record.running.iter().any(|running| running.number == number);
@@ -110,7 +112,7 @@ impl Inspected<'_> {
         }
     }
 
-    /// Q2, Q3: so many at once, each with its row, each as often as it may.
+    /// Checks the running items: their number, their rows, and their attempts (Q2, Q3).
     fn running(&self) {
         let running = &self.record.running;
         self.check(running.len() <= self.rules.concurrency, Class::Broken, "Q2", || format!("runs {running:?}"));
@@ -128,7 +130,8 @@ impl Inspected<'_> {
         }
     }
 
-    /// Q1, Q2, Q3: an item goes with its success, or with its letter, and does not come back by itself.
+    /// Checks that each item leaves with its success or with its dead letter, and does not come back by
+    /// itself (Q1, Q2, Q3).
     fn ends(&self, change: &Change) {
         let Change { came, gone, letters, counted: (done, dead), .. } = change;
         let succeeded = gone.iter().filter(|item| letters.iter().all(|letter| letter.number != item.number)).count();
@@ -156,7 +159,8 @@ impl Inspected<'_> {
         });
     }
 
-    /// What the code did and what the kind counts are one commit (E5).
+    /// Checks that the author's struct and the kind's counters agree, because they are written in one
+    /// commit (E5).
     fn state(&self, gone: &[Item], letters: &[DeadItem]) {
         if self.role == Role::Mail {
             return;
@@ -171,7 +175,7 @@ impl Inspected<'_> {
         self.check(lost.is_none(), Class::Lost, "Q2", || format!("has lost {lost:?}: {processed:x?}"));
     }
 
-    /// Q4: a key counts for its window, and is let go afterwards.
+    /// Checks that a dedup key is kept for its window and forgotten afterwards (Q4).
     fn keys(&self, change: &Change) {
         let hasty = &change.hasty;
         self.check(hasty.is_empty(), Class::Doubled, "Q4", || format!("forgets {hasty:?} within their window"));

@@ -1,4 +1,4 @@
-//! R7, and liveness: when the faults have stopped, everything ends; then nothing is left to do.
+//! R7, and liveness: once the faults have stopped, everything ends, and nothing is left to do.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,11 @@ use crate::sim::{
     world::World,
 };
 
-/// Later than any lease ends that somebody must renew: a hundred years after these histories, in milliseconds.
+/// A time later than the end of any lease that must be renewed: long after these histories, in
+/// milliseconds.
 const FAR: Millis = Millis(4_000_000_000_000);
 
-/// Why a history is not at rest yet; empty if it is.
+/// The reasons why a history is not at rest yet; empty if it is.
 pub fn unfinished(world: &World) -> Vec<String> {
     let durable = world.witness.durable();
     let mut why: Vec<_> = durable
@@ -36,7 +37,7 @@ pub fn unfinished(world: &World) -> Vec<String> {
 }
 
 fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
-    // What is parked waits for a person.
+    // A parked entity waits for a person.
     if entity.parked.is_some() {
         return None;
     }
@@ -46,7 +47,8 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     if matches!(member.role, Role::Errand | Role::Listener) && errand(entity).paused.is_some() {
         return Some(format!("{} is held", member.key));
     }
-    // The dead letters expire some day, and so do the keys that a queue remembers; a permit that a run holds has no end.
+    // Some alarms do not ring before the end: dead letters and dedup keys expire much later, and a permit
+    // that a run holds has no end.
     let is_held = member.role == Role::Gate && entity.alarm > Some(FAR);
     let is_kept = is_kept(member, entity) || is_idle_topic(member, entity);
     let lingers = member.role == Role::Box || member.role.is_queue() || is_held || is_kept;
@@ -59,8 +61,8 @@ fn still_to_do(member: &Member, entity: &Entity) -> Option<String> {
     None
 }
 
-/// Whether it is a run that has ended, and is only kept; its unread events go first. One that was stopped is tried again, and
-/// stops again.
+/// Whether the entity is a run that has ended, has no unread events, and is kept only for its retention; or
+/// a stopped run, which is tried again and stops again.
 fn is_kept(member: &Member, entity: &Entity) -> bool {
     matches!(member.role, Role::Errand | Role::Listener) && {
         let record = errand(entity);
@@ -69,14 +71,15 @@ fn is_kept(member: &Member, entity: &Entity) -> bool {
     }
 }
 
-/// Whether it is a topic that nobody is to be told of: what it keeps expires some day; but what it keeps for one soon does.
+/// Whether the entity is a topic with nothing left to deliver. The events in its log expire much later;
+/// pending events for a single wait expire soon, so they count as work.
 fn is_idle_topic(member: &Member, entity: &Entity) -> bool {
     let record: serde_json::Value = serde_json::from_slice(&entity.head).unwrap_or_default();
     let is_pending = member.role.is_for_one() && record.get("pending").is_some();
     member.role.is_topic() && record.get("pass").is_none() && !is_pending
 }
 
-/// What must hold of each member at rest.
+/// Checks each member of a history that is at rest.
 pub(super) fn finish(world: &World) {
     let durable = world.witness.durable();
     for (number, member) in world.cast.iter() {
@@ -106,7 +109,8 @@ pub(super) fn finish(world: &World) {
             Role::Gate => {
                 let record = heads::record::<Gating>(&entity.head);
                 let record = record.filter(|gate| (gate.used, gate.waiting) != (0, 0));
-                // What has ended is taken back by who asks next, if a run holds or held another.
+                // Permits whose lease has ended are taken back by the next caller, while a run holds a
+                // permit.
                 let is_kept = entity.alarm > Some(FAR) && out(&durable, entity) <= permits(world, &durable);
                 record.filter(|_| !is_kept).map(|record| format!("not everything has come back: {record:?}"))
             }
@@ -134,20 +138,20 @@ fn queue(entity: &Entity) -> Queueing {
     heads::record(&entity.head).unwrap_or_default()
 }
 
-/// Permits that are out for ever.
+/// The weight of the permits without an end, which runs hold.
 fn out(durable: &Durable, entity: &Entity) -> u64 {
     let rows = durable.lanes().own(&(entity.id, "held".into())).into_iter().flat_map(BTreeMap::values);
     let permits = rows.filter_map(|row| serde_json::from_slice::<Permit>(row).ok());
     permits.filter(|permit| Millis::from(permit.until) > FAR).map(|permit| permit.weight).sum()
 }
 
-/// Permits that runs hold, or wait for.
+/// The number of permits that runs hold or wait for.
 fn permits(world: &World, durable: &Durable) -> u64 {
     let runs = world.cast.with(Role::Errand).into_iter().filter_map(|member| durable.story(member).entity.as_ref());
     runs.map(|entity| errand(entity).permits.len() as u64).sum()
 }
 
-/// A2: within 100 ms of due, when nothing goes wrong.
+/// Checks that alarms ring at most 100 ms late in a history without faults (A2).
 fn on_time(world: &World, member: &Member, alarms: &Alarms) {
     if !world.is_healthy() {
         return;

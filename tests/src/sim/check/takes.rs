@@ -1,4 +1,4 @@
-//! E4, E12: a call that was answered is in its entity's record, once; and it was there when it was answered.
+//! E4, E12: an answered call is in its entity's record, once, and was there at the moment of the answer.
 
 use std::sync::Mutex;
 
@@ -13,12 +13,12 @@ use crate::sim::{
     world::World,
 };
 
-/// Every call that was answered with success and must have been recorded.
+/// All calls that were answered with success and must be in a record.
 #[derive(Default)]
 pub struct Takes(Mutex<Vec<(Number, u64)>>);
 
 impl Takes {
-    /// A call was answered just now: it must be durable already (E4).
+    /// Checks a call at the moment of its answer: its effect must already be durable (E4).
     pub fn answered(&self, world: &World, member: Number, number: u64) {
         let there = holds(world, member, number);
         world.chronicle.check(there, Class::Lost, "E4", || {
@@ -28,7 +28,7 @@ impl Takes {
     }
 }
 
-/// What was durable then is durable still.
+/// Checks that everything that was durable once is still durable.
 pub(super) fn finish(world: &World) {
     for (member, number) in lock(&world.takes.0).iter() {
         let there = holds(world, *member, *number);
@@ -44,7 +44,7 @@ fn holds(world: &World, member: Number, number: u64) -> bool {
     let story = durable.story(member);
     let in_record = || story.past.iter().chain(&story.entity).any(|entity| recorded(role, entity).contains(&number));
     if role.is_buffer() {
-        // What is cleared in the very write that adds it is never seen.
+        // An item that is cleared in the same write that adds it is never seen.
         let cleared = || world.calls.of(member).iter().any(Span::drops);
         return durable.lanes().has_seen(member, number) || in_record() || cleared();
     }

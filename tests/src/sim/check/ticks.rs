@@ -1,4 +1,5 @@
-//! C3: after a stop that was answered, no tick begins but the one in flight, until a call starts, resumes or triggers it.
+//! C3: after the answer of a stop no tick begins, except one in flight, until a call starts, resumes or
+//! triggers the entity.
 
 use super::Span;
 use crate::sim::{authors::Execution, chronicle::Class, world::World};
@@ -6,7 +7,7 @@ use crate::sim::{authors::Execution, chronicle::Class, world::World};
 /// Checks every continuous member of a history.
 pub(super) fn finish(world: &World) {
     for (number, member) in world.cast.iter().filter(|(_, member)| member.role.is_continuous()) {
-        // An owner whose lease ended early because the store's clock jumped cannot know.
+        // After a jump of the store's clock a lease may have ended without its owner knowing.
         if !world.clocks_are_honest() {
             continue;
         }
@@ -21,7 +22,7 @@ pub(super) fn finish(world: &World) {
     }
 }
 
-/// The executions that began after a stop and before anything that may have come after it.
+/// The executions that began after a stop and before any call that may have ended the stop.
 fn after<'a>(stop: &Span, calls: &[Span], ticks: &'a [Execution]) -> Vec<&'a Execution> {
     let wakes = |span: &&Span| matches!(span.verb, "start" | "resume" | "trigger" | "destroy") && !span.refused;
     let woken = calls.iter().filter(wakes).filter(|span| span.until > stop.from).map(|span| span.from).min();

@@ -1,4 +1,5 @@
-//! T: what was published is where it belongs: with all who waited, once and in order; with one, or pending, or dead.
+//! T: every published event is where it belongs. A log event reached all waits of its time, once and in
+//! order; an event for one wait reached one, is pending, or is a dead letter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +17,11 @@ use crate::sim::{
 
 const TOPICS: [Role; 5] = [Role::News, Role::Notice, Role::Job, Role::Bulletin, Role::Task];
 
-/// A run that listens, as it is stored.
+/// A listening run, as it is stored.
 struct Run {
     member: Number,
     key: Vec<u8>,
-    /// What each operation came to: the numbers that it took.
+    /// For each operation the numbers of the events that it took.
     took: Vec<(String, Vec<u64>)>,
     pending: BTreeSet<String>,
     has_ended: bool,
@@ -37,7 +38,7 @@ struct Record {
     stopped: Option<Value>,
 }
 
-/// What a run or a topic counts as lost.
+/// The events that a run or a topic has lost and counted.
 #[derive(Default, Deserialize)]
 struct Lost {
     #[serde(default)]
@@ -91,7 +92,7 @@ pub(super) fn finish(world: &World) {
     let members =
         world.cast.with(Role::Listener).into_iter().chain(TOPICS.into_iter().flat_map(|role| world.cast.with(role)));
     if members.chain(world.cast.with(Role::Box)).any(|member| durable.story(member).is_parked()) {
-        // What was given up keeps what it was sent.
+        // A parked entity keeps messages that are still to be delivered.
         return;
     }
     let listeners = world.cast.with(Role::Listener).into_iter();
@@ -103,7 +104,8 @@ pub(super) fn finish(world: &World) {
     no_watcher_is_left(world, &durable, &runs);
 }
 
-/// T1, V1: what was acknowledged exists; or it was lost and counted before it was ever written, if its store was away for so long.
+/// Checks that acknowledged events exist (T1, V1). An event may also be lost and counted before it was ever
+/// written, if the store was away for so long.
 fn acknowledged(world: &World, durable: &Durable) {
     let whereabouts = durable.topics().whereabouts();
     let is_event = |verb: &str| matches!(verb, "publish" | "send" | "start_with" | "send_or_start");
@@ -117,13 +119,13 @@ fn acknowledged(world: &World, durable: &Durable) {
     }
 }
 
-/// Whether a run or a topic has lost events, and counts them.
+/// Whether a run or a topic has counted lost events.
 fn has_lost(entity: &Entity) -> bool {
     let lost = serde_json::from_slice::<Lost>(&entity.head).unwrap_or_default();
     lost.trimmed + lost.expired + lost.queues.values().map(|queue| queue.expired + queue.discarded).sum::<u64>() > 0
 }
 
-/// T3: what is in one place at every moment has come to its end.
+/// Checks that no event is still on its way (T3).
 fn nothing_is_under_way(world: &World, durable: &Durable) {
     for (event, places) in durable.topics().whereabouts().iter() {
         world.chronicle.check(!places.contains(&Whereabout::UnderWay), Class::Stuck, "T3", || {
@@ -132,7 +134,7 @@ fn nothing_is_under_way(world: &World, durable: &Durable) {
     }
 }
 
-/// T2: a run sees an event of a log once, in the order of numbers.
+/// Checks that a run sees an event of a log once, in the order of the numbers (T2).
 fn once_and_in_order(world: &World, durable: &Durable, runs: &[Run]) {
     for run in runs {
         let mut last: BTreeMap<Number, u64> = BTreeMap::new();
@@ -152,7 +154,8 @@ fn once_and_in_order(world: &World, durable: &Durable, runs: &[Run]) {
     }
 }
 
-/// T4, T5: who was seen waiting has it, unless its wait was let go before it came, or had all that it waited for by then.
+/// Checks that each wait of a publish got the event (T4, T5), unless the wait was released before, or
+/// already had everything it waited for.
 fn who_waited_has_it(world: &World, durable: &Durable, runs: &[Run]) {
     for (value, publication) in durable.topics().published() {
         for (key, op) in &publication.due {
@@ -170,14 +173,15 @@ fn who_waited_has_it(world: &World, durable: &Durable, runs: &[Run]) {
     }
 }
 
-/// T6: whether a wait took what lay in the queue of its run, or came before, and nothing that came behind this one.
+/// Whether a wait got everything it waited for from its own queue or from earlier events of the topic, and
+/// nothing published later (T6).
 fn had_all(durable: &Durable, publication: &Publication, numbers: &[u64]) -> bool {
     let published = numbers.iter().filter_map(|number| durable.topics().published().get(number));
     let mut others = published.filter(|other| other.topic == publication.topic);
     !numbers.is_empty() && others.all(|other| other.number < publication.number)
 }
 
-/// T6: whoever is listed waits.
+/// Checks that every listed watcher still waits (T6).
 fn no_watcher_is_left(world: &World, durable: &Durable, runs: &[Run]) {
     for topic in TOPICS.into_iter().flat_map(|role| world.cast.with(role)) {
         let Some(entity) = &durable.story(topic).entity else { continue };

@@ -1,4 +1,4 @@
-//! What must hold of every single turn of a primitive, however many share a commit.
+//! The checks of every single turn of a primitive, however many turns share a commit.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
     }
 }
 
-/// Checks what a bound entity answers that is no commit.
+/// Checks the answer of a turn that makes no commit.
 pub fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     match stage.world.cast.number(&entity.key).map(|number| stage.world.cast.member(number).role) {
         Some(Role::Errand) => errand_turns::answered(stage, entity, input, next),
@@ -63,7 +63,7 @@ pub fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     }
 }
 
-/// B6: what is in flight is not cleared.
+/// Checks that `clear` does not drop a batch in flight (B6).
 fn buffer(stage: &Stage, entity: &Entity, input: &Input, commit: &Commit) {
     if !matches!(input, Input::Call { verb, .. } if verb == "clear") {
         return;
@@ -109,7 +109,8 @@ impl Turn<'_> {
         self.next(work);
     }
 
-    /// A tick that has not ended: its value is applied next, or it is tried again after a pause (C5).
+    /// Checks a tick that has not ended: its value is applied next, or the tick is retried after the
+    /// backoff (C5).
     fn goes_on(&self, attempt: u32, outcome: &Outcome) {
         let (before, after) = (&self.before, &self.after);
         if matches!(outcome, Outcome::Ok(_)) {
@@ -125,7 +126,7 @@ impl Turn<'_> {
         });
     }
 
-    /// When the next tick is (C1, C3).
+    /// Checks when the next tick is due (C1, C3).
     fn next(&self, work: &str) {
         let (before, after, alarm) = (&self.before, &self.after, self.alarm());
         if before.again {
@@ -154,7 +155,8 @@ impl Turn<'_> {
         });
     }
 
-    /// A4: the second after the last one that had its tick is next, however long ago; it is admitted at once if it is due.
+    /// Checks the next time of a chime (A4): it is the second after the last one that ticked, however long
+    /// ago, and is admitted immediately if it is due.
     fn chimes(&self) -> bool {
         let second = self.before.base.as_millis().div_euclid(1_000) * 1_000 + 1_000;
         let is_due = second <= self.now.0;
@@ -162,12 +164,12 @@ impl Turn<'_> {
             self.stage.world.chronicle.sometimes("a missed second was made up for");
         }
         let admitted = is_due.then_some(Timestamp::from_millis(second));
-        // After a jump of the clock only the last thousand are made up for.
+        // After a jump of the clock only the last thousand missed seconds are made up for.
         let is_far = self.now.0 - second >= 1_000_000;
         is_far || self.alarm() == Some(Millis(second)) && self.after.stands_for == admitted
     }
 
-    /// A tick in flight goes on after a stop; any other is forgotten (C3).
+    /// Checks a stop (C3): a tick in flight continues, and any other is dropped.
     fn stopped(&self) {
         if self.before.standing != Standing::Running {
             return;
@@ -184,7 +186,7 @@ impl Turn<'_> {
     }
 
     fn triggered(&self) {
-        // By the clock on the wall a tick is about to start once it is admitted.
+        // A tick of a chime is about to start only after its time was admitted.
         let is_admitted = self.role != Role::Chime || self.before.stands_for.is_some();
         let was_due = is_admitted && self.entity.alarm.is_some_and(|at| at <= self.now);
         if was_due {

@@ -1,4 +1,4 @@
-//! What a caller asks: drawn, and then the same at every try.
+//! The requests of callers. A request is drawn once and stays the same at every retry.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::sim::{
     toys::{Way, codec::pack},
 };
 
-/// One thing asked of one member.
+/// One request to one member.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     pub(super) member: Number,
     pub(super) verb: &'static str,
     pub(super) body: Bytes,
-    /// Whose effect it is: unique in the history.
+    /// The number of the request's effect, unique in the history.
     pub(super) number: u64,
-    /// Whether it carries an idempotency key, so that it may be asked until it is answered.
+    /// Whether the request carries an idempotency key, so that it may be retried until there is an answer.
     pub(super) once: bool,
-    /// Whether it does no harm to ask it again, key or not.
+    /// Whether a retry does no harm even without an idempotency key.
     pub(super) harmless: bool,
-    /// Whether an answered one is found in the member's record.
+    /// Whether the member's record must show an answered request.
     pub(super) recorded: bool,
-    /// Whether the entity may say no.
+    /// Whether the entity may refuse the request.
     pub(super) may_be_refused: bool,
-    /// Through which definition, if not its member's own.
+    /// The definition to call through, if not the member's own.
     pub(super) definition: Option<&'static str>,
-    /// How long it waits for one answer.
+    /// How long each try waits for an answer.
     pub(super) patience: Duration,
 }
 
@@ -85,13 +85,13 @@ impl Ask {
         Self { once: false, recorded: false, ..ask }
     }
 
-    /// Not asked again: the code behind it may have called others already.
+    /// A visit, which is not retried: its code may already have called other entities.
     pub(super) fn visit(client: &mut Client, member: Number, way: Way) -> Self {
         let ask = Self::new(client, member, "visit", |number| pack(&[number, way.0]));
         Self { once: false, may_be_refused: true, ..ask }
     }
 
-    /// A call through another definition; it binds nothing, even if the key is free.
+    /// A call through another definition. It binds nothing, even if the key is free.
     pub(super) fn mistyped(client: &mut Client, member: Number) -> Self {
         let ask = Self::new(client, member, "wait", |number| pack(&[number]));
         Self { once: false, recorded: false, definition: Some("line"), ..ask }
@@ -121,7 +121,7 @@ impl Ask {
         }
     }
 
-    /// A verb of a primitive that is found in no record.
+    /// A verb of a primitive that leaves nothing in a record.
     pub(super) fn verb(client: &mut Client, member: Number, verb: &'static str, body: Bytes) -> Self {
         let ask = Self::new(client, member, verb, |_| body);
         let harmless = matches!(
@@ -141,9 +141,9 @@ impl Ask {
         Self { may_be_refused: true, ..ask }
     }
 
-    /// Not asked again: what an answer gives that nobody hears is taken back.
+    /// A request for a permit. It is not retried: a permit whose answer reaches no caller is taken back.
     pub(super) fn permit(client: &mut Client, member: Number, verb: &'static str) -> Self {
-        // Heavy ones wait while there is something left that a light one could take.
+        // A heavy request waits while enough permits are left for a light one, which must not overtake.
         let weight = if verb == "acquire" { client.chance.pick(&[1, 2, 2, 3]) } else { 1 };
         let ask = Self::new(client, member, verb, |_| Bytes::from(format!("[{weight}]")));
         Self { once: false, recorded: false, may_be_refused: true, ..ask }

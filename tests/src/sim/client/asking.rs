@@ -1,4 +1,4 @@
-//! How a caller gets its answer: from which process, and how often it asks.
+//! The way to an answer: which process a caller asks, and how often it retries.
 
 use std::time::Duration;
 
@@ -15,34 +15,35 @@ use crate::sim::{
     world::World,
 };
 
-/// What a caller heard in the end.
+/// The final result of a request.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// An answer.
+    /// A successful answer.
     Told(Bytes),
-    /// It was refused, and took no effect: why.
+    /// A refusal with its reason. The request took no effect.
     Refused(String),
-    /// Its idempotency key was used for something else.
+    /// The idempotency key was used for another request.
     Mismatch,
     /// The key is bound to another definition.
     Mistyped,
-    /// Nothing that says whether it took effect.
+    /// No answer; the request may have taken effect.
     Nothing,
 }
 
-/// What to do after one try.
+/// The result of a single try.
 enum Verdict {
     Heard(Heard),
-    /// The entity is parked. That says nothing of a try before, which may have taken effect unheard.
+    /// The entity is parked. This says nothing about an earlier try, which may have taken effect without an
+    /// answer.
     Parked(String),
-    /// It was not asked at all.
+    /// The request was not made; another process may be the owner.
     AskElsewhere(Option<usize>),
-    /// It may have taken effect.
+    /// The request may have taken effect.
     Unknown,
 }
 
 impl Client {
-    /// Asks until there is an answer, or until it may not ask again.
+    /// Makes a request, and retries until there is an answer or a retry is not allowed.
     pub(super) async fn ask(&mut self, ask: &Ask) -> Heard {
         let world = self.world.clone();
         world.ledger.asks(self.name, &world.cast.member(ask.member).key, ask.verb);
@@ -117,7 +118,7 @@ impl Client {
                 self.world.chronicle.sometimes("an idempotency key was used for something else");
                 Verdict::Heard(Heard::Mismatch)
             }
-            // That it may be parked at all was checked when that became durable.
+            // Whether the entity may be parked was checked when the parking became durable.
             Error::Parked { .. } => Verdict::Parked(error.to_string()),
             error => {
                 self.misheard(ask, &error.to_string());
@@ -131,7 +132,8 @@ fn answered(ask: &Ask) -> check::Answered {
     check::Answered { member: ask.member, verb: ask.verb, number: ask.number }
 }
 
-/// Sees an answer in the poll in which it comes out: what it tells must be durable already (E4).
+/// Checks an answer in the same poll in which the kernel returns it: everything that it tells must already
+/// be durable (E4).
 fn told(world: &World, ask: &Ask, bytes: &Bytes) {
     if world.cast.member(ask.member).role == Role::Errand {
         answered(ask).told(world, bytes);

@@ -1,4 +1,4 @@
-//! What takes a caller more than one call, or says more than that it was taken.
+//! Actions of a caller that take several calls, or whose answers need checks of their own.
 
 use bytes::Bytes;
 use drystone_runtime::{Kernel, kernel::Wait};
@@ -28,7 +28,8 @@ impl Client {
         }
     }
 
-    /// Waits in line, is inside for a while, and leaves; also when it was never told that it was inside.
+    /// Waits in line, stays inside for a while, and leaves. It also leaves if it got no answer, because it
+    /// may have been let in.
     async fn enter(&mut self, member: Number) {
         let enter = Ask::enter(self, member);
         let key = self.world.cast.member(member).key.clone();
@@ -46,7 +47,8 @@ impl Client {
         self.tell(Ask::leave(member, enter.number)).await;
     }
 
-    /// Sends somebody through other callers; the way may come back on itself, which is refused (M3).
+    /// Makes a call that passes through several callers. A path that returns to a caller on it must be
+    /// refused (M3).
     pub(super) async fn visit(&mut self, member: Number) {
         let callers = self.world.cast.with(Role::Caller);
         let mut way = vec![member];
@@ -67,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Has a message sent, and looks for it at its receiver when that is in the same process (M2).
+    /// Has a message sent, and looks for it at the receiver if both entities are in one process (M2).
     pub(super) async fn ping(&mut self, member: Number) {
         let to = self.chance.pick(&self.world.cast.with(Role::Relay));
         let ping = Ask::ping(self, member, to);
@@ -78,7 +80,7 @@ impl Client {
         self.guess = Some(process);
         let Heard::Told(taken) = self.ask(&seen).await else { return };
         let uid = unpack(&bytes).map_or(0, |[uid]| uid);
-        // A message that can never be taken holds up those of its sender that come after it.
+        // A message that can never be taken delays later messages of its sender.
         let owned = epochs.is_some() && epochs == self.epochs(member, to, process) && self.last == process;
         if owned && !self.world.swarm.traffic.poison {
             self.world.chronicle.sometimes("a message was there before its sender's answer");
@@ -89,18 +91,18 @@ impl Client {
         }
     }
 
-    /// Calls through another definition: refused, and nothing changes (E2).
+    /// Calls through another definition, which must be refused and change nothing (E2).
     pub(super) async fn mistake(&mut self, member: Number) {
         let bound = self.world.witness.entity(member).is_some();
         let ask = Ask::mistyped(self, member);
         let heard = self.ask(&ask).await;
-        // On an unbound key it is refused for that.
+        // An unbound key is refused for being unbound.
         if !matches!(heard, Heard::Mistyped | Heard::Nothing) && (bound || !matches!(heard, Heard::Refused(_))) {
             self.misheard(&ask, &format!("{heard:?} although it belongs to another definition"));
         }
     }
 
-    /// Looks at a key from outside: what is shown is durable, and never stuck (E14, R7).
+    /// Views a key from outside. The view must be durable, and the key never stuck (E14, R7).
     pub(super) async fn look(&mut self, member: Number) {
         let process = self.chance.index(self.world.processes.count());
         let key = self.world.cast.member(member).key.clone();
@@ -117,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Asks again what was answered, or something else under the same key (E12).
+    /// Repeats an answered request, or makes another one with the same idempotency key (E12).
     pub(super) async fn repeat(&mut self, ask: &Ask, told: &Bytes) {
         if self.chance.coin() {
             let heard = self.ask(ask).await;
@@ -133,7 +135,7 @@ impl Client {
         }
     }
 
-    /// Under which epochs a process owns both, if it does.
+    /// The epochs of both partitions, if the process owns both.
     fn epochs(&self, one: Number, other: Number, process: usize) -> Option<(u32, u32)> {
         let leases = self.world.witness.leases();
         let epoch = |member| leases.epoch(self.world.cast.member(member).partition, &format!("k{process}"));

@@ -1,4 +1,4 @@
-//! What callers ask of errands.
+//! The requests of callers to errands.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::sim::{
 };
 
 impl Client {
-    /// Starts a run, if there is none yet, and asks some things of it.
+    /// Starts the run unless it exists, and makes some requests.
     pub(super) async fn errand(&mut self, member: Number) {
         let is_there = self.world.witness.entity(member).is_some();
         if !is_there && self.chance.permille(950) {
@@ -45,13 +45,13 @@ impl Client {
         };
         let body = if verb == "history" { json!([0]) } else { json!([]) };
         let mut ask = Ask::verb(self, member, verb, Bytes::from(body.to_string()));
-        // Whoever waits for a result gives up some day: it may never come.
+        // A caller stops waiting for a result some day, because it may never come.
         ask.once &= verb != "result";
         self.ask_and_keep(&ask).await;
     }
 
     async fn start(&mut self, member: Number) {
-        // Nobody but its parent knows the key of a child before it is there.
+        // Before a child exists, only its parent knows its key, so a caller must not start it.
         if self.world.cast.children().contains(&member) {
             return;
         }
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Starts a run that lets events pile up, and sends them.
+    /// Starts a run that lets events pile up, and sends these events.
     async fn hoard(&mut self, member: Number) {
         let trip = Trip::hoard(&mut || self.number());
         self.say_errand(member, "start", trip.number, &json!([trip])).await;
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Sends an event; of those that few may be queued, several at once.
+    /// Sends events. Several parcels are sent at once, to overflow the short queue.
     async fn send(&mut self, member: Number) {
         let kind = self.kind();
         let count = if kind == Kind::Parcel { self.chance.between(1, 5) } else { 1 };
@@ -91,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Has a run begin anew, with the same or another trip, or from one of its steps.
+    /// Restarts a run with the same trip, with another trip, or from one of its steps.
     async fn restart(&mut self, member: Number) {
         let body = match self.chance.below(6) {
             0 | 1 => json!([null, null, null]),
@@ -112,7 +112,7 @@ impl Client {
         self.say_errand(member, "restart", number, &body).await;
     }
 
-    /// Changes its state.
+    /// Changes the state of a run by an update.
     async fn mark(&mut self, member: Number) {
         let number = self.number();
         self.say_errand(member, "mark", number, &json!([number])).await;
@@ -135,7 +135,7 @@ impl Client {
         Trip::draw(&mut chance, reach, &mut || self.number())
     }
 
-    /// An event, as it is sent, and its number.
+    /// Returns a random event to send, and its number.
     fn event(&mut self) -> (u64, Value) {
         let kind = self.kind();
         self.event_of(kind)

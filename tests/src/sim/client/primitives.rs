@@ -1,4 +1,4 @@
-//! What callers ask of primitives: their verbs, by name, with the JSON arrays of their parameters.
+//! The requests of callers to primitives: verbs by name, with a JSON array of parameters.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Client {
         self.ask_and_keep(&ask).await;
     }
 
-    /// Takes a permit, stays a while, and releases it, or does not.
+    /// Takes a permit, keeps it for a while, and releases it or does not.
     async fn pass(&mut self, member: Number) {
         let destroys = self.world.swarm.traffic.destroys;
         let ask = match self.chance.below(20) {
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// Looks for a dead batch or a dead item, and sends it back or throws it away.
+    /// Looks for a dead batch or a dead item, and replays, reads or removes it.
     async fn letters(&mut self, member: Number) {
         let what = self.chance.pick(&[What::Batch, What::Item]);
         let filter = Filter { what: Some(what), ..Filter::default() };
@@ -124,7 +124,7 @@ impl Client {
         self.ask_and_keep(&ask).await
     }
 
-    /// Asks, and keeps when it was asked and when and what it was answered.
+    /// Makes a request and records the call with its answer.
     pub(super) async fn ask_and_keep(&mut self, ask: &Ask) -> Heard {
         let world = self.world.clone();
         let span = world.calls.asks(&world, ask.member, ask.verb, ask.number);
@@ -138,7 +138,8 @@ impl Client {
         heard
     }
 
-    /// A kind's own verbs do not wait for the author's code (E3); only `flush` and `drain` wait for what it does.
+    /// Checks that a request without an answer was allowed to wait. The verbs of a kind do not wait for
+    /// author code (E3), except `flush` and `drain`.
     fn must_be_heard(&self, ask: &Ask) {
         let may_wait = matches!(ask.verb, "flush" | "drain" | "arm" | "lay" | "acquire" | "result");
         self.world.chronicle.check(may_wait || !self.world.is_healthy(), Class::Stuck, "E3", || {

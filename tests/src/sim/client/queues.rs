@@ -1,4 +1,4 @@
-//! What callers ask of queues.
+//! The requests of callers to queues.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What callers publish, and ask of those who listen.
+//! The requests of callers to topics and to listeners.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -9,11 +9,11 @@ use crate::sim::{
     cast::{Number, Role, SHELVES},
 };
 
-/// Of every sort of topic its event's name.
+/// The event name of each sort of topic.
 const EVENTS: [&str; 7] = ["News", "News", "Notice", "Job", "Job", "Bulletin", "Task"];
 
 impl Client {
-    /// Publishes on a topic, several at once now and then.
+    /// Publishes one or several events on a topic.
     pub(super) async fn publish(&mut self, member: Number, role: Role) {
         let key = self.world.cast.member(member).key.key.clone();
         let shelf = key.strip_prefix(b"Task/").and_then(|shelf| str::from_utf8(shelf).ok());
@@ -27,7 +27,7 @@ impl Client {
         }
     }
 
-    /// Starts a run that listens, if there is none, or asks something of it.
+    /// Starts a listener if there is none, or else makes a request to it.
     pub(super) async fn listen(&mut self, member: Number) {
         if self.world.witness.entity(member).is_none() {
             return self.begin_to_listen(member).await;
@@ -42,7 +42,7 @@ impl Client {
             _ => "status",
         };
         let mut ask = Ask::verb(self, member, verb, Bytes::from_static(b"[]"));
-        // Whoever waits for a result gives up some day: it may never come.
+        // A caller stops waiting for a result some day, because it may never come.
         ask.once &= verb != "result";
         self.ask_and_keep(&ask).await;
     }
@@ -59,7 +59,7 @@ impl Client {
         self.say(member, "start", &json!([harks])).await;
     }
 
-    /// Sends events to one who listens: they are for nobody else.
+    /// Sends events directly to a listener. Direct events never reach other runs.
     async fn tell_listener(&mut self, member: Number) {
         for _ in 0..self.chance.between(1, 2) {
             let (number, name, event) = self.targeted();
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// An event that is sent: its number, its name, and what is in it.
+    /// Draws an event to send. Returns number, name and body.
     fn targeted(&mut self) -> (u64, &'static str, Value) {
         let (number, name) = (self.number(), self.chance.pick(&EVENTS));
         let shelf = (name == "Task").then(|| self.chance.below(SHELVES.into()));
@@ -78,7 +78,8 @@ impl Client {
     fn hark(&mut self) -> Hark {
         let topic = self.chance.pick(&EVENTS).to_owned();
         let shelf = self.chance.below(SHELVES.into()) as u8;
-        // A body calls its topic in its own process: it must be there.
+        // A body publishes by calling the topic in its own process, which must own the topic. With a single
+        // process this always holds.
         let may_say = self.world.swarm.processes.count == 1;
         let says = (may_say && self.chance.permille(250)).then(|| self.number());
         let sleep_ms = if self.chance.permille(250) { self.chance.pick(&[30, 600, 900]) } else { 0 };
@@ -95,7 +96,7 @@ impl Client {
     }
 }
 
-/// What the author's type says of its topics.
+/// The options of a topic, as the author's event type declares them.
 pub(super) fn options(role: Role) -> Value {
     const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
     let (deliver, from, keep_for_ms, max_pending) = match role {

@@ -1,4 +1,4 @@
-//! Transactions of callers', beside all entities: they write rows, and send messages to anybody.
+//! Transactions of callers, outside all entities: they write rows and send messages to any member.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,13 +24,14 @@ use crate::sim::{
     world::World,
 };
 
-/// A message, and its number.
+/// A message and its number.
 struct Letter {
     number: u64,
     message: Message,
 }
 
-/// Who may be sent something. A topic that may be full is none of them: what it refuses dies, and is in no place meanwhile.
+/// The roles that may get a message. A topic that can be full is not among them: an event that such a topic
+/// refuses dies, and is in no place meanwhile.
 const RECEIVERS: [Role; 10] = [
     Role::Counter,
     Role::Relay,
@@ -45,7 +46,8 @@ const RECEIVERS: [Role; 10] = [
 ];
 
 impl Client {
-    /// A transaction that ends as it was drawn. It is asked for once: one whose answer was lost may have come about.
+    /// Makes a transaction whose end is drawn. It is not retried: a transaction whose answer was lost may
+    /// have been committed.
     pub(super) async fn transact(&mut self) {
         let transaction = self.number();
         let letters: Vec<_> =
@@ -88,7 +90,7 @@ impl Client {
         Letter { number, message }
     }
 
-    /// The start of a run, or an event for one.
+    /// Draws the start of a run, or an event for one.
     fn errand_asked(&mut self, number: u64) -> (&'static str, Bytes) {
         if self.chance.permille(300) {
             let mut trip = self.trip();
@@ -128,7 +130,8 @@ fn code(letters: Vec<Letter>, end: Booking) -> ScriptCode {
     })
 }
 
-/// Sees an answer in the poll in which it comes out: what it tells must be durable already (E4).
+/// Checks an answer in the same poll in which the kernel returns it: everything that it tells must already
+/// be durable (E4).
 fn told(world: &World, transaction: u64, end: Booking, answer: &Result<Scripted, Error>) {
     let (verdict, is_just) = match answer {
         Ok(Scripted::Done(_)) => (Verdict::Kept, end == Booking::Well),

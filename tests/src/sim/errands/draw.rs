@@ -1,12 +1,12 @@
-//! Drawing a trip: its plan, and those of its children and of its later generations.
+//! Draws a trip: its plan, and the plans of its children and of its later generations.
 
 use super::{Booking, Does, HOARD, Kind, Plan, Sends, Task, Trip, Wanted, Way};
 use crate::sim::chance::Chance;
 
-/// What trips of a history may hold.
+/// The parts that the plans of a history may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Whether other entities can be called: only if one process owns all of them.
+    /// Whether plans may call other entities. Only a single process owns all entities that a body may call.
     pub calls: bool,
     /// Whether there is a gate.
     pub gates: bool,
@@ -14,18 +14,20 @@ pub struct Reach {
     pub outbox: bool,
     /// Whether there is mail.
     pub mails: bool,
-    /// Whether bodies may panic: of one that is told again what it was told before, more is not known than that it does.
+    /// Whether bodies may panic. They may not where runs are restarted: the model cannot follow a body that
+    /// panics while it replays what a restart kept.
     pub panics: bool,
 }
 
 impl Trip {
-    /// One by chance; `number` gives numbers that are unique in the history.
+    /// Draws a trip. `number` returns numbers that are unique in the history.
     pub fn draw(chance: &mut Chance, reach: Reach, number: &mut impl FnMut() -> u64) -> Self {
         let left = chance.between(1, 24) as u32;
         Drawing { left, chance, number, reach, is_body: true }.trip(3)
     }
 
-    /// One that lets events pile up, more than are read at once, and then takes them one by one.
+    /// Makes a trip that first lets events pile up, more than a single read returns, and then takes each
+    /// event.
     pub fn hoard(number: &mut impl FnMut() -> u64) -> Self {
         let wait = || Plan::Wait(Wanted { kind: Kind::Note, key: None, times: 1, timeout_ms: None });
         let waits = (0..HOARD).map(|_| wait()).collect();
@@ -37,10 +39,11 @@ impl Trip {
 struct Drawing<'a, N> {
     chance: &'a mut Chance,
     number: &'a mut N,
-    /// How many parts may still be drawn.
+    /// The number of parts that may still be drawn.
     left: u32,
     reach: Reach,
-    /// Whether it is for a body that may panic and go on as another generation; a `#[cancelled]` one does not.
+    /// Whether the plan is for a body, which may panic and continue as another generation; a `#[cancelled]`
+    /// body may not.
     is_body: bool,
 }
 
@@ -61,7 +64,7 @@ impl<N: FnMut() -> u64> Drawing<'_, N> {
         Plan::Seq((0..count).map_while(|_| self.part(depth)).collect())
     }
 
-    /// Some part, while there is something left.
+    /// Draws a part of a plan, unless the limit of parts is reached.
     fn part(&mut self, depth: u32) -> Option<Plan> {
         self.left = self.left.checked_sub(1)?;
         let drawn = if depth == 0 { self.chance.between(10, 32) } else { self.chance.below(33) };

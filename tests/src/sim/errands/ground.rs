@@ -1,4 +1,4 @@
-//! What a walk stands on: identities, time, the state, and what is outstanding.
+//! The state of the model while it walks a plan: identities, time, the run's state, and open operations.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use drystone_runtime::stable_hash;
 
 use super::{Booking, Does, Task, Trip, Wanted, Way};
 
-/// An operation that is outstanding.
+/// An operation that has not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Op {
-    /// Branch, name and occurrence.
+    /// The identity: branch, name and occurrence.
     pub id: String,
-    /// What it is.
+    /// What the operation is.
     pub asked: Asked,
-    /// When something is due of it, if anything is.
+    /// The deadline, if the operation has one.
     pub until: Option<i64>,
 }
 
-/// What is asked for.
+/// The kind of an operation.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "as the parts of a plan are named")]
 pub enum Asked {
@@ -33,7 +33,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What acts outside, and returns what nobody else returns.
+    /// The task of an operation that acts outside and returns a value unique in the history.
     pub fn task(&self) -> Option<Task> {
         match self {
             Self::Step { task, .. } | Self::Code { task, .. } | Self::Book { task, .. } => Some(*task),
@@ -41,49 +41,50 @@ impl Asked {
         }
     }
 
-    /// Whether it runs, as steps do.
+    /// Whether the operation runs as work, as steps do.
     pub fn runs(&self) -> bool {
         self.task().is_some() || matches!(self, Self::Ring { .. } | Self::Permit)
     }
 }
 
-/// The ground.
+/// The state of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Ground {
     seed: u64,
     /// The time of the run.
     pub now: i64,
     used: BTreeMap<(String, String), u32>,
-    /// What is outstanding, in the order in which it was asked for.
+    /// The operations that have not ended, in the order in which the body asked for them.
     pub open: Vec<Op>,
-    /// The marks in the state.
+    /// The marks in the run's state.
     pub marks: Vec<u64>,
-    /// The body panicked.
+    /// Whether the body panicked.
     pub panicked: bool,
-    /// A fault that was not caught.
+    /// A fault that the body did not catch.
     pub fault: Option<Fault>,
-    /// What was let go.
+    /// The operations that the body released.
     pub gone: Vec<Op>,
-    /// The trip that the run goes on as.
+    /// The trip of the next generation, if the body has continued as one.
     pub next: Option<Box<Trip>>,
-    /// When what was kept of an older generation was told again: deadlines are counted from then.
+    /// The time at which a restart replayed the kept part of an older generation. Deadlines count from this
+    /// time.
     pub told_again: Option<i64>,
 }
 
 impl Ground {
-    /// Where a body begins, with these marks in its state.
+    /// The state at the beginning of a body, with these marks.
     pub fn new(seed: u64, now: i64, marks: Vec<u64>) -> Self {
         Self { seed, now, marks, ..Self::default() }
     }
 
-    /// Asks for something; its identity.
+    /// Opens an operation and returns its identity.
     pub fn ask(&mut self, branch: &str, name: &str, asked: Asked, until: Option<i64>) -> String {
         let id = self.identity(branch, name);
         self.open.push(Op { id: id.clone(), asked, until });
         id
     }
 
-    /// When a deadline of so many milliseconds is over that is asked for now.
+    /// The deadline of an operation that is asked for now, after this many milliseconds.
     pub fn after(&self, millis: u64) -> i64 {
         self.told_again.unwrap_or(self.now) + millis.cast_signed()
     }
@@ -93,31 +94,31 @@ impl Ground {
         format!("{branch}{name}#{}", self.count(branch, name))
     }
 
-    /// The branches of a combinator of so many.
+    /// Numbers a combinator, and returns the names of its branches by index.
     pub fn fork(&mut self, branch: &str) -> impl Fn(usize) -> String + use<> {
         let (branch, count) = (branch.to_owned(), self.count(branch, ""));
         move |arm| format!("{branch}{count}.{arm}/")
     }
 
-    /// A number by chance.
+    /// A random number, derived from the seed and the identity as the engine does.
     pub fn chance(&mut self, branch: &str) -> u64 {
         let id = self.identity(branch, "random");
         stable_hash(&[&self.seed.to_be_bytes(), id.as_bytes()])
     }
 
-    /// What was outstanding is not any more.
+    /// Removes an operation that has ended from the open ones.
     pub fn close(&mut self, id: &str) -> Option<Op> {
         let place = self.open.iter().position(|op| op.id == id)?;
         Some(self.open.remove(place))
     }
 
-    /// What was outstanding is let go.
+    /// Removes an operation that the body released from the open ones, and notes it.
     pub fn let_go(&mut self, id: &str) {
         let gone = self.close(id);
         self.gone.extend(gone);
     }
 
-    /// Whether the body goes no further.
+    /// Whether the body has stopped for good.
     pub fn is_over(&self) -> bool {
         self.panicked || self.fault.is_some()
     }

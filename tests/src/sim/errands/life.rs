@@ -1,62 +1,64 @@
-//! A run, as the model sees it: from its start to its end, one entry of the journal after another.
+//! The model of a run, from start to end, fed with journal entries.
 
 use std::collections::BTreeSet;
 
 use super::{Asked, Booking, Does, Dues, End, Entry, Ground, Node, Op, Plan, Sure, Trip, Way, What, outside};
 use crate::sim::{authors::Errand, chronicle::Class};
 
-/// What is wrong with an entry, and which law says so.
+/// A wrong entry: the class, the broken law, and the reason.
 #[derive(Debug)]
 pub struct Wrong(pub Class, pub &'static str, pub String);
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// It has not been polled yet.
+    /// The body has not been polled yet.
     Deferred,
-    /// Its body goes on.
+    /// The body runs.
     Body,
-    /// Its body has panicked.
+    /// The body has panicked.
     Panicked,
-    /// Its body was dropped, and steps that run end first.
+    /// The run was cancelled and its body dropped; running steps end first.
     Winding,
-    /// Its `#[cancelled]` body goes on.
+    /// The `#[cancelled]` body runs.
     Cleanup,
-    /// It has ended.
+    /// The run has ended.
     Over(End),
-    /// Its steps are undone, and then it ends so.
+    /// Due steps are being undone; then the run ends in this way.
     Undoing(End),
 }
 
-/// A run.
+/// The model of a run.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// What it was started with.
+    /// The input of the run.
     pub trip: Trip,
-    /// Where it is.
+    /// The current phase.
     pub phase: Phase,
-    /// What it stands on.
+    /// The state of the walk through the plan.
     pub ground: Ground,
-    /// What its tasks were recorded to have returned.
+    /// Tasks and their recorded return values.
     pub values: Vec<(u64, u64)>,
-    /// Whether somebody has cancelled it.
+    /// Whether the run was cancelled.
     pub is_cancelled: bool,
-    /// What its state says is to be done then: nothing, if its body panicked before it could say so.
+    /// The plan of the `#[cancelled]` body in the run's state. `None` if the body panicked before it could
+    /// set the plan.
     cleanup: Option<Plan>,
     seed: u64,
     node: Node,
-    /// Operations that were recorded.
+    /// The operations with a recorded outcome.
     recorded: BTreeSet<String>,
     /// The time of the last entry.
     last_at: i64,
-    /// What is to be undone if it fails.
+    /// The steps to undo if the run fails.
     dues: Dues,
-    /// What its tills have answered to what.
+    /// Tasks of calls to tills, and the recorded answers.
     pub rung: Vec<(u64, u64)>,
 }
 
 impl Life {
-    /// A run, or a generation of it, begins with this entry; what was kept of an older one was told again at `told_again`.
+    /// Begins a run or a generation with its first entry. `told_again` is the time at which the kept part
+    /// of an older generation was replayed.
     pub fn begin(seed: u64, entry: &Entry, told_again: Option<i64>) -> Result<Self, Wrong> {
         let Some(trip) = entry.trip() else {
             return Err(Wrong(Class::Lost, "W1", format!("begins with {entry:?}")));
@@ -69,7 +71,7 @@ impl Life {
         Ok(Self { trip, phase, ground, values, is_cancelled, cleanup, seed, node, recorded, last_at, dues, rung })
     }
 
-    /// Its body is polled for the first time.
+    /// Polls the body for the first time.
     pub fn first_poll(&mut self) {
         let before = self.ground.clone();
         self.phase = Phase::Body;
@@ -80,33 +82,33 @@ impl Life {
         self.cleanup = Some(self.trip.cleanup.clone());
     }
 
-    /// Whether it should have gone on as another generation.
+    /// Whether the body has asked to continue as another generation, which should have happened by now.
     pub fn leaves(&self) -> bool {
         let is_over = self.node.told().is_some() || self.ground.is_over();
         self.phase == Phase::Body && self.ground.next.is_some() && !is_over
     }
 
-    /// Whether it has ended.
+    /// Whether the run has ended.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over(_))
     }
 
-    /// Whether an operation was recorded.
+    /// Whether an operation has a recorded outcome.
     pub fn has_recorded(&self, op: &str) -> bool {
         self.recorded.contains(op)
     }
 
-    /// How many operations were recorded.
+    /// The number of operations with a recorded outcome.
     pub fn recorded_count(&self) -> usize {
         self.recorded.len()
     }
 
-    /// The state that it has, if it is stored.
+    /// The state that the run must have stored.
     pub fn state(&self) -> Errand {
         Errand { marks: self.ground.marks.clone(), cleanup: self.cleanup.clone() }
     }
 
-    /// The next entry; the operation that it is of.
+    /// Takes the next entry and returns the operation that it belongs to.
     pub fn entry(&mut self, entry: &Entry) -> Result<Option<Op>, Wrong> {
         if let Phase::Over(end) = &self.phase {
             return Err(Wrong(Class::Doubled, "L1", format!("has ended with {end:?}, and then has {entry:?}")));
@@ -135,7 +137,8 @@ impl Life {
         }
         (self.is_cancelled, self.phase, self.node) = (true, Phase::Winding, Node::Never);
         self.ground.open.retain(|op| op.asked.runs());
-        // Those that wait to be tried again are let go; those that run end first.
+        // Steps that wait for their next attempt are released; running steps end first. The model cannot
+        // tell the two apart.
         let steps = self.ground.open.clone();
         steps.iter().for_each(|op| self.dues.push(op, None, Sure::May));
         (self.ground.panicked, self.ground.fault, self.ground.next) = (false, None, None);
@@ -159,11 +162,12 @@ impl Life {
         Ok(())
     }
 
-    /// An operation has ended.
+    /// Takes the end of an operation.
     fn told(&mut self, entry: &Entry) -> Result<Op, Wrong> {
         let twice = !self.recorded.insert(entry.op.clone());
         let before = self.ground.clone();
-        // Of one that is stopped no step runs; but a child says once how it ended, and that is kept for its body.
+        // A stopped run has no running steps. But a child reports its end only once, so that is kept for
+        // the body.
         let may_end = |op: &Op| self.phase != Phase::Panicked || matches!(op.asked, Asked::Child { .. });
         let op = self.ground.close(&entry.op).filter(may_end);
         let Some(op) = op else {
@@ -197,18 +201,18 @@ impl Life {
         Ok(op)
     }
 
-    /// What is due of a step that has ended so.
+    /// Notes whether a step that has ended in this way is due to be undone.
     fn note(&mut self, op: &Op, entry: &Entry) {
         match &entry.what {
             What::Ok(_) => self.dues.push(op, entry.value(), Sure::Must),
             What::Fault(_) => self.dues.push(op, None, Sure::Must),
-            // An attempt before may have come to nobody knows what.
+            // An earlier attempt may have had an unknown outcome.
             What::Failed(_) => self.dues.push(op, None, Sure::May),
             _ => {}
         }
     }
 
-    /// W9: it fails, or was cancelled, and what is due is undone first.
+    /// Begins the undos of a run that has failed or was cancelled (W9).
     fn undo(&mut self, end: &End) -> Result<(), Wrong> {
         let expected = match self.phase {
             Phase::Winding => Some(End::Cancelled(None)),
@@ -228,7 +232,7 @@ impl Life {
         Ok(())
     }
 
-    /// W9: the last first, and each once.
+    /// Takes the end of an undo: the last due step is undone first, and each step once (W9).
     fn undone(&mut self, entry: &Entry) -> Result<(), Wrong> {
         let twice = !self.recorded.insert(entry.op.clone());
         let before = self.dues.clone();
@@ -241,7 +245,7 @@ impl Life {
         if is_well { Ok(()) } else { Err(Wrong(class, "W9", format!("records {entry:?}, and has due {before:?}"))) }
     }
 
-    /// L8: the state is another, and stays so whatever the body does.
+    /// Takes an update: the state changes and keeps the change, whatever the body does (L8).
     fn update(&mut self, number: u64, at: i64) -> Result<(), Wrong> {
         if !matches!(self.phase, Phase::Body | Phase::Cleanup) || number.is_multiple_of(5) {
             return Err(Wrong(Class::Broken, "L8", format!("is updated by {number} in {:?}", self.phase)));
@@ -251,14 +255,14 @@ impl Life {
         Ok(())
     }
 
-    /// What a body did in the poll in which it panicked is not there.
+    /// Drops everything that the body did in the poll in which it panicked.
     fn panics(&mut self, before: Ground) {
         (self.phase, self.ground, self.node) = (Phase::Panicked, before, Node::Never);
     }
 
-    /// Whether such an operation can end so, and not before its time.
+    /// Checks that the entry is a possible end of the operation, and not too early.
     fn fits(&self, op: &Op, entry: &Entry) -> Result<(), Wrong> {
-        // What is kept of an older generation was due in that.
+        // The operations of a kept part were due in the older generation.
         let is_due = self.ground.told_again.is_some() || op.until.is_some_and(|until| until <= entry.at);
         let fits = match (&op.asked, &entry.what) {
             (Asked::Step { .. }, What::Ok(_)) => entry.value().is_some(),
@@ -270,7 +274,8 @@ impl Life {
             (Asked::Ring { fails, .. }, What::Ok(_)) => !fails && entry.rung().is_some(),
             (Asked::Ring { fails, .. }, What::Failed(_)) => *fails,
             (Asked::Permit, What::Ok(_)) => true,
-            // Unless a caller has said what it is to have returned.
+            // A booking that fails by its plan may still have a value, if a caller gave one by
+            // `restart_from`.
             (Asked::Book { does, .. }, What::Ok(_)) => {
                 let was_given = |value| outside::world().recorder.acted.was_given(value);
                 entry.value().is_some_and(|value| *does == Booking::Well || was_given(value))
@@ -303,12 +308,12 @@ impl Life {
         Ok(())
     }
 
-    /// How it fails now, if it does.
+    /// The failure with which the run must end now, if there is one.
     fn failing(&self) -> Option<End> {
         self.expected().filter(|end| matches!(end, End::Failed(_) | End::Fault(_)))
     }
 
-    /// How it must end now, if it must.
+    /// The end that the run must have now, if it must end.
     pub fn expected(&self) -> Option<End> {
         let fault = self.ground.fault.clone();
         match self.phase {

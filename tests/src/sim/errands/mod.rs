@@ -1,7 +1,8 @@
-//! Errands: workflows whose body walks a plan that was drawn, and the model that says what must come of it.
+//! Errands: workflows whose body walks a plan drawn from the seed, and the model that predicts the result.
 //!
-//! The body ([`Errand`](super::authors::Errand)) and the model ([`Life`]) read the same plan and share nothing else: the model is
-//! told the journal, entry by entry, and says what the run waits for, what it has in its state and how it ends.
+//! The body ([`Errand`](super::authors::Errand)) and the model ([`Life`]) read the same plan and share
+//! nothing else. The model takes the journal entry by entry, and tells what the run waits for, what its
+//! state is, and how it ends.
 
 mod draw;
 mod ground;
@@ -26,20 +27,20 @@ pub use walk::Node;
 
 use std::time::Duration;
 
-/// Executions of a step that may be tried again.
+/// The limit of attempts of a retried step.
 pub const ATTEMPTS: u32 = 3;
 
-/// Executions of an undo.
+/// The limit of attempts of an undo.
 pub const UNDO_ATTEMPTS: u32 = 2;
 
-/// Executions of code of the body's own.
+/// The limit of attempts of `flow.run`.
 pub const CODE_ATTEMPTS: u32 = 2;
 
-/// Executions of a booking.
+/// The limit of attempts of a booking.
 pub const BOOK_ATTEMPTS: u32 = 2;
 
-/// The shortest pause between two executions.
+/// The shortest backoff between two attempts.
 pub const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many parcels may be queued.
+/// The limit of queued parcels.
 pub const PARCELS: u64 = 3;

@@ -1,4 +1,4 @@
-//! How code of a body's own reaches the world: it has no services, and captures only what is serde.
+//! Access to the world for code of `flow.run`, which has no services and captures only serializable values.
 
 use std::{
     cell::RefCell,
@@ -11,12 +11,12 @@ thread_local! {
     static WORLD: RefCell<Weak<World>> = const { RefCell::new(Weak::new()) };
 }
 
-/// From now on this is the world of this thread: a history is whole on one.
+/// Makes this the world of the current thread. A history runs on one thread.
 pub fn enter(world: &Arc<World>) {
     WORLD.set(Arc::downgrade(world));
 }
 
-/// The world of this thread.
+/// The world of the current thread.
 pub fn world() -> Arc<World> {
     WORLD.with_borrow(Weak::upgrade).expect("code runs while its history is told")
 }

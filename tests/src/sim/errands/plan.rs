@@ -1,125 +1,125 @@
-//! What an errand is to do: a tree, drawn.
+//! The plan of an errand: a tree drawn from the seed.
 
 use drystone::{Fault, RunError};
 use serde::{Deserialize, Serialize};
 
-/// All that a run is started with.
+/// The input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Whose start it is: unique in the history.
+    /// The number of the start, unique in the history.
     pub number: u64,
-    /// What its body does.
+    /// The plan of the body.
     pub plan: Plan,
-    /// What its `#[cancelled]` body does.
+    /// The plan of the `#[cancelled]` body.
     pub cleanup: Plan,
-    /// Whether its body returns an error in the end.
+    /// Whether the body returns an error at the end.
     pub fails: bool,
 }
 
-/// How many events pile up: more than a page of them.
+/// The number of events of a hoard: more than one read returns.
 pub const HOARD: u64 = 70;
 
 /// A part of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Plan {
-    /// A `#[step]`: one that is tried again, or not.
+    /// A `#[step]`.
     Step {
-        /// Which.
+        /// The task of the step.
         task: Task,
-        /// Whether it is executed once.
+        /// Whether the step has a single attempt.
         once: bool,
-        /// Whether its input is too long for the record.
+        /// Whether the input is too long for the record of the run.
         heavy: bool,
     },
-    /// Code of the body's own.
+    /// Code in `flow.run`.
     Code {
-        /// Which.
+        /// The task of the code.
         task: Task,
-        /// What it does.
+        /// What the code does.
         does: Does,
     },
-    /// A step that is raced by reference against sleeps of so many milliseconds, so many times.
+    /// A step raced by reference against one sleep after another.
     Patient {
         /// The step.
         task: Task,
-        /// How long each sleep is.
+        /// The length of each sleep, in milliseconds.
         sleep_ms: u64,
-        /// How many there are at most.
+        /// The largest number of sleeps.
         rounds: u32,
     },
-    /// Sleeps so many milliseconds.
+    /// Sleeps this many milliseconds.
     Sleep(u64),
-    /// Sleeps until so many milliseconds after now, or before.
+    /// Sleeps until this many milliseconds from now; the number may be negative.
     Until(i64),
     /// Waits for events.
     Wait(Wanted),
-    /// Changes the state.
+    /// Changes the state by adding this mark.
     Mark(u64),
-    /// Asks for a number by chance.
+    /// Asks for a random number.
     Chance,
     /// Panics.
     Panic,
-    /// One after another.
+    /// Runs the parts in sequence.
     Seq(Vec<Plan>),
-    /// The first of two or three: `select!`.
+    /// Runs two or three parts in a `select!`.
     Race(Vec<Plan>),
-    /// All of two or three: `join!`.
+    /// Runs two or three parts in a `join!`.
     Join(Vec<Plan>),
-    /// All of any number: `join_all`.
+    /// Runs any number of parts in a `join_all`.
     All(Vec<Plan>),
-    /// The run goes on as a new generation.
+    /// Continues as a new generation with this trip.
     Again(Box<Trip>),
-    /// A run of its own, under the number of its trip.
+    /// Starts a child, whose key contains the number of its trip.
     Child {
-        /// What it does.
+        /// The input of the child.
         trip: Box<Trip>,
-        /// What becomes of it without its parent.
+        /// Whether the child is awaited, abandoned or detached.
         way: Way,
     },
-    /// Has a till ring, once.
+    /// Calls a till.
     Ring {
-        /// What the till takes.
+        /// The task to ring.
         task: Task,
-        /// Whether it refuses it.
+        /// Whether the till refuses the call.
         fails: bool,
     },
-    /// Holds a permit of a gate, so long.
+    /// Holds a permit of a gate while this part runs.
     Permit(Box<Plan>),
-    /// Books a row in a table, in a transaction.
+    /// Writes a row, in a transactional step.
     Book {
-        /// What is booked.
+        /// The task to book.
         task: Task,
-        /// How that ends.
+        /// How the step ends.
         does: Booking,
-        /// What it sends before that.
+        /// The messages that the step sends first.
         sends: Vec<Sends>,
     },
 }
 
-/// What a booking sends.
+/// A message of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sends {
-    /// An item, to the first queue.
+    /// An item for the first queue.
     Item,
-    /// An event, to the first errand.
+    /// An event for the first errand.
     Note,
 }
 
-/// What becomes of a child without its parent.
+/// The relation of a child to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
-    /// It is waited for, and cancelled if it is not any more.
+    /// Awaited; the child is cancelled when the parent releases it.
     Awaited,
-    /// It is waited for, and goes on if it is not any more.
+    /// Awaited; the child continues when the parent releases it.
     Abandoned,
-    /// It is never waited for.
+    /// Never awaited.
     Detached,
 }
 
-/// How a booking ends, after it has written its row.
+/// The end of a booking, after it has written its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Booking {
-    /// Well.
+    /// With success.
     Well,
     /// With an error.
     Fails,
@@ -127,57 +127,57 @@ pub enum Booking {
     Panics,
 }
 
-/// Something that acts outside.
+/// A task: one piece of code that acts outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Unique in the history.
+    /// The id, unique in the history.
     pub id: u64,
-    /// Whether the body catches its fault.
+    /// Whether the body catches a fault of the task.
     pub caught: bool,
 }
 
-/// What code of the body's own does, in each execution.
+/// The behaviour of code in `flow.run`, the same in each attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Does {
-    /// It ends well, after so many milliseconds.
+    /// Succeeds after this many milliseconds.
     Well(u64),
-    /// It panics.
+    /// Panics.
     Panics,
-    /// It never ends.
+    /// Never ends.
     Hangs,
 }
 
-/// Which events are waited for.
+/// The events that a wait takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// Of which type.
+    /// The type of the events.
     pub kind: Kind,
-    /// With which key.
+    /// The key of the events, or `None` for any key.
     pub key: Option<u8>,
-    /// How many.
+    /// The number of events.
     pub times: u32,
-    /// How long, in milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
-/// A type of events.
+/// A type of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
-    /// All are kept, in order.
+    /// A type that queues all events in order.
     Note,
-    /// The last one is kept.
+    /// A type that keeps the latest event.
     Price,
-    /// The first one is kept, and nobody mourns it.
+    /// A type that keeps the first event and discards it when the run ends.
     Bid,
-    /// They have keys, expire, and few may be queued.
+    /// A type with a key, a lifetime and a short queue.
     Parcel,
 }
 
 impl Kind {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 4] = [Self::Note, Self::Price, Self::Bid, Self::Parcel];
 
-    /// As it is stored.
+    /// The stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Note => "Note",
@@ -188,7 +188,7 @@ impl Kind {
     }
 }
 
-/// What a part of a plan was told, or came to.
+/// The result of a part of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "as the parts of a plan are named; times are those of the run")]
 pub enum Told {
@@ -211,7 +211,7 @@ pub enum Told {
 }
 
 impl Trip {
-    /// Itself, and all trips that it may go on as.
+    /// Returns the trip and the trips of all its later generations.
     pub fn generations(&self) -> Vec<&Trip> {
         let mut all = vec![self];
         self.plan.generations(&mut all);

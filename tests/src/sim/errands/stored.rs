@@ -1,4 +1,4 @@
-//! The record, the journal and the queues of a run, as they are stored: what the checks need of them.
+//! Parts of the stored record, journal and queues of a run, as far as the checks need them.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub struct Record {
     pub goes: bool,
 }
 
-/// Somebody holds the run.
+/// A pause of the run.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Paused {
@@ -57,7 +57,7 @@ pub struct Paused {
     pub runs: Vec<String>,
 }
 
-/// The run that began it.
+/// The parent of the run.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct ParentOf {
@@ -66,7 +66,7 @@ pub struct ParentOf {
     pub generation: u32,
 }
 
-/// What is due to be undone.
+/// The state of the undos.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Undos {
@@ -76,14 +76,14 @@ pub struct Undos {
     pub is_over: bool,
 }
 
-/// When undoing began.
+/// The time at which undoing began.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Began {
     pub at: i64,
 }
 
-/// Why a run does not go on, and when it is tried all the same.
+/// Why a run is stopped, and when it is tried again.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Halted {
@@ -91,7 +91,7 @@ pub struct Halted {
     pub retry_at: i64,
 }
 
-/// How a run has ended.
+/// The end of a run.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Ended {
@@ -99,7 +99,7 @@ pub struct Ended {
     pub at: i64,
 }
 
-/// Something that a run waits for.
+/// A pending operation.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Pending {
@@ -107,7 +107,7 @@ pub struct Pending {
     pub what: Waiting,
 }
 
-/// What it waits for.
+/// The kind of a pending operation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "as the kind names them")]
@@ -118,19 +118,19 @@ pub enum Waiting {
     Child(Childing),
 }
 
-/// A child that is waited for.
+/// A pending child.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Childing {
     pub key: String,
-    /// Not there any more once it was begun.
+    /// `None` once the child was begun.
     #[serde(default)]
     pub input: Option<Value>,
     #[serde(default)]
     pub is_abandoned: bool,
 }
 
-/// A step that is waited for.
+/// A pending step.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Stepping {
@@ -141,7 +141,7 @@ pub struct Stepping {
     pub claimed: bool,
 }
 
-/// Events that are waited for.
+/// A pending wait for events.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Awaited {
@@ -149,7 +149,7 @@ pub struct Awaited {
     pub until: Option<(i64, u64)>,
 }
 
-/// Events of one type that are queued.
+/// The queued events of one type.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct QueueOf {
@@ -163,17 +163,17 @@ pub struct QueueOf {
 }
 
 impl Record {
-    /// The number of the lane that its journal lies in.
+    /// The number of the lane that contains the journal.
     pub fn journal(&self) -> u32 {
         if self.lane == 0 { self.generation } else { self.lane }
     }
 
-    /// Whether its generation waits for a turn of its own to begin.
+    /// Whether the generation waits for a turn of its own to begin.
     pub fn is_deferred(&self) -> bool {
         (self.entries, self.untold) == (1, 1) && self.stopped.is_none()
     }
 
-    /// The step of this operation, if it is waited for.
+    /// The pending step of this operation.
     pub fn step(&self, op: &str) -> Option<&Stepping> {
         self.pending.iter().find(|pending| pending.op == op).and_then(|pending| match &pending.what {
             Waiting::Step(step) => Some(step),
@@ -183,7 +183,7 @@ impl Record {
 }
 
 impl Pending {
-    /// When something is due of it.
+    /// The time at which the operation is due.
     pub fn due_at(&self) -> Option<i64> {
         match &self.what {
             Waiting::Step(step) => step.retry_at,
@@ -205,7 +205,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What a generation begins with, if it does with this.
+    /// The input in an entry that begins a generation.
     pub fn trip(&self) -> Option<&Trip> {
         match &self.what {
             What::Started((trip,)) | What::StartedAs { input: (trip,), .. } => Some(trip),
@@ -213,12 +213,12 @@ impl Entry {
         }
     }
 
-    /// Whether a body ends before it, whatever else is recorded then.
+    /// Whether the body has ended before this entry.
     pub fn is_of_the_end(&self) -> bool {
         matches!(self.what, What::Ended(_) | What::UndoBegan(_))
     }
 
-    /// What a step returned.
+    /// The return value of a step.
     pub fn value(&self) -> Option<u64> {
         match &self.what {
             What::Ok(value) => value.as_u64(),
@@ -226,7 +226,7 @@ impl Entry {
         }
     }
 
-    /// What a till answered.
+    /// The answer of a till.
     pub fn rung(&self) -> Option<u64> {
         match &self.what {
             What::Ok(answer) => answer.get(0)?.as_u64(),
@@ -234,7 +234,7 @@ impl Entry {
         }
     }
 
-    /// The key of a child that nobody waits for.
+    /// The key of a detached child.
     pub fn began(&self) -> Option<String> {
         match &self.what {
             What::Ok(key) => key.as_str().map(str::to_owned),
@@ -242,7 +242,7 @@ impl Entry {
         }
     }
 
-    /// How a child ended.
+    /// The end of a child.
     pub fn ended(&self) -> Option<Result<Box<Told>, RunError<String>>> {
         match &self.what {
             What::Ok(told) => serde_json::from_value(told.clone()).ok().map(Ok),
@@ -252,7 +252,7 @@ impl Entry {
     }
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "as the kind names them")]
@@ -272,14 +272,14 @@ pub enum What {
     Updated(Update),
 }
 
-/// A change of the state from outside.
+/// An update of the state.
 #[derive(Clone, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Update {
     pub input: (u64,),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "as the kind names them")]
@@ -291,7 +291,7 @@ pub enum End {
     Terminated,
 }
 
-/// What every event holds.
+/// The fields that events have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "as the events name them")]
 pub struct Ledgered {
@@ -300,7 +300,7 @@ pub struct Ledgered {
     pub shelf: Option<u8>,
 }
 
-/// An event in its queue.
+/// A queued event.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[expect(missing_docs, reason = "as the kind names them")]
 pub struct Queued {
@@ -308,7 +308,7 @@ pub struct Queued {
     pub event: Ledgered,
 }
 
-/// The generation and the operation in the name of a step's work.
+/// Splits the name of a step's work into generation and operation.
 pub fn of_work(work: &str) -> (u32, &str) {
     let numbered = work.strip_prefix('@').and_then(|rest| rest.split_once('/'));
     numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, work))

@@ -1,17 +1,17 @@
-//! What is due to be undone, as the model sees it (W9).
+//! The due undos of a run, as the model sees them (W9).
 
 use super::{Asked, Op};
 
-/// Whether the undo of a step must run, or may: nobody but the engine knows whether a step that was let go had begun.
+/// Whether an undo must run or may run. Only the engine knows whether a released step had begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sure {
-    /// It must.
+    /// The undo must run.
     Must,
-    /// It may.
+    /// The undo may run.
     May,
 }
 
-/// Steps that are due to be undone, in the order in which that was known, and what each returned.
+/// The steps that are due to be undone, in the order in which they became due, with their return values.
 #[derive(Clone, Debug, Default)]
 pub struct Dues(Vec<Due>);
 
@@ -24,34 +24,36 @@ struct Due {
 }
 
 impl Dues {
-    /// A step has ended, or was let go.
+    /// Notes that a step has ended or was released.
     pub fn push(&mut self, op: &Op, value: Option<u64>, sure: Sure) {
         let Asked::Step { once, .. } = op.asked else { return };
         self.forget(&op.id);
-        // Of one whose undo takes what it returned, nothing is due without that.
+        // An undo that takes the output is not due without an output.
         if !once || value.is_some() {
             let undo = if once { "unonce" } else { "unwork" };
             self.0.push(Due { op: op.id.clone(), undo, value: value.unwrap_or(0), sure });
         }
     }
 
-    /// A step of a cancelled run was abandoned now, if it was not let go when the run was cancelled: only the engine knows which.
+    /// Notes again a step of a cancelled run that was abandoned after the cancellation. Only the engine
+    /// knows whether the step was released earlier, when the run was cancelled.
     pub fn push_again(&mut self, op: &Op) {
         let known = self.0.iter().find(|due| due.op == op.id).cloned();
         self.0.extend(known);
     }
 
-    /// A step that was thought to be let go has ended.
+    /// Forgets a step that was assumed to be released but has ended.
     pub fn forget(&mut self, op: &str) {
         self.0.retain(|due| due.op != op);
     }
 
-    /// Whether something must be undone yet.
+    /// Whether an undo must still run.
     pub fn must(&self) -> bool {
         self.0.iter().any(|due| due.sure == Sure::Must)
     }
 
-    /// An undo has ended: it was the last that is due, or one behind it that may be; what it must have been given.
+    /// Takes the end of an undo and returns the value that the undo must have been given. The undo must be
+    /// the last due one, or an earlier one if all later ones only may run.
     pub fn undone(&mut self, op: &str) -> Option<u64> {
         while let Some(due) = self.0.last() {
             let is_it = op == format!("undo/{}/{}#1", due.op, due.undo);
@@ -64,7 +66,8 @@ impl Dues {
                 self.forget(&op);
                 return Some(value);
             }
-            // What may be due and may not: in which order several are let go, only the engine knows.
+            // Only the engine knows in which order several steps were released, so any of these undos may
+            // come next.
             let behind = self.0.iter().rev().take_while(|due| due.sure == Sure::May);
             let place = behind.clone().position(|due| op == format!("undo/{}/{}#1", due.op, due.undo));
             match place {

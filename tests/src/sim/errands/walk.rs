@@ -1,52 +1,52 @@
-//! A plan under way, as the model sees it: told one entry at a time, it goes as far as it can.
+//! The model of a plan under way. It takes one entry at a time and proceeds as far as it can.
 
 use super::{Asked, Entry, Ground, Plan, Told, What};
 
 /// A part of a plan that has begun.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// It waits for one operation.
+    /// Waits for one operation.
     Waits {
-        /// Which.
+        /// The identity of the operation.
         id: String,
-        /// Whether a fault of it is caught.
+        /// Whether the body catches a fault of the operation.
         caught: bool,
     },
-    /// A step that is raced by reference.
+    /// A step raced by reference.
     Patient(Patient),
-    /// One after another.
+    /// A sequence of parts.
     Seq {
-        /// What those that have ended came to.
+        /// The results of the parts that have ended.
         done: Vec<Told>,
-        /// The one that is under way.
+        /// The current part.
         now: Box<Node>,
-        /// Those that come.
+        /// The parts that are still to come.
         rest: std::vec::IntoIter<Plan>,
-        /// Where it is.
+        /// The branch of the parts.
         branch: String,
     },
-    /// The first of them.
+    /// Parts that race; the first to end wins.
     Race(Vec<Node>),
-    /// All of them.
+    /// Parts that must all end.
     All(Vec<Node>),
-    /// A permit that is waited for, and what is done then.
+    /// Waits for a permit.
     Permit {
-        /// Which.
+        /// The identity of the operation.
         id: String,
-        /// What is done with it.
+        /// The part that runs with the permit.
         plan: Box<Plan>,
-        /// Where it is.
+        /// The branch of the part.
         branch: String,
     },
-    /// What is done with a permit.
+    /// A part that runs with a permit.
     Held(Box<Node>),
-    /// It has ended.
+    /// A part that has ended.
     Ended(Told),
-    /// It never does: the body has panicked, or has a fault, or goes on as another generation.
+    /// A part that never ends: the body has panicked, has a fault, or continues as another generation.
     Never,
 }
 
-/// A step that is raced by reference, and goes on when it loses.
+/// A step raced by reference. When the step loses a race, it continues.
 #[derive(Clone, Debug)]
 pub struct Patient {
     step: String,
@@ -58,7 +58,7 @@ pub struct Patient {
 }
 
 impl Node {
-    /// A part begins: it is polled for the first time.
+    /// Begins a part, as the first poll of the body does.
     pub fn begin(plan: &Plan, branch: &str, ground: &mut Ground) -> Self {
         match plan {
             Plan::Step { task, once, .. } => {
@@ -98,7 +98,7 @@ impl Node {
                 ground.panicked = true;
                 Self::Never
             }
-            // The first of them is meant.
+            // The first `continue_as` decides.
             Plan::Again(trip) => {
                 ground.next.get_or_insert_with(|| trip.clone());
                 Self::Never
@@ -157,7 +157,7 @@ impl Node {
             if ground.is_over() {
                 return Self::Never;
             }
-            // Those after a winner are never polled.
+            // `select!` does not poll the arms after the winner.
             if let Some(Self::Ended(told)) = begun.last() {
                 let told = Self::Ended(Told::Won(place, Box::new(told.clone())));
                 begun.iter().for_each(|loser| loser.let_go(ground));
@@ -178,7 +178,7 @@ impl Node {
         Self::All(begun).joined()
     }
 
-    /// What was done with a permit is done.
+    /// Ends a part that ran with a permit, if it is done.
     fn released(self) -> Self {
         match self {
             Self::Held(held) => match *held {
@@ -195,7 +195,7 @@ impl Node {
         told.map_or(self, |told| Self::Ended(Told::All(told)))
     }
 
-    /// What it came to, if it has ended.
+    /// The result of the part, if it has ended.
     pub fn told(&self) -> Option<&Told> {
         match self {
             Self::Ended(told) => Some(told),
@@ -203,7 +203,7 @@ impl Node {
         }
     }
 
-    /// Tells it an entry, if that is one of its own, and lets it go on.
+    /// Passes an entry to the part that it belongs to, and lets this part proceed.
     pub fn tell(self, entry: &Entry, ground: &mut Ground) -> Self {
         match self {
             Self::Waits { id, caught } if id == entry.op => match outcome(entry) {
@@ -241,7 +241,7 @@ impl Node {
         }
     }
 
-    /// What it waits for is waited for no more.
+    /// Releases all operations of the part.
     fn let_go(&self, ground: &mut Ground) {
         match self {
             Self::Waits { id, .. } | Self::Permit { id, .. } => ground.let_go(id),
@@ -258,7 +258,7 @@ impl Node {
 }
 
 impl Patient {
-    /// The next sleep, if there is one: made where the race is made.
+    /// Asks for the next sleep, if one is left. It gets its identity where the race is made.
     fn round(&mut self, ground: &mut Ground) {
         self.sleep = (self.left > 0).then(|| {
             let until = ground.after(self.sleep_ms);
@@ -283,7 +283,7 @@ impl Patient {
     }
 }
 
-/// The branches of a `select!` or a `join!`: the last two are made first.
+/// The branches of a `select!` or a `join!`. The macros nest three arms: the last two form an inner pair.
 fn forked(count: usize, branch: &str, ground: &mut Ground) -> Vec<String> {
     let inner = ground.fork(branch);
     if count == 2 {
@@ -292,7 +292,7 @@ fn forked(count: usize, branch: &str, ground: &mut Ground) -> Vec<String> {
     vec![ground.fork(branch)(0), inner(0), inner(1)]
 }
 
-/// What an operation is told by an entry.
+/// The result that an entry means for its operation.
 fn outcome(entry: &Entry) -> Option<Told> {
     let at = entry.at;
     let is = |name: &str| entry.op.rsplit('/').next().is_some_and(|op| op.starts_with(name));

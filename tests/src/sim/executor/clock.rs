@@ -1,4 +1,4 @@
-//! Virtual time, and those who sleep in it.
+//! Virtual time and the tasks that sleep in it.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 
 use super::Executor;
 
-/// What an honest wall clock shows when a history begins: some day in 2023.
+/// The wall clock at the start of a history: a day in 2023.
 const START_MS: i64 = 1_700_000_000_000;
 
 #[derive(Default)]
@@ -24,12 +24,12 @@ impl Clock {
         START_MS + self.monotonic.as_millis() as i64
     }
 
-    /// When the next sleeper wakes.
+    /// The time at which the next sleeper wakes.
     pub(super) fn next(&self) -> Option<Duration> {
         self.sleepers.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Moves time on; those whose time has come.
+    /// Moves the time forward and returns the wakers of all sleepers that are due.
     pub(super) fn advance(&mut self, to: Duration) -> Vec<Waker> {
         self.monotonic = self.monotonic.max(to);
         let mut woken = Vec::new();
@@ -87,7 +87,8 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         let Some(number) = self.number else { return };
-        // The waker is dropped after the lock: it may be the last to hold its task's bell.
+        // The waker must be dropped after the lock is released: it may be the last owner of its task's
+        // bell.
         let waker = self.executor.state().clock.sleepers.remove(&(self.at, number));
         drop(waker);
     }

@@ -1,15 +1,15 @@
-//! Groups of tasks: processes, each with a fate and a wall clock of its own.
+//! Groups of tasks. A group is a process with its own fate and its own wall clock.
 
 use std::time::Duration;
 
-/// One process, or the part of the world that is none.
+/// A process, or a part of the world outside all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group(pub(super) u32);
 
 #[derive(Default)]
 pub(super) struct Groups {
     fates: Vec<Fate>,
-    /// How far ahead any wall clock ever was.
+    /// The furthest that any wall clock was ever ahead, in milliseconds.
     pub(super) furthest_ms: i64,
 }
 

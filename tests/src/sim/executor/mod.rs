@@ -1,11 +1,13 @@
-//! One thread, one seed: which task goes on next is drawn, and time moves when nothing can (the world's one
-//! scheduler; kernels, stores, clients and the nemesis are all tasks of it).
+//! A deterministic executor on a single thread. The next task to poll is drawn at random, and time jumps to
+//! the next sleeper when no task can run. All of a history runs here: kernels, stores, callers and the
+//! nemesis.
 //!
 //! Tasks belong to groups. A group is a process: it can be killed, which drops all its tasks at once, or
-//! frozen, which leaves them unpolled for a while. Each group has a wall clock of its own; there is one
-//! monotonic time, which the wall clocks' jumps do not touch.
+//! frozen, which leaves them unpolled for a while. Each group has its own wall clock. The monotonic time is
+//! common to all groups, and jumps of wall clocks do not change it.
 //!
-//! Futures are dropped between polls only, never under a lock: their drop code may wake, spawn and stop.
+//! Futures are dropped only between polls and never under a lock, because their drop code may wake, spawn
+//! and stop tasks.
 
 mod clock;
 mod group;
@@ -27,13 +29,14 @@ use self::{clock::Clock, group::Groups, task::Tasks};
 pub use self::{clock::Sleep, group::Group, task::TaskId};
 use super::chance::{Chance, mix};
 
-/// The executor. Clones are the same one.
+/// A handle of the executor. Clones share the same executor.
 #[derive(Clone)]
 pub struct Executor(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Apart from the rest, so that a waker needs no other lock. Made runnable in this order.
+    /// The runnable tasks, in the order in which they were woken. A separate lock, because a waker may run
+    /// while the state is locked.
     ready: Mutex<Vec<TaskId>>,
 }
 
@@ -44,43 +47,43 @@ struct State {
     chance: Chance,
     pace: Pace,
     current: Option<TaskId>,
-    /// Dropped by the loop, between polls.
+    /// Tasks to drop between polls.
     graveyard: Vec<Task>,
     steps: u64,
     hash: u64,
-    /// How often the clock was read in this poll.
+    /// The number of clock reads in the current poll.
     reads: u32,
 }
 
-/// No loop reads the clock this often without waiting for anything.
+/// The limit of clock reads in one poll. A loop that reads the clock more often without waiting is stuck.
 const READS_MAX: u32 = 100_000;
 
-/// How time passes while tasks are runnable, and what becomes of stopped ones.
+/// How time passes while tasks are runnable, and how stopped tasks end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pace {
-    /// In so many of a thousand polls, time moves on by up to two milliseconds.
+    /// In how many of a thousand polls time moves on, by up to two milliseconds.
     pub tick_permille: u32,
-    /// So many of a thousand tasks that are stopped while runnable are polled once more: another thread was
-    /// already in them.
+    /// How many of a thousand tasks that are stopped while runnable are polled once more, as if another
+    /// thread had already begun to poll them.
     pub late_stop_permille: u32,
 }
 
-/// Why a run of the executor ended.
+/// The reason why a run of the executor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The predicate said so.
+    /// The predicate returned `true`.
     Finished,
-    /// Nothing is runnable and nothing sleeps.
+    /// No task is runnable, and none sleeps.
     Idle,
-    /// More polls than allowed: something spins. The last one's name.
+    /// The limit of polls was exceeded: a task spins. Contains the name of the last task polled.
     Spinning(&'static str),
-    /// A task panicked: its name, and what it said.
+    /// A task panicked. Contains its name and the message.
     Panicked(&'static str, String),
 }
 
 impl Executor {
-    /// An executor whose every choice comes from `chance`.
+    /// Creates an executor that draws all its choices from `chance`.
     pub fn new(chance: Chance, pace: Pace) -> Self {
         let state = State {
             tasks: Tasks::default(),
@@ -97,7 +100,7 @@ impl Executor {
         Self(Arc::new(Shared { state: Mutex::new(state), ready: Mutex::default() }))
     }
 
-    /// Runs until `finished`, which is asked between polls.
+    /// Runs until `finished` returns `true`. It is called between polls.
     pub fn run(&self, steps_max: u64, finished: impl Fn() -> bool) -> End {
         loop {
             self.bury();
@@ -116,7 +119,7 @@ impl Executor {
         }
     }
 
-    /// Starts a task in a group; in a dead one it is dropped.
+    /// Starts a task in a group. If the group is dead, the task is dropped.
     pub fn spawn(&self, group: Group, name: &'static str, task: Task) -> Option<TaskId> {
         let mut state = self.state();
         if !state.groups.alive(group) {
@@ -129,7 +132,7 @@ impl Executor {
         Some(id)
     }
 
-    /// Stops a task: it is dropped before its next poll, or after it if it is in one.
+    /// Stops a task: it is dropped before its next poll, or after the current one.
     pub fn stop(&self, id: TaskId) {
         let mut state = self.state();
         let late = state.pace.late_stop_permille;
@@ -149,7 +152,7 @@ impl Executor {
         tasks.remove_group(group, graveyard);
     }
 
-    /// Drops every task there is, so that nothing outlives its history.
+    /// Drops all tasks at the end of a history.
     pub fn clear(&self) {
         let mut state = self.state();
         let State { tasks, graveyard, .. } = &mut *state;
@@ -159,24 +162,24 @@ impl Executor {
         self.bury();
     }
 
-    /// A new process, alive.
+    /// Creates a process, which is alive.
     pub fn group(&self) -> Group {
         self.state().groups.add()
     }
 
-    /// Whether a process was not killed.
+    /// Whether a process is alive, that is, was not killed.
     pub fn alive(&self, group: Group) -> bool {
         self.state().groups.alive(group)
     }
 
-    /// Leaves a process unpolled for so long.
+    /// Leaves a process unpolled for this long.
     pub fn freeze(&self, group: Group, span: Duration) {
         let mut state = self.state();
         let until = state.clock.monotonic + span;
         state.groups.freeze(group, until);
     }
 
-    /// Leaves one of a process's threads, drawn, unpolled for so long; its name.
+    /// Leaves a random thread of a process unpolled for this long, and returns the thread's name.
     pub fn freeze_thread(&self, group: Group, span: Duration) -> Option<&'static str> {
         let mut state = self.state();
         let until = state.clock.monotonic + span;
@@ -184,41 +187,43 @@ impl Executor {
         tasks.freeze_one(group, until, chance)
     }
 
-    /// Ends every freeze.
+    /// Ends all freezes.
     pub fn thaw(&self) {
         let mut state = self.state();
         state.groups.thaw();
         state.tasks.thaw();
     }
 
-    /// Moves a process's wall clock.
+    /// Moves the wall clock of a process.
     pub fn jump(&self, group: Group, by_ms: i64) {
         self.state().groups.jump(group, by_ms);
     }
 
-    /// A process's wall clock.
+    /// The wall clock of a process.
     pub fn wall(&self, group: Group) -> Millis {
         let state = self.state();
         Millis(state.clock.wall_ms() + state.groups.offset_ms(group))
     }
 
-    /// How far a process's wall clock is ahead of an honest one.
+    /// How far the wall clock of a process is ahead of an honest one.
     pub fn offset_ms(&self, group: Group) -> i64 {
         self.state().groups.offset_ms(group)
     }
 
-    /// The latest that anyone may believe it is: the furthest clock there ever was, carried on.
+    /// The latest time that any process may believe: the clock that was ever furthest ahead, carried on to
+    /// the present.
     pub fn latest_wall(&self) -> Millis {
         let state = self.state();
         Millis(state.clock.wall_ms() + state.groups.furthest_ms)
     }
 
-    /// The time that only moves on.
+    /// The monotonic time.
     pub fn monotonic(&self) -> Duration {
         self.state().clock.monotonic
     }
 
-    /// The same, for a process. One that asks without end in one poll would hang the simulator: it panics.
+    /// The monotonic time, for the code of a process. Panics if one poll reads it too often, because such a
+    /// loop would hang the simulator.
     pub fn monotonic_of_process(&self) -> Duration {
         let mut state = self.state();
         state.reads += 1;
@@ -228,17 +233,17 @@ impl Executor {
         now
     }
 
-    /// Ready when [`monotonic`](Self::monotonic) has reached `at`.
+    /// Completes when [`monotonic`](Self::monotonic) has reached `at`.
     pub fn sleep_until(&self, at: Duration) -> Sleep {
         Sleep::new(self.clone(), at)
     }
 
-    /// Ready after `span`.
+    /// Completes after `span`.
     pub fn sleep(&self, span: Duration) -> Sleep {
         self.sleep_until(self.monotonic() + span)
     }
 
-    /// What comes out within `span`, if anything does.
+    /// Waits for the future for `span` at most. Returns `None` on a timeout.
     pub async fn within<T>(&self, span: Duration, future: impl Future<Output = T>) -> Option<T> {
         let (mut future, mut late) = (pin!(future), pin!(self.sleep(span)));
         poll_fn(|context| match future.as_mut().poll(context) {
@@ -248,7 +253,7 @@ impl Executor {
         .await
     }
 
-    /// Draws from the schedule's own chance.
+    /// Returns random bits from the stream that also decides the order of tasks.
     pub fn random(&self) -> u64 {
         self.state().chance.bits()
     }
@@ -258,23 +263,23 @@ impl Executor {
         self.state().current
     }
 
-    /// Whether a task is there and was not stopped.
+    /// Whether a task exists and was not stopped.
     pub fn running(&self, id: TaskId) -> bool {
         self.state().tasks.running(id)
     }
 
-    /// Mixes something that happened into the hash of this history.
+    /// Mixes a value into the hash of this history.
     pub fn mark(&self, value: u64) {
         let mut state = self.state();
         state.hash = mix(state.hash ^ value);
     }
 
-    /// The hash of everything that happened: equal for equal histories.
+    /// The hash of everything that happened. Equal histories have equal hashes.
     pub fn hash(&self) -> u64 {
         self.state().hash
     }
 
-    /// How many polls there were.
+    /// The number of polls so far.
     pub fn steps(&self) -> u64 {
         self.state().steps
     }
@@ -287,7 +292,8 @@ impl Executor {
         self.0.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops what was killed, outside of every lock, until dropping kills nothing more.
+    /// Drops killed tasks outside of every lock, and repeats that until their drop code kills no more
+    /// tasks.
     fn bury(&self) {
         loop {
             let dead = std::mem::take(&mut self.state().graveyard);
@@ -334,7 +340,7 @@ impl Executor {
         panicked.or(spinning.then_some(End::Spinning(name)))
     }
 
-    /// Takes a runnable task out to poll it; `None` if it is gone, stopped or frozen.
+    /// Takes a runnable task out for a poll. Returns `None` if the task is gone, stopped or frozen.
     fn take(&self, id: TaskId) -> Option<(Task, Waker, &'static str)> {
         let mut state = self.state();
         let State { tasks, groups, clock, graveyard, .. } = &mut *state;
@@ -354,7 +360,7 @@ impl Executor {
 }
 
 impl State {
-    /// Polls take no time here, which no real machine does: now and then a little passes.
+    /// Lets a little time pass now and then. On a real machine every poll takes time; here polls take none.
     fn pass_time(&mut self) -> Vec<Waker> {
         if !self.chance.permille(self.pace.tick_permille) {
             return Vec::new();

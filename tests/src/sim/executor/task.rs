@@ -1,4 +1,4 @@
-//! The tasks of the executor, by number, and what wakes them.
+//! The tasks of the executor by number, and their wakers.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use drystone_runtime::driver::Task;
 use super::{Group, Shared};
 use crate::sim::chance::Chance;
 
-/// One task; never given out twice.
+/// The id of a task. Ids are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskId {
     index: u32,
@@ -41,7 +41,7 @@ struct Slot {
 struct Live {
     group: Group,
     name: &'static str,
-    /// `None` while it is polled.
+    /// `None` during a poll.
     task: Option<Task>,
     alarm: Arc<Bell>,
     waker: Waker,
@@ -56,7 +56,7 @@ enum Doom {
     Now,
 }
 
-/// Puts its task among the runnable ones, once.
+/// Wakes a task. `queued` keeps the task from being in the list of runnable tasks twice.
 struct Bell {
     id: TaskId,
     queued: AtomicBool,
@@ -91,7 +91,7 @@ impl Tasks {
         id
     }
 
-    /// Takes a task out to be polled. A stopped one is buried instead.
+    /// Takes a task out for a poll. A stopped task goes to the graveyard instead.
     pub(super) fn take(&mut self, id: TaskId, graveyard: &mut Vec<Task>) -> Option<(Task, Waker, &'static str)> {
         if self.live(id)?.doom == Doom::Now {
             graveyard.extend(self.remove(id.index));
@@ -102,7 +102,8 @@ impl Tasks {
         Some((live.task.take()?, live.waker.clone(), live.name))
     }
 
-    /// Puts a task back after its poll, or buries it if it ended, was killed or was stopped.
+    /// Puts a task back after its poll. A task that has ended, or was killed or stopped, goes to the
+    /// graveyard.
     pub(super) fn put_back(&mut self, id: TaskId, task: Task, ended: bool, graveyard: &mut Vec<Task>) {
         match self.live_mut(id) {
             Some(live) if !ended && live.doom == Doom::No => live.task = Some(task),
@@ -114,13 +115,14 @@ impl Tasks {
         }
     }
 
-    /// Marks a task as stopped; whether it is among the runnable ones, if it is there at all.
+    /// Marks a task as stopped. Returns `None` if there is no such task, and otherwise whether the task
+    /// needs no further wake-up.
     pub(super) fn doom(&mut self, id: TaskId, late: bool) -> Option<bool> {
         let live = self.live_mut(id)?;
         let queued = live.alarm.queued.swap(true, Ordering::Relaxed);
         let in_its_poll = live.task.is_none();
         live.doom = if queued && late && live.doom == Doom::No { Doom::AfterOneMorePoll } else { Doom::Now };
-        // One in its poll is buried when that poll ends.
+        // A task in its poll goes to the graveyard when the poll ends.
         Some(queued || in_its_poll)
     }
 
@@ -146,7 +148,8 @@ impl Tasks {
     pub(super) fn thaw(&mut self) {
         for live in self.slots.iter_mut().filter_map(|slot| slot.live.as_mut()) {
             live.frozen_until = Duration::ZERO;
-            // Its wake-up may be waiting for the end of the freeze: an early one does no harm.
+            // The task may have been queued to wake at the end of the freeze. Waking it early as well does
+            // no harm.
             live.waker.wake_by_ref();
         }
     }

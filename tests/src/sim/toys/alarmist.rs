@@ -14,22 +14,23 @@ use super::{
     malformed, unknown_verb,
 };
 
-/// What an alarmist has done. Armings are numbered from 1; each is pending, rung or replaced, never two of these.
+/// The record of an alarmist. Alarms are numbered from 1. Each is in exactly one state: pending, rung or
+/// replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alarms {
-    /// Callers' calls that it took.
+    /// The calls that the alarmist has taken.
     pub asked: Vec<u64>,
-    /// How often it armed.
+    /// The number of alarms so far.
     pub armed: u64,
-    /// When the last arming is due, until it rings.
+    /// The due time of the last alarm, until it rings.
     pub due: Option<Millis>,
-    /// How often it arms itself again when it rings.
+    /// How many more times it sets the alarm again when the alarm rings.
     pub left: u64,
-    /// After how long.
+    /// The delay of these alarms.
     pub period_ms: u64,
-    /// Which rang: its number, when it was due, when it rang.
+    /// The alarms that rang: number, due time, and time of ringing.
     pub rung: Vec<(u64, Millis, Millis)>,
-    /// Which were replaced before they rang.
+    /// The alarms replaced before they rang.
     pub replaced: Vec<u64>,
 }
 
@@ -81,7 +82,7 @@ impl Alarms {
         }
     }
 
-    /// State and alarm in one commit (E7).
+    /// Makes the commit, with state and alarm together (E7).
     fn commit(&self) -> Commit {
         let status = if self.due.is_some() { Status::live("armed") } else { Status::resting("silent") };
         Commit {
@@ -133,7 +134,7 @@ impl Handler for Alarmist {
     }
 }
 
-/// `arm`: the call's number, after how long, how often again.
+/// Handles `arm`. The body has the number of the call, the delay, and the number of repetitions.
 fn asked(mut alarms: Alarms, verb: &str, body: &Bytes, ticket: Ticket, now: Millis) -> Next {
     let Some([number, after_ms, again]) = unpack(body) else { return malformed(verb) };
     if verb != "arm" {

@@ -1,4 +1,4 @@
-//! A caller: its code calls another caller, which calls the next; the way is given, and may come back on itself.
+//! A caller: its code calls the next caller on a given path, which may return to an earlier one.
 
 use std::{pin::Pin, time::Duration};
 
@@ -15,27 +15,27 @@ use super::{
 };
 use crate::sim::cast::Number;
 
-/// Where a visit goes on: up to seven members, the next one in the lowest byte; no member has number 0 there.
+/// The rest of a path: up to seven members, the next one in the lowest byte. No caller has the number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way(pub u64);
 
-/// What a visit comes back with.
+/// The answer of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Visit {
-    /// It went all the way.
+    /// The visit reached the end of the path.
     There = 0,
-    /// It was refused where it came back on itself (M3).
+    /// The visit was refused where the path returned to an earlier caller (M3).
     Cycle = 1,
 }
 
 impl Way {
-    /// The way through these members, in order.
+    /// The path through these members, in order.
     pub fn through(members: &[Number]) -> Self {
         Self(members.iter().rev().fold(0, |way, member| way << 8 | u64::from(*member)))
     }
 
-    /// The next member, and the way after it.
+    /// The next member, and the path after it.
     pub fn next(self) -> Option<(Number, Self)> {
         (self.0 != 0).then_some((self.0 as Number, Self(self.0 >> 8)))
     }

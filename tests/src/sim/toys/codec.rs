@@ -1,23 +1,23 @@
-//! The toys' records as bytes: numbers of eight bytes, lists with their length before them.
+//! The records of toys as bytes: numbers take eight bytes, and a list is preceded by its length.
 
 use bytes::Bytes;
 
 /// A record that a toy stores.
 pub trait Record: Sized + Default {
-    /// Writes it.
+    /// Writes the record.
     fn write(&self, out: &mut Writer);
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a record that [`write`](Self::write) wrote.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
 
-    /// As bytes.
+    /// Encodes the record.
     fn encode(&self) -> Bytes {
         let mut out = Writer(Vec::with_capacity(64));
         self.write(&mut out);
         out.0.into()
     }
 
-    /// From bytes; none from anything else. Empty bytes are the record of one who has done nothing.
+    /// Decodes a record. Returns `None` if the bytes are not a record. Empty bytes are the default record.
     fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self::default());
@@ -28,7 +28,7 @@ pub trait Record: Sized + Default {
     }
 }
 
-/// Where a record is written.
+/// A buffer to which a record is written.
 pub struct Writer(Vec<u8>);
 
 impl Writer {
@@ -49,7 +49,7 @@ impl Writer {
     }
 }
 
-/// Where a record is read from.
+/// The rest of the bytes from which a record is read.
 pub struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -63,7 +63,7 @@ impl Reader<'_> {
     /// Reads a list.
     pub fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = usize::try_from(self.number()?).ok()?;
-        // A list longer than its bytes is garbage, not a reason to allocate.
+        // Garbage may claim a huge length, which must not be allocated.
         (count <= self.0.len()).then_some(())?;
         (0..count).map(|_| each(self)).collect()
     }
@@ -74,12 +74,12 @@ impl Reader<'_> {
     }
 }
 
-/// Numbers as bytes: the input or the answer of a call.
+/// Encodes numbers as the input or the answer of a call.
 pub fn pack(numbers: &[u64]) -> Bytes {
     numbers.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<_>>().into()
 }
 
-/// The numbers in an input or an answer, if it holds exactly so many.
+/// Decodes an input or an answer that holds exactly `N` numbers.
 pub fn unpack<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     let mut from = Reader(bytes);
     let mut numbers = [0; N];

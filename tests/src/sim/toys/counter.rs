@@ -1,5 +1,5 @@
-//! A counter: a list of what was added, in order. Its answers say where in the list, so that callers and store
-//! can be compared.
+//! A counter: a list of numbers in the order of their addition. Its answers name a place in the list, so
+//! that the checks can compare answers with the store.
 
 use std::{future::ready, pin::Pin};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::sim::panics::on_purpose;
 
-/// What was added, in order. Its first item names the incarnation.
+/// The added numbers, in order. The first one names the incarnation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct List(pub Vec<u64>);
 
@@ -31,18 +31,18 @@ impl Record for List {
 }
 
 impl List {
-    /// The list of an entity; `None` if its bytes are no list.
+    /// The list of an entity, or `None` if its state is not a list.
     pub fn of(entity: Option<&Entity>) -> Option<Self> {
         entity.map_or(Some(Self::default()), |entity| Self::decode(&entity.state))
     }
 
-    /// The incarnation and how long it is: what every call is answered with. Empty for an unbound key.
+    /// The answer of every call: the incarnation and the length of the list. Empty for an unbound key.
     fn told(&self) -> Bytes {
         self.0.first().map_or_else(Bytes::new, |first| pack(&[*first, self.0.len() as u64]))
     }
 }
 
-/// The verb of the message that a destroyed counter leaves: its whole list.
+/// The verb of the message that a destroyed counter sends, with its whole list.
 pub const OBITUARY: Name = Name::new("obituary");
 
 /// The handler.
@@ -103,7 +103,8 @@ impl Counter {
         }
     }
 
-    /// What is added and destroyed in one write leaves no trace but this, which the witness reads.
+    /// Makes the message that a destroyed counter sends. An addition and the end in the same write leave no
+    /// other trace, so the witness reads this.
     fn obituary(&self, list: &List) -> Message {
         let to = self.0.world.cast.letters().clone();
         Message { to, definition: "letters".into(), verb: OBITUARY, body: list.encode() }
@@ -125,7 +126,7 @@ fn ended(entity: Option<&Entity>, cause: &Cause, outcome: &Outcome) -> Next {
     match (cause, outcome) {
         (Cause::Call(ticket), outcome) => Next::Commit(told_of(entity, outcome.clone(), *ticket)),
         (Cause::Message(_), Outcome::Ok(_)) => Next::Commit(settled(outcome.clone(), None)),
-        // Tried again, and in the end a dead letter (M4).
+        // The message is retried, and becomes a dead letter in the end (M4).
         (Cause::Message(_), _) => Next::Refuse(Error::Failed(Bytes::from_static(b"did not end well"))),
         (Cause::Listed, _) => Next::nothing(),
     }

@@ -1,4 +1,4 @@
-//! Where dead letters go: a list of them.
+//! The entity that takes the dead letters of toys: a list of their numbers.
 
 use std::pin::Pin;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::sim::{chronicle::Class, outbox::posted_in, witness::published_in};
 
-/// The messages that died, in order.
+/// The numbers of the dead messages, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pile(pub Vec<u64>);
 
@@ -28,8 +28,9 @@ impl Record for Pile {
     }
 }
 
-/// The number of a message that may die: the body of a toy's begins with it; an item that went back to its queue and found it full has that
-/// of what was enqueued, and an event that went back to its topic its own. No other message may die.
+/// The number of a message that may become a dead letter. The body of a toy's message begins with it. An
+/// item replayed into a full queue has the number of the item, and an event that goes back to a full topic
+/// the number of the event. No other message may die.
 fn number_of(letter: &DeadLetter) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Replayed {
@@ -52,7 +53,7 @@ fn number_of(letter: &DeadLetter) -> Option<u64> {
 pub(super) struct Letters(pub(super) Stage);
 
 impl Letters {
-    /// Notes a dead letter that no message between primitives may become (M4).
+    /// Reports a dead message between primitives, which must never occur (M4).
     fn note(&self, letter: &DeadLetter) {
         let chronicle = &self.0.world.chronicle;
         chronicle.violation(Class::Broken, "M4", format!("a message of the primitives' own died: {letter:?}"));
@@ -70,7 +71,7 @@ impl Handler for Letters {
         };
         let Input::Message { verb, body, .. } = input else { return Next::nothing() };
         if *verb == OBITUARY {
-            // Taken, and that is all: nothing is written but that it was.
+            // The message is taken without any other effect.
             return Next::nothing();
         }
         if verb != "letter" {

@@ -1,4 +1,5 @@
-//! A line: one caller is inside, the others wait in order; and a gate, where all wait until it opens.
+//! A line, in which one caller is inside while the others wait in order; and a gate, where all callers wait
+//! until it opens.
 
 use std::pin::Pin;
 
@@ -14,14 +15,14 @@ use super::{
     malformed, not_bound, unknown_verb,
 };
 
-/// The line's own record; those who wait are rows.
+/// The record of a line. Waiting callers are rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Who is inside.
+    /// The number of the caller inside.
     pub inside: Option<u64>,
-    /// The next number to wait under.
+    /// The number of the next row.
     pub next: u64,
-    /// How often the gate opened.
+    /// The number of times that the gate opened.
     pub opened: u64,
 }
 
@@ -38,10 +39,10 @@ impl Record for Queue {
 
 const LANE: Name = Name::new("line");
 
-/// Nobody brings more callers than this.
+/// The limit of rows that are read. No history has more callers.
 const LONGEST: u32 = 64;
 
-/// One who waits.
+/// A waiting caller.
 struct Waiting {
     place: Bytes,
     number: u64,
@@ -95,14 +96,14 @@ fn asked(entity: Option<&Entity>, queue: Queue, rows: &Rows, verb: &str, body: &
         "open" => Next::Commit(open(queue, ticket)),
         "leave" | "wait" if entity.is_none() => not_bound(),
         "leave" => leave(queue, rows, number, ticket),
-        // Nothing is written for waiting.
+        // Waiting at the gate writes nothing.
         "wait" => Next::Commit(Commit { hold: Some("gate".into()), ..Commit::default() }),
         _ => unknown_verb("line", verb),
     }
 }
 
 fn enter(mut queue: Queue, number: u64, ticket: Ticket) -> Commit {
-    // One who asks again may be inside already: the answer to its first call was lost.
+    // A caller that retries may be inside already: the answer to its first call was lost.
     if queue.inside.is_none_or(|inside| inside == number) {
         queue.inside = Some(number);
         return written(&queue, answer(Some(ticket), Ok(pack(&[number]))));
@@ -120,12 +121,13 @@ fn open(mut queue: Queue, ticket: Ticket) -> Commit {
     written(&queue, replies)
 }
 
-/// Whoever is inside, or waits, under this number is no longer. The next who can still be told is let in.
+/// Removes the caller of this number, who is inside or waits. Lets in the next caller that can still get an
+/// answer.
 fn leave(mut queue: Queue, rows: &Rows, number: u64, ticket: Ticket) -> Next {
     let range = Range::first(LANE, LONGEST);
     let Some(found) = rows.get(&range) else { return Next::Read(vec![range]) };
     let waiting: Vec<_> = found.iter().filter_map(Waiting::of).collect();
-    // A ticket of an older epoch is gone: its caller was answered with an error.
+    // The callers of an older epoch have left: they got an error.
     let (here, gone): (Vec<_>, Vec<_>) =
         waiting.into_iter().partition(|one| one.ticket.epoch == ticket.epoch && one.number != number);
     let mut removed: Vec<_> = gone.into_iter().map(|one| (LANE, one.place)).collect();

@@ -1,5 +1,5 @@
-//! Toy kinds, written against the public trait as any kind would be. They record what they are told, so that
-//! what is durable shows what happened: how often, in which order, when.
+//! Toys: simple kinds, written against the kernel's public `Handler` trait. Toys record all inputs, so the
+//! durable state shows the whole course of events: how often, in what order, and when.
 
 mod alarmist;
 mod caller;
@@ -31,7 +31,7 @@ pub use worker::{End, Ended, Job};
 
 use super::cast::SPACE;
 
-/// All toys, for one process.
+/// The registry of one process with all toys.
 pub fn registry(stage: &Stage) -> Registry {
     let toys: [(&'static str, Arc<dyn Handler>); 8] = [
         ("counter", Arc::new(counter::Counter(stage.clone()))),
@@ -49,7 +49,7 @@ pub fn registry(stage: &Stage) -> Registry {
     registry.dead_letters("letters", stage.world.cast.letters().clone())
 }
 
-/// The answer to a caller, if there is one: a message has none.
+/// The reply to a caller. A message has no ticket and so gets no reply.
 fn answer(ticket: Option<Ticket>, reply: Reply) -> Vec<(To, Reply)> {
     ticket.map(|ticket| (To::Ticket(ticket), reply)).into_iter().collect()
 }
@@ -63,7 +63,7 @@ fn unknown_verb(definition: &str, verb: &str) -> Next {
     Next::Refuse(Error::UnknownVerb { definition, verb, known: Vec::new() })
 }
 
-/// A handler is not told its key on an unbound one, and the error wants some.
+/// The refusal on an unbound key. A handler does not get the key there, so the error has a placeholder.
 fn not_bound() -> Next {
     Next::Refuse(Error::NotBound { key: Key { space: SPACE, key: Bytes::from_static(b"?") } })
 }

@@ -19,28 +19,28 @@ use crate::sim::{
     panics::on_purpose,
 };
 
-/// What a relay has done.
+/// The record of a relay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Post {
-    /// Callers' calls that it took.
+    /// The calls that the relay has taken.
     pub asked: Vec<u64>,
-    /// Messages that it took, in order.
+    /// The messages that the relay has taken, in order.
     pub taken: Vec<u64>,
-    /// How many messages it sent, to whom.
+    /// The receivers of its messages, with the number of messages to each.
     pub sent: Vec<(Number, u32)>,
 }
 
-/// What a message does to its receiver.
+/// The effect of a message on its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
-    /// It is recorded.
+    /// The receiver records the message.
     Plain = 0,
-    /// It is refused, always.
+    /// The receiver always refuses the message.
     Poison = 1,
-    /// The turn panics, always.
+    /// The turn always panics.
     Panic = 2,
-    /// The turn kills its process, always.
+    /// The turn always kills its process.
     Doom = 3,
 }
 
@@ -107,9 +107,11 @@ impl Handler for Relay {
 }
 
 impl Relay {
-    /// `go`: who it is itself (a handler is not told its key on an unbound one), the call's number, how often
-    /// its messages are forwarded. `doom`: the same, with one message that kills. `ping`: one message, to whom
-    /// the last number says. `seen`: what it took, in its turn among the messages.
+    /// Handles a call. The body has three numbers: the relay itself (a handler does not get the key of an
+    /// unbound entity), the call, and an argument. `go` sends some messages that are forwarded as often as
+    /// the argument says. `doom` also sends a message, which kills its receiver's process. `ping` sends one
+    /// message to the member in the argument. `seen` returns the messages taken so far, in turn with the
+    /// messages.
     fn asked(&self, mut post: Post, verb: &str, body: &Bytes, ticket: Ticket) -> Next {
         let Some([me, number, hops]) = unpack(body) else { return malformed(verb) };
         let mut chance = Chance::new(mix(number ^ self.0.world.seed));

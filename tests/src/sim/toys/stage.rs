@@ -1,4 +1,4 @@
-//! Where a toy's code runs: its process, and the world that it may act on.
+//! The surroundings of code: its process, and the world in which it acts.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -14,34 +14,35 @@ use crate::sim::{
     world::World,
 };
 
-/// One process, as the code that runs in it sees it.
+/// A process as seen by its code.
 #[derive(Clone)]
 pub struct Stage {
     /// The whole world.
     pub world: Arc<World>,
-    /// Which process.
+    /// The number of the process.
     pub process: usize,
-    /// Its tasks.
+    /// The group of its tasks.
     pub group: Group,
 }
 
-/// What becomes of one attempt of a piece of work: fixed by the seed, so that a repeat meets the same.
+/// The fate of one attempt of a piece of work. The seed decides it, so a repeated attempt has the same
+/// fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It ends well, after so long.
+    /// The attempt succeeds after this time.
     Well(Duration),
-    /// It fails.
+    /// The attempt fails.
     Fails,
-    /// It panics.
+    /// The attempt panics.
     Panics,
-    /// It never ends by itself.
+    /// The attempt never ends by itself.
     Hangs,
-    /// It kills its process.
+    /// The attempt kills its process.
     Kills,
 }
 
 impl World {
-    /// What becomes of an attempt.
+    /// Returns the fate of an attempt.
     pub fn fate(&self, number: Number, work: &WorkId, attempt: u32) -> Fate {
         if self.guilty(number, work.as_str()) {
             return Fate::Kills;
@@ -56,7 +57,7 @@ impl World {
             0..6 => well,
             6 | 7 => Fate::Fails,
             8 => Fate::Panics,
-            // An object's alarm has no time limit: it would hang for ever.
+            // The alarm of an object has no timeout, so it would hang forever.
             _ if self.cast.member(number).role == Role::Bell => Fate::Fails,
             _ => Fate::Hangs,
         }
@@ -64,7 +65,7 @@ impl World {
 }
 
 impl Stage {
-    /// Plays an attempt to its end; `end` makes what it brings back.
+    /// Runs an attempt to its end. `end` makes the outcome of a success.
     pub async fn play(self, cx: Cx, work: Work, end: impl FnOnce() -> Outcome) -> Outcome {
         let _running = self.world.ledger.enter(&self, &cx, &work);
         match self.world.fate(self.number(&cx), &cx.work, cx.attempt) {
@@ -83,7 +84,7 @@ impl Stage {
         }
     }
 
-    /// Meets a fate, as an author's code does.
+    /// Runs an attempt with this fate, as the code of a primitive.
     pub async fn meet(&self, fate: Fate, alive: impl Fn()) -> Result<(), String> {
         match fate {
             Fate::Well(span) => {
@@ -108,8 +109,8 @@ impl Stage {
         self.world.executor.kill(self.group);
     }
 
-    /// Called wherever code that could act outside begins: what it sees must be durable (E4), and its process
-    /// must own the key (R3).
+    /// Checks the start of code that could act outside: the state that it sees must be durable (E4), and
+    /// its process must own the key (R3).
     pub fn begins(&self, entity: Option<&Entity>, work: &Work, cx: &Cx) {
         self.world.chronicle.note(|| format!("k{} runs {} of {} #{}", self.process, work.id, cx.key, work.attempt));
         if !work.pure {
@@ -117,7 +118,8 @@ impl Stage {
         }
     }
 
-    /// Called wherever a piece of work ends: the time that a store takes never counts against code that ends well (W3, fB22).
+    /// Checks the end of a piece of work: the time that the store takes never counts against code that
+    /// succeeds (W3, fB22).
     pub fn judges(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32, outcome: &Outcome) {
         let key = &entity.expect("only existing entities have work").key;
         let number = self.world.cast.number(key).expect("only the cast is run");
@@ -131,8 +133,8 @@ impl Stage {
         });
     }
 
-    /// An end came that the record no longer expects. That is right while what took the work off the list is not
-    /// known to be durable; it is wrong if the code was dropped before it ended.
+    /// Checks an end that the record no longer expects. Such an end may come while the commit that took the
+    /// work off the list is not known to be durable. It is wrong if the code was dropped before it ended.
     pub fn late_end(&self, entity: Option<&Entity>, work: &WorkId, attempt: u32) {
         let key = &entity.expect("only existing entities have work").key;
         let dropped = self.world.ledger.was_dropped(key, work.as_str(), attempt);
@@ -141,7 +143,7 @@ impl Stage {
         });
     }
 
-    /// The entity's place in the cast.
+    /// The number of the entity.
     pub fn number(&self, cx: &Cx) -> Number {
         self.world.cast.number(&cx.key).expect("only the cast is run")
     }

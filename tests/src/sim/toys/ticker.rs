@@ -1,5 +1,5 @@
-//! A ticker: runs a piece of work at every alarm, as a continuous primitive does. One commit per tick: until it
-//! is done the alarm stands as due.
+//! A ticker: runs a piece of work at every alarm, as a continuous primitive does. Each tick is one commit;
+//! the alarm stays due until then.
 
 use std::{pin::Pin, time::Duration};
 
@@ -15,26 +15,26 @@ use super::{
     malformed, not_bound, unknown_verb,
 };
 
-/// The ticker's own record.
+/// The record of a ticker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beat {
-    /// Callers' calls that it took.
+    /// The calls that the ticker has taken.
     pub asked: Vec<u64>,
-    /// The tick that is next, from 1.
+    /// The number of the next tick, from 1.
     pub tick: u64,
-    /// Which attempt of it.
+    /// The attempt of this tick.
     pub attempt: u64,
-    /// How many of those did not end well.
+    /// The number of failed attempts of this tick.
     pub failures: u64,
-    /// When it is due; never, if stopped or done.
+    /// The due time of the tick; `None` if the ticker was stopped or is done.
     pub due: Option<Millis>,
-    /// How long between two.
+    /// The pause between two ticks, in milliseconds.
     pub period_ms: u64,
-    /// How many are left.
+    /// The number of ticks left.
     pub left: u64,
 }
 
-/// What the ticks have done: the author's struct.
+/// The ticks that succeeded: the author's struct.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ticks(pub Vec<u64>);
 
@@ -81,16 +81,16 @@ impl Beat {
         }
     }
 
-    /// Whether this attempt of this tick is what should be running.
+    /// Whether this attempt of this tick should be running.
     fn expects(&self, (tick, attempt): (u64, u64)) -> bool {
         self.due.is_some() && (tick, attempt) == (self.tick, self.attempt)
     }
 
-    /// The tick ended well: the next one is due a period later, if there is one.
+    /// Ends a tick: the next one, if any, is due after the period.
     fn advance(&mut self, now: Millis) {
         (self.tick, self.attempt, self.failures) = (self.tick + 1, 1, 0);
         self.left = self.left.saturating_sub(1);
-        // One that was stopped meanwhile stays stopped; its state is kept (C3).
+        // A ticker that was stopped during the tick stays stopped, and keeps the state (C3).
         self.due = self.due.filter(|_| self.left > 0).map(|_| now.after(Duration::from_millis(self.period_ms)));
     }
 
@@ -200,7 +200,7 @@ fn ended(mut beat: Beat, outcome: &Outcome, now: Millis) -> Commit {
             beat.advance(now);
             Commit { state: produced.state.clone(), ..beat.commit() }
         }
-        // Whatever went wrong, a tick is tried until it ends well, three times at most.
+        // A failed tick has three attempts in all, whatever the failure.
         _ if beat.failures < 2 => {
             beat.again(now);
             beat.commit()

@@ -1,29 +1,30 @@
-//! The number of a message between toys: who sent it, to whom, and which one of those it was.
+//! The number of a message between toys: sender, receiver, and its place among the messages of this pair.
 
 use crate::sim::cast::Number;
 
-/// One message between members that were drawn, of whom there are few, as its sender numbers it: 1, 2, 3 … per receiver. What receivers record shows by itself whether
-/// one is missing, doubled or out of order (M1).
+/// A message between members that were drawn; their numbers are small. The sender numbers its messages to
+/// each receiver: 1, 2, 3 and so on. The numbers that a receiver recorded show whether a message is
+/// missing, doubled or out of order (M1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uid {
     /// The sender.
     pub from: Number,
     /// The receiver.
     pub to: Number,
-    /// Its place among those of this pair, from 1.
+    /// The place among the messages of this pair, from 1.
     pub sequence: u32,
 }
 
-/// Callers' numbers never have this bit.
+/// The bit that tells messages' numbers from callers' numbers.
 const MESSAGE: u64 = 1 << 63;
 
 impl Uid {
-    /// As a number that no caller uses.
+    /// Encodes the message as a number that no caller uses.
     pub fn number(self) -> u64 {
         MESSAGE | u64::from(self.from) << 40 | u64::from(self.to) << 32 | u64::from(self.sequence)
     }
 
-    /// From a number, if it is a message's.
+    /// Decodes a number, or returns `None` if it is not the number of a message.
     pub fn of(number: u64) -> Option<Self> {
         (number & MESSAGE != 0).then_some(Self {
             from: Number::from((number >> 40) as u8),

@@ -1,4 +1,4 @@
-//! A worker: runs pieces of work, some at a time, and records how each attempt ended.
+//! A worker: runs pieces of work, some at a time, and records the end of each attempt.
 
 use std::{pin::Pin, time::Duration};
 
@@ -14,47 +14,47 @@ use super::{
     malformed, not_bound, unknown_verb,
 };
 
-/// The worker's own record.
+/// The record of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Callers' calls that it took.
+    /// The calls that the worker has taken.
     pub asked: Vec<u64>,
-    /// Which job it is, from 1.
+    /// The number of the job, from 1.
     pub job: u64,
-    /// How many pieces run at once.
+    /// The number of pieces that run at once.
     pub width: u64,
-    /// Whether they borrow the struct.
+    /// Whether the pieces borrow the struct exclusively.
     pub exclusive: bool,
-    /// The pieces: the attempt of each, and when that may start; `None` once it ended.
+    /// The pieces: the current attempt, and when it may start; `None` once the piece has ended.
     pub pieces: Vec<(u64, Option<Millis>)>,
-    /// How attempts ended, in order.
+    /// The attempts that have ended, in order.
     pub ended: Vec<Ended>,
 }
 
-/// One attempt that ended.
+/// An attempt that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Of which job.
+    /// The number of the job.
     pub job: u64,
-    /// Of which of its pieces.
+    /// The number of the piece.
     pub piece: u64,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u64,
-    /// How.
+    /// The end of the attempt.
     pub end: End,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum End {
-    /// Well.
+    /// Success.
     Well = 0,
-    /// With an error.
+    /// An error.
     Failed = 1,
-    /// With a panic.
+    /// A panic.
     Panicked = 2,
-    /// Not in time.
+    /// A timeout.
     TimedOut = 3,
 }
 
@@ -118,7 +118,7 @@ impl Job {
         self.pieces.iter().any(|(_, from)| from.is_some())
     }
 
-    /// Whether this attempt of this piece is what should be running.
+    /// Whether this attempt of this piece should be running.
     fn expects(&self, ended: &Ended) -> bool {
         let piece = self.pieces.get(ended.piece as usize);
         ended.job == self.job && piece.is_some_and(|(attempt, from)| *attempt == ended.attempt && from.is_some())
@@ -140,7 +140,8 @@ impl Job {
         };
     }
 
-    /// The alarm is for pieces that wait to be tried again; others are listed as they are.
+    /// Makes the commit. The alarm is for pieces that wait for their next attempt; the others are listed
+    /// right away.
     fn commit(&self, now: Millis) -> Commit {
         let waiting = self.pieces.iter().filter_map(|(_, from)| *from).filter(|from| *from > now).min();
         let status = if self.open() { Status::live("working") } else { Status::resting("done") };

@@ -1,4 +1,4 @@
-//! Waits at their topics: none is forgotten, and each gets the first event behind its cursor (T2, T4, T6).
+//! The waits of log topics: none is forgotten, and each gets the first event after its cursor (T2, T4, T6).
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::sim::chronicle::Class;
 
-/// How long logs keep what was published here.
+/// How long the logs of these histories keep events.
 const KEEP_FOR_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// Where waits began to read, of those that wait at a log.
+/// The cursors of the waits of logs: the place from which each wait reads.
 #[derive(Default)]
 pub(super) struct Cursors(BTreeMap<By, Cursor>);
 
-/// What a topic has heard of waits in one write, and what it has said to them.
+/// The messages about waits that a topic took and sent in one write.
 #[derive(Default)]
 struct Heard<'a> {
     delivered: Vec<&'a Delivered>,
@@ -60,7 +60,7 @@ impl Cursors {
         }
     }
 
-    /// T2: who begins to wait at a log gets the first that it has not seen, of those that are kept.
+    /// Checks that a new wait of a log gets the first kept event that its run has not seen (T2).
     fn first_behind(&self, writing: &Writing<'_>, heard: &Heard<'_>) {
         let Some(birth) = writing.birth() else { return };
         let log = rows::<Kept>(writing.before, writing.id, "log");
@@ -94,7 +94,7 @@ impl Cursors {
 }
 
 impl Cursor {
-    /// Whether an event is behind it.
+    /// Whether an event comes after this cursor.
     fn is_before(self, of: i64, number: u64, at: i64) -> bool {
         match self {
             Self::Next => false,
@@ -106,7 +106,8 @@ impl Cursor {
 }
 
 impl Heard<'_> {
-    /// T4, T6: who waits does so until it gets an event or leaves; who comes waits, and who asks whether it has left is told.
+    /// Checks that no wait is forgotten (T4, T6): a wait stays until it gets an event or leaves, a new wait
+    /// is listed, and a wait that asks for an answer to its leaving gets one.
     fn none_is_forgotten(&self, writing: &Writing<'_>) {
         let is_told = |by: &By| self.delivered.iter().any(|delivered| delivered.to == *by);
         let leaves = |by: &By| self.leaves.iter().any(|leave| leave.wait.by == *by);
@@ -131,8 +132,9 @@ impl Heard<'_> {
         }
     }
 
-    /// T4: who is told that nothing will come has missed nothing: no event that is kept was published while it waited, and in time.
-    /// One that got it in the same write, from the pass before it left, has it.
+    /// Checks a topic's answer that nothing more will come for a wait (T4): no kept event was published
+    /// while the wait was listed and before its deadline. A wait that got the event in the same write,
+    /// before it left, has missed nothing.
     fn nothing_was_due(&self, writing: &Writing<'_>) {
         if self.left.is_empty() {
             return;
@@ -152,7 +154,7 @@ impl Heard<'_> {
         }
     }
 
-    /// The last number when a wait came that the write leaves waiting.
+    /// The `after` number of a wait that is listed after the write.
     fn after(&self, writing: &Writing<'_>, wait: &Wait) -> Option<u64> {
         let put = writing.write.rows.iter().filter(|((lane, _), _)| **lane == *"watchers");
         let put = put.filter(|_| matches!(writing.write.after, After::Entity(_)));
@@ -162,7 +164,7 @@ impl Heard<'_> {
 }
 
 impl Writing<'_> {
-    /// What tells the numbers of a topic from those of one that was gone.
+    /// The birth of the topic, which tells its numbers from those of an earlier topic of the same key.
     fn birth(&self) -> Option<i64> {
         match &self.write.after {
             After::Entity(entity) => serde_json::from_slice::<Birth>(&entity.head).ok().map(|record| record.birth),
@@ -170,7 +172,7 @@ impl Writing<'_> {
         }
     }
 
-    /// How many rows a lane has after it.
+    /// The number of rows in a lane after the write.
     pub(super) fn rows_after(&self, lane: &str) -> u64 {
         let before = self.before.own(&(self.id, lane.to_owned().into()));
         let is_there = |key: &RowKey| before.is_some_and(|rows| rows.contains_key(key));

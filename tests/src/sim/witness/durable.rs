@@ -1,4 +1,4 @@
-//! What is durable, kept beside the store from the writes that it applied.
+//! The durable state, kept beside the store from the writes that the store applied.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,52 +19,52 @@ use crate::sim::{
 
 use super::{Errands, Lanes, Posts, Queues, Table, Topics};
 
-/// Everything durable, and what of the past the checks need.
+/// The durable state, and the parts of the past that the checks need.
 pub struct Durable {
     chronicle: Arc<Chronicle>,
     cast: Arc<Cast>,
-    /// The member with a piece of work that kills.
+    /// The guilty member, whose work kills the process.
     guilty: Option<Number>,
     stories: Vec<Story>,
     inbox: BTreeMap<MessageId, Line>,
-    /// Messages that are not taken, in the order in which they became durable.
+    /// The messages that have not been taken, in the order in which they became durable.
     lines: BTreeMap<Line, Vec<MessageId>>,
-    /// Messages that are held in it.
+    /// The messages that are held in the inbox.
     held: BTreeSet<MessageId>,
     remembered: BTreeSet<(Key, Once)>,
     lanes: Lanes,
     queues: Queues,
     errands: Errands,
     topics: Topics,
-    /// Of a child that was never bound.
+    /// The empty story of a member that has never had a write.
     nobody: Story,
-    /// What authors have booked.
+    /// The rows that authors' transactions wrote.
     pub(super) table: Table,
     posts: Posts,
 }
 
-/// Who sends, and to whom.
+/// The sender and the receiver of a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Line {
     from: Key,
     to: Key,
 }
 
-/// The life of one key.
+/// The story of one key.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
-    /// The entity bound to it now.
+    /// The current entity of the key.
     pub entity: Option<Entity>,
-    /// Those that were destroyed, as they last were.
+    /// The destroyed entities of the key, as they were at their end.
     pub past: Vec<Entity>,
-    /// The highest version that was ever durable here.
+    /// The highest version that was ever durable under the key.
     pub version: Option<Version>,
-    /// The last commit's time.
+    /// The time of the last commit.
     pub now: Millis,
 }
 
 impl Story {
-    /// Whether it is given up, and waits for a person.
+    /// Whether the entity is parked and waits for a person.
     pub fn is_parked(&self) -> bool {
         self.entity.as_ref().is_some_and(|entity| entity.parked.is_some())
     }
@@ -94,7 +94,7 @@ impl Durable {
         }
     }
 
-    /// The life of a member.
+    /// The story of a member.
     pub fn story(&self, number: Number) -> &Story {
         self.stories.get(usize::from(number)).unwrap_or(&self.nobody)
     }
@@ -109,17 +109,17 @@ impl Durable {
         &self.queues
     }
 
-    /// What authors have booked.
+    /// The rows that authors' transactions wrote.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// What transactions have sent.
+    /// The messages that transactions sent.
     pub fn posts(&self) -> &Posts {
         &self.posts
     }
 
-    /// All that was published.
+    /// The published events.
     pub fn topics(&self) -> &Topics {
         &self.topics
     }
@@ -129,17 +129,17 @@ impl Durable {
         &self.errands
     }
 
-    /// Whether a version of a member is, or was, durable.
+    /// Whether a version of a member is or was durable.
     pub fn holds(&self, number: Number, version: Version) -> bool {
         self.story(number).version.is_some_and(|highest| version <= highest)
     }
 
-    /// Where messages wait that are not held.
+    /// The receivers of the waiting messages that are not held.
     pub fn inboxes(&self) -> impl Iterator<Item = &Key> {
         self.inbox.iter().filter(|(id, _)| !self.held.contains(id)).map(|(_, line)| &line.to)
     }
 
-    /// A transaction is durable, and has put these messages.
+    /// Takes the messages of a transaction that became durable.
     pub(super) fn posted(&mut self, put: &[(Key, Outgoing)]) {
         for (from, message) in put {
             let is_new = self.joins(message.id, from, &message.to);
@@ -148,7 +148,7 @@ impl Durable {
         }
     }
 
-    /// A write was applied; whether it counts a crash.
+    /// Takes a write that the store applied. Returns whether the write counts a crash.
     pub(super) fn applied(&mut self, write: &Write, now: Millis) -> bool {
         let Some(number) = self.cast.number(&write.key) else {
             let message = format!("a write of {}, which nobody asked for", write.key);
@@ -217,7 +217,7 @@ impl Durable {
         });
     }
 
-    /// Time never goes back for an entity, whoever owns it (A5).
+    /// Checks that time never goes back for an entity, whichever process owns it (A5).
     fn check_time(&mut self, number: Number, now: Millis) {
         let story = &mut self.stories[usize::from(number)];
         self.chronicle.check(now >= story.now, Class::Broken, "A5", || {
@@ -245,17 +245,18 @@ impl Durable {
         }
     }
 
-    /// A message is in the inbox of its receiver; whether it is new there.
+    /// Adds a message to the inbox of its receiver. Returns whether the message is new.
     fn joins(&mut self, id: MessageId, from: &Key, to: &Key) -> bool {
         let line = Line { from: from.clone(), to: to.clone() };
         self.lines.entry(line.clone()).or_default().push(id);
         self.inbox.insert(id, line).is_none()
     }
 
-    /// A message is taken, and was there: no older one of its sender is left behind, but those that are held (M1).
+    /// Removes a message that its receiver took, and checks that no older message of the sender is left
+    /// behind, except held ones (M1).
     ///
-    /// A message is older if its id is smaller and it was durable first. If only one of both is true, a transaction and a turn of
-    /// the sender went on at the same time, and neither message comes before the other.
+    /// A message is older if its id is smaller and it became durable first. If only one of these is true, a
+    /// transaction and a turn of the sender ran at the same time, and the two messages have no order.
     fn leaves(&mut self, id: MessageId) -> Option<Line> {
         let line = self.inbox.remove(&id)?;
         let left = self.lines.get_mut(&line)?;
@@ -268,7 +269,7 @@ impl Durable {
         Some(line)
     }
 
-    /// Only messages whose turn kills are held for that (W2).
+    /// Notes a message that is held. Only messages whose turn kills the process may be held (W2).
     fn hold(&mut self, write: &Write, retry: &Retry) {
         if retry.at < Millis::MAX {
             self.held.remove(&retry.id);
@@ -308,7 +309,8 @@ impl Durable {
         story.entity = after;
     }
 
-    /// Versions only grow, also over the end of an entity; an id is a first version (R3).
+    /// Checks that versions only grow, even over the end of an entity, and that the id of an entity is its
+    /// first version (R3).
     fn check_version(&self, number: Number, before: Option<&Entity>, after: &Entity) {
         let story = self.story(number);
         let grows = story.version.is_none_or(|version| version < after.version);
@@ -316,7 +318,7 @@ impl Durable {
             format!("{} became version {} after {:?}", after.key, after.version, story.version)
         });
         let id = before.map_or(after.version, |before| before.id);
-        // A birth may be the first of a chain of turns: its id is the first of their versions.
+        // The first write of an entity may merge several turns. The id is the version of the first turn.
         let named =
             if before.is_some() { after.id == id } else { after.id <= after.version && !self.holds(number, after.id) };
         self.chronicle.check(named, Class::Broken, "R3", || {
@@ -328,7 +330,8 @@ impl Durable {
     }
 }
 
-/// What was added in the very write that destroyed it is only in the obituary.
+/// The entity at its end. Numbers that were added in the same write that destroyed the entity are only in
+/// the obituary.
 fn as_it_ended(before: Entity, write: &Write) -> Entity {
     let obituary = write.sent.iter().find(|sent| sent.verb == OBITUARY);
     let state = obituary.map_or_else(|| before.state.clone(), |sent| sent.body.clone());

@@ -1,4 +1,4 @@
-//! The runs that are durable: each as the model sees it, beside its rows.
+//! The durable runs: for each the model and the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,48 +30,48 @@ pub struct Errands {
 /// One run.
 #[derive(Default)]
 pub struct Run {
-    /// As the model sees it; not there before its first entry.
+    /// The model of the run, absent before the first entry.
     pub life: Option<Life>,
-    /// Its record.
+    /// The record of the run.
     pub record: Record,
-    /// Its journal, as far as its generation has it.
+    /// The journal of the current generation.
     pub journal: Vec<Bytes>,
-    /// The trip that it was started with, if that was ever durable.
+    /// The number of the trip that the run was first started with, if it was ever durable.
     pub root: Option<u64>,
-    /// Rows of bookings, by generation and operation.
+    /// The rows of bookings, by generation and operation.
     pub claims: BTreeSet<(u32, RowKey)>,
-    /// The events that are queued, by their numbers in the run.
+    /// The queued events, by their numbers in the run.
     pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
-    /// Inputs that lie in rows.
+    /// The inputs that are stored in rows.
     pub inputs: BTreeSet<(String, RowKey)>,
-    /// Every event that was ever durable.
+    /// All events that were ever durable in the run.
     pub seen: BTreeSet<u64>,
-    /// Every event that a wait has taken.
+    /// All events that a wait has taken.
     pub taken: BTreeSet<u64>,
-    /// How many those were before the last write.
+    /// The number of taken events before the last write.
     pub taken_before: u64,
-    /// Those that were taken in the last write: their numbers in the run, and with which key they were asked for.
+    /// The events taken in the last write: type, number in the run, and the key of the wait.
     pub recent: Vec<(Kind, u64, Option<u8>)>,
     /// The epoch in which each event was queued.
     pub epochs: BTreeMap<u64, u64>,
-    /// Every event that has become a dead letter.
+    /// All events that have become dead letters.
     pub buried: BTreeSet<u64>,
 }
 
-/// What one write did to a run.
+/// The changes of one write to a run.
 pub struct Written {
-    /// Its record.
+    /// The record after the write.
     pub record: Record,
-    /// Rows of journals, by lane and number; nothing where one was removed.
+    /// The rows of journals, by lane and number; `None` for a removed row.
     pub journal: Vec<(u32, u64, Option<Bytes>)>,
-    /// The queues before it.
+    /// The queues before the write.
     pub queues: BTreeMap<Kind, BTreeMap<u64, Ledgered>>,
-    /// Events that it has sent to the dead letters.
+    /// The events that the write sent to the dead letters.
     pub letters: Vec<u64>,
 }
 
 impl Errands {
-    /// The run that a member is.
+    /// The run of a member.
     pub fn of(&self, member: Number) -> Option<&Run> {
         self.of.get(&member).and_then(|id| self.runs.get(id))
     }
@@ -81,12 +81,12 @@ impl Errands {
         self.runs.get(&id)
     }
 
-    /// Which runs have begun which.
+    /// The children of all runs.
     pub fn family(&self) -> &Family {
         &self.family
     }
 
-    /// Takes a write, and checks what it did.
+    /// Takes a write and checks it.
     pub(super) fn applied(&mut self, chronicle: &Chronicle, member: Number, write: &Write) {
         let entity = match &write.after {
             After::Entity(entity) => entity,
@@ -110,7 +110,7 @@ impl Errands {
 }
 
 impl Run {
-    /// The rows are as the write leaves them.
+    /// Applies the rows of a write to the run.
     fn take(&mut self, record: Record, write: &Write, epoch: u64) -> Written {
         let (queues, mut journal) = (self.queues.clone(), Vec::new());
         for ((lane, key), body) in write.rows.iter() {
@@ -158,30 +158,30 @@ impl Run {
         }
     }
 
-    /// The entry of this row.
+    /// Decodes a row of the journal.
     pub fn entry(body: &Bytes) -> Result<Entry, String> {
         serde_json::from_slice(body).map_err(|error| format!("{error} in {body:?}"))
     }
 
-    /// How many events of a type were lost to a later or an earlier one, and to time.
+    /// The number of events of a type that were overwritten or expired.
     pub fn lost(&self, kind: Kind) -> u64 {
         self.record.queues.get(kind.name()).map_or(0, |queue| queue.overwritten + queue.expired)
     }
 }
 
-/// The number of an event that is on its way to the dead letters.
+/// The number of an event in a message to the dead letters.
 fn buried(sent: &drystone_runtime::store::Outgoing) -> Option<u64> {
     let [letter] = serde_json::from_slice::<[Buried; 1]>(&sent.body).ok().filter(|_| sent.verb == "event")?;
     Some(letter.payload.number)
 }
 
-/// An event on its way to the dead letters.
+/// An event in a message to the dead letters.
 #[derive(Deserialize)]
 struct Buried {
     payload: Ledgered,
 }
 
-/// The state of a run, as it is stored.
+/// Decodes the stored state of a run.
 pub(crate) fn state_of(entity: &Entity) -> Option<crate::sim::authors::Errand> {
     serde_json::from_slice(&entity.state).ok()
 }

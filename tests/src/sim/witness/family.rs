@@ -1,4 +1,4 @@
-//! Which runs have begun which, and what the two have told one another.
+//! The children of all runs, and the messages between them and their parents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,8 @@ pub struct Family {
 }
 
 impl Family {
-    /// Takes what a write says to children; which it begins again.
+    /// Takes the messages of a write to children. Returns a child that the write begins although it was
+    /// begun before.
     pub fn says(&mut self, write: &Write) -> Option<Bytes> {
         let said = |verb: &'static str| {
             let own = write.sent.iter().filter(move |sent| sent.verb == verb);
@@ -29,22 +30,22 @@ impl Family {
         again
     }
 
-    /// A run has ended so.
+    /// Notes the end of a run.
     pub fn ended(&mut self, key: &Bytes, end: End) {
         self.ends.entry(key.clone()).or_default().push(end);
     }
 
-    /// A run has begun another generation.
+    /// Notes that a run has begun a new generation.
     pub fn restarts(&mut self, key: &Bytes) {
         self.restarted.insert(key.clone());
     }
 
-    /// Whether a run has ever begun another generation.
+    /// Whether a run has ever begun a new generation.
     pub fn was_restarted(&self, key: &[u8]) -> bool {
         self.restarted.contains(key)
     }
 
-    /// How runs of a key have ended, of all time.
+    /// All ends that runs of a key ever had.
     pub fn ends(&self, key: &[u8]) -> &[End] {
         self.ends.get(key).map_or(&[], Vec::as_slice)
     }
@@ -54,12 +55,12 @@ impl Family {
         self.begun.contains(key)
     }
 
-    /// Whether a parent has let a child go, and told it so.
+    /// Whether a parent has released the child and sent it a `cancel`.
     pub fn is_cancelled(&self, key: &[u8]) -> bool {
         self.cancelled.contains(key)
     }
 
-    /// All children that were begun.
+    /// All children that were ever begun.
     pub fn begun(&self) -> impl Iterator<Item = &Bytes> {
         self.begun.iter()
     }

@@ -1,4 +1,4 @@
-//! The rows that are durable, lane by lane, and those that are held for somebody.
+//! The durable rows, lane by lane, and the lanes that are held for dead letters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::sim::{
     cast::{Number, Role},
 };
 
-/// A lane: whose, and its name.
+/// A lane: the id of its entity, and its name.
 pub type Place = (Version, Lane);
 
 type Rows = BTreeMap<RowKey, Bytes>;
@@ -31,7 +31,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// The rows of an entity's own lane.
+    /// The rows of a lane that belongs to an entity.
     pub fn own(&self, place: &Place) -> Option<&Rows> {
         self.own.get(place)
     }
@@ -41,17 +41,17 @@ impl Lanes {
         self.own.keys().filter(move |(of, _)| *of == id)
     }
 
-    /// The rows of a lane that is held.
+    /// The rows of a held lane.
     pub fn held(&self, place: &Place) -> Option<&Rows> {
         self.held.get(place)
     }
 
-    /// All that is held.
+    /// All held lanes with their rows.
     pub fn all_held(&self) -> impl Iterator<Item = (&Place, &Rows)> {
         self.held.iter()
     }
 
-    /// Whether an item was ever durable in a buffer.
+    /// Whether an item was ever durable in this buffer.
     pub fn has_seen(&self, member: Number, item: u64) -> bool {
         self.seen.contains(&(member, item))
     }
@@ -109,7 +109,7 @@ impl Lanes {
     }
 }
 
-/// The items in a row: one, or those that were folded.
+/// The items in a row: a single item, or those that were folded into one value.
 pub(crate) fn items_in(row: &Bytes) -> Vec<u64> {
     let one = || serde_json::from_slice(row).map(|item: u64| vec![item]);
     let folded = |_| serde_json::from_slice(row).map(|sum: Sum| sum.items);

@@ -1,4 +1,4 @@
-//! Who owned which partition when, by the store's own answers (R3).
+//! The owners of partitions over time, as the store's answers name them (R3).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,12 +13,12 @@ use drystone_runtime::{
 
 use crate::sim::chronicle::{Chronicle, Class};
 
-/// The leases that the store has given.
+/// The leases that the store has given out.
 pub struct Leases {
     chronicle: Arc<Chronicle>,
     held: BTreeMap<Partition, Held>,
     highest: Epoch,
-    /// Partitions whose last owner gave them up in order.
+    /// The partitions that their last owner released in order.
     in_order: BTreeSet<Partition>,
 }
 
@@ -31,28 +31,28 @@ struct Held {
 }
 
 impl Leases {
-    /// No lease yet.
+    /// Creates an empty list of leases.
     pub(super) fn new(chronicle: Arc<Chronicle>) -> Self {
         Self { chronicle, held: BTreeMap::new(), highest: Epoch(0), in_order: BTreeSet::new() }
     }
 
-    /// Whether this owner's lease is not over.
+    /// Whether this owner has a lease of the partition that has not ended.
     pub fn valid(&self, partition: Partition, address: &str, now: Millis) -> bool {
         self.held.get(&partition).is_some_and(|held| held.address == address && held.until >= now)
     }
 
-    /// Under which epoch this owner has the partition.
+    /// The epoch under which this owner has the partition.
     pub fn epoch(&self, partition: Partition, address: &str) -> Option<Epoch> {
         self.held.get(&partition).filter(|held| held.address == address).map(|held| held.epoch)
     }
 
-    /// Whether the present owner found the partition ended in order.
+    /// Whether the current owner found that the previous one had ended in order.
     pub fn clean(&self, partition: Partition) -> bool {
         self.held.get(&partition).is_none_or(|held| held.clean)
     }
 
-    /// The worker with this name was dropped and has ended: it has given up all that it had (R2). What an earlier worker of the
-    /// same address had when it was killed is not its own.
+    /// Checks a worker whose kernel was dropped and has ended: it must have released all its partitions
+    /// (R2). A killed worker of the same address is another worker, and its leases do not count.
     pub fn dropped(&self, name: &str) {
         let is_its = |held: &Held| held.worker.as_str().strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
         let kept = self.held.iter().find(|(_, held)| is_its(held));
@@ -61,7 +61,7 @@ impl Leases {
         });
     }
 
-    /// The store answered a claim.
+    /// Takes the store's answer to a claim.
     pub(super) fn claimed(&mut self, worker: &Worker, want: &Want, claimed: &Claimed) {
         match want {
             Want::Take { lease, .. } => {
@@ -76,7 +76,7 @@ impl Leases {
         }
     }
 
-    /// A write was applied: by the present owner, and by nobody else.
+    /// Checks that only the current owner of a partition writes to it.
     pub(super) fn applied(&mut self, partition: Partition, epoch: Option<Epoch>) {
         let owner = self.held.get(&partition).map(|held| held.epoch);
         self.chronicle.check(epoch.is_some() && owner == epoch, Class::Broken, "R3", || {

@@ -1,5 +1,5 @@
-//! The witness stands between all kernels and the one store, and knows what is durable: it checks every write
-//! that is applied against the laws, whoever made it and however late it came.
+//! The witness stands between all kernels and the one store, and knows what is durable. It checks every
+//! applied write against the laws, from whichever process the write came, and however late.
 
 mod cursors;
 mod durable;
@@ -48,7 +48,7 @@ use super::{
     executor::{Executor, Group},
 };
 
-/// A store that lets everything through and checks it.
+/// A store that passes all calls on and checks them.
 pub struct Witness {
     inner: Arc<Memory>,
     executor: Executor,
@@ -60,7 +60,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A witness of this store, whose clock is that of the group.
+    /// Creates a witness of this store. The clock of `store` is the clock of the store.
     pub fn new(
         inner: Arc<Memory>,
         executor: Executor,
@@ -74,18 +74,18 @@ impl Witness {
         Self { inner, executor, store, chronicle, cast, durable, leases }
     }
 
-    /// What is durable now.
+    /// The durable state.
     pub fn durable(&self) -> MutexGuard<'_, Durable> {
         lock(&self.durable)
     }
 
-    /// Who owns what now.
+    /// The current leases.
     pub fn leases(&self) -> MutexGuard<'_, Leases> {
         lock(&self.leases)
     }
 
-    /// Code that could act outside begins. What it sees must be durable (E4); its process must own the key, if
-    /// the clocks tell (R3).
+    /// Checks the start of code that could act outside: the state that it sees must be durable (E4). If no
+    /// clock jumps, its process must own the key (R3).
     pub fn begins(&self, process: usize, entity: Option<&Entity>, work: &Work, cx: &Cx, honest: bool) {
         let number = self.cast.number(&cx.key).expect("only the cast is run");
         if let Some(entity) = entity {
@@ -104,7 +104,7 @@ impl Witness {
         }
     }
 
-    /// A tick begins: never before it is due (A2).
+    /// Checks that a tick does not start before it is due (A2).
     pub fn ticks(&self, entity: &Entity, cx: &Cx) {
         let due = entity.alarm.is_some_and(|alarm| alarm <= cx.now);
         self.chronicle.check(due, Class::Broken, "A2", || {
@@ -112,12 +112,13 @@ impl Witness {
         });
     }
 
-    /// The entity of a member, as it is durable now.
+    /// The durable entity of a member.
     pub fn entity(&self, number: Number) -> Option<Entity> {
         self.durable().story(number).entity.clone()
     }
 
-    /// The latest that any honest kernel may believe it is: the furthest clock ever shown, carried on.
+    /// The latest time that an honest kernel may believe: the clock that was ever furthest ahead, carried
+    /// on to the present.
     fn latest(&self) -> Millis {
         self.executor.latest_wall()
     }

@@ -1,4 +1,4 @@
-//! Messages that transactions of authors' have put into inboxes, and what became of them (M6).
+//! The messages that authors' transactions put into inboxes, and their deliveries (M6).
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use drystone_runtime::{
 
 use crate::sim::{chronicle::lock, outbox::posted_in};
 
-/// The messages that are durable, by the numbers in them.
+/// The durable messages of transactions, by the numbers in them.
 #[derive(Default)]
 pub struct Posts {
     waiting: BTreeMap<MessageId, u64>,
@@ -23,7 +23,7 @@ pub struct Posts {
 }
 
 impl Posts {
-    /// How often a message was delivered: taken by its receiver, or made a dead letter.
+    /// How many times a message was delivered, that is, taken by its receiver or made a dead letter.
     pub fn delivered(&self, number: u64) -> usize {
         self.delivered.get(&number).copied().unwrap_or(0)
     }
@@ -41,10 +41,10 @@ impl Posts {
     }
 }
 
-/// What the code of a script has put the last time that it was run; nothing if it was not run.
+/// The messages that the last run of a script's code put; `None` if the code did not run.
 pub(super) type Put = Arc<Mutex<Option<Vec<(Key, Outgoing)>>>>;
 
-/// The same script, and where it says what it puts.
+/// Wraps a script to record the messages that the code puts.
 pub(super) fn watched(script: &Script) -> (Script, Put) {
     let (put, code) = (Put::default(), script.code.clone());
     let said = put.clone();

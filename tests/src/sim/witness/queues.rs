@@ -1,4 +1,4 @@
-//! The items of queues that are durable, and what became of those that are not any more.
+//! The durable items of queues, and the fates of items that are no longer stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,50 +14,50 @@ use crate::sim::{
     cast::Number,
 };
 
-/// The lanes of items.
+/// The lanes that contain items.
 const LANES: [&str; 4] = ["line", "delayed", "retry", "again"];
 
-/// A row of an item.
+/// A stored item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its number.
+    /// The number of the item.
     pub number: u64,
-    /// What was enqueued: unique in the history.
+    /// The value that was enqueued, unique in the history.
     pub value: u64,
-    /// What it was enqueued with.
+    /// The priority of the item.
     pub priority: u8,
-    /// How many of its executions have failed.
+    /// The number of failed executions.
     pub failed: u32,
-    /// The part of its key that orders it: a time, or how many had joined.
+    /// The part of the row's key that orders items: a time, or a position in the line.
     pub place: u64,
 }
 
 /// The rows of a queue's items.
 pub type Items = BTreeMap<(Lane, RowKey), Item>;
 
-/// What became of an item that is not stored any more.
+/// The fate of an item that is no longer stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its success is recorded.
+    /// The success of the item was recorded.
     Done,
-    /// It is a dead letter.
+    /// The item became a dead letter.
     Dead,
-    /// Its queue was destroyed.
+    /// The queue was destroyed.
     Dropped,
 }
 
-/// What one write did to a queue.
+/// The changes of one write to a queue.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// Items that were not there before.
+    /// The new items.
     pub came: Vec<Item>,
-    /// Items that are not there any more.
+    /// The items that are no longer stored.
     pub gone: Vec<Item>,
-    /// Items that were given up.
+    /// The items that became dead letters.
     pub letters: Vec<DeadItem>,
-    /// Dedup keys that were let go, or used again, within their window.
+    /// The dedup keys that were forgotten or reused within their window.
     pub hasty: Vec<RowKey>,
-    /// Successes and dead letters that were counted before.
+    /// The counts of successes and dead letters before the write.
     pub counted: (u64, u64),
 }
 
@@ -66,57 +66,57 @@ pub struct Change {
 pub struct Queues {
     queues: BTreeMap<Version, Queue>,
     fates: BTreeMap<(Version, u64), Fate>,
-    /// Under which numbers a value was ever durable.
+    /// The numbers under which a value was ever durable.
     seen: BTreeMap<(Number, u64), Vec<(Version, u64)>>,
     died: BTreeSet<u64>,
-    /// What was ever enqueued under a key.
+    /// All dedup keys, with the first item that was enqueued under each.
     keys: BTreeSet<(Number, RowKey, u64)>,
 }
 
 /// One incarnation of a queue.
 #[derive(Default)]
 pub struct Queue {
-    /// Its items.
+    /// The items.
     pub items: Items,
-    /// Its dedup keys.
+    /// The dedup keys.
     pub once: BTreeMap<RowKey, Before>,
-    /// When they fade.
+    /// The times at which the dedup keys end.
     pub fades: BTreeSet<RowKey>,
     counted: (u64, u64),
 }
 
 impl Queues {
-    /// One incarnation, if it ever had a row.
+    /// The queue of this incarnation, if it ever had a row.
     pub fn of(&self, id: Version) -> Option<&Queue> {
         self.queues.get(&id)
     }
 
-    /// What became of an item; nothing yet if it is stored, or was never.
+    /// The fate of an item; `None` if the item is stored or never was.
     pub fn fate(&self, id: Version, number: u64) -> Option<Fate> {
         self.fates.get(&(id, number)).copied()
     }
 
-    /// How many executions of a stored item have failed.
+    /// The number of failed executions of a stored item.
     pub fn failed(&self, id: Version, number: u64) -> Option<u32> {
         self.queues.get(&id)?.items.values().find(|item| item.number == number).map(|item| item.failed)
     }
 
-    /// Under which numbers a value was durable, one after another.
+    /// The numbers under which a value was durable, in order of time.
     pub fn numbers(&self, member: Number, value: u64) -> &[(Version, u64)] {
         self.seen.get(&(member, value)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a value was ever a dead letter.
+    /// Whether a value was ever in a dead letter.
     pub fn has_died(&self, value: u64) -> bool {
         self.died.contains(&value)
     }
 
-    /// Whether this was ever enqueued under this key.
+    /// Whether this item was ever enqueued under this dedup key.
     pub fn had_key(&self, member: Number, key: &str, first: u64) -> bool {
         self.keys.contains(&(member, Bytes::copy_from_slice(key.as_bytes()), first))
     }
 
-    /// Takes a write; what it did, if the queue is still there.
+    /// Takes a write and returns its changes; `None` if the queue is gone.
     pub(super) fn applied(&mut self, member: Number, write: &Write, now: Millis) -> Option<Change> {
         match &write.after {
             After::Entity(entity) => Some(self.changed(member, entity, write, now)),
@@ -128,7 +128,7 @@ impl Queues {
         }
     }
 
-    /// What was counted is known by the next write.
+    /// Notes the counts in the record, to compare them with the next write.
     pub(super) fn counts(&mut self, id: Version, counted: (u64, u64)) {
         self.queues.entry(id).or_default().counted = counted;
     }
@@ -162,7 +162,8 @@ impl Queues {
     fn destroyed(&mut self, write: &Write) {
         let Some(id) = write.entity() else { return };
         let queue = self.queues.remove(&id).unwrap_or_default();
-        // What ended in the very write that destroyed it may have been told to nobody: it is dropped all the same.
+        // Items that ended in the same write that destroyed the queue also count as dropped, because no
+        // caller may have been told.
         self.fates.extend(queue.items.values().map(|item| ((id, item.number), Fate::Dropped)));
         let letters: Vec<_> = write.sent.iter().filter(|sent| sent.verb == "item").filter_map(dead_item).collect();
         self.fates.extend(letters.iter().map(|letter| ((id, letter.number), Fate::Dead)));

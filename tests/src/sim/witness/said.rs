@@ -1,4 +1,4 @@
-//! What topics and runs say to one another, and to the dead letters, as far as it is about an event or a wait.
+//! The messages between topics, runs and the dead letters, as far as they carry an event or concern a wait.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,47 @@ use serde::Deserialize;
 use super::topics::{By, Delivered, Numbered, Wait};
 use crate::sim::authors::LETTERS;
 
-/// What a message says.
+/// A message.
 #[derive(Debug)]
 pub(super) enum Said {
-    /// An event is for a wait.
+    /// Delivers an event to a wait.
     Delivered(Delivered),
-    /// An event goes back to its topic.
+    /// Returns an event to its topic.
     Declined(u64),
-    /// An event is to be published.
+    /// Publishes an event.
     Published(u64),
-    /// An event is dead.
+    /// Sends an event to the dead letters.
     Buried(u64),
-    /// A message is dead, and what it carried with it: its receiver refused it as often as it is tried.
+    /// The dead letter of a message that its receiver refused at every try. The event in the message died
+    /// with it.
     Died(u64),
-    /// A run begins to wait.
+    /// Begins a wait.
     Watch(Watch),
-    /// A wait is over, or its time is up.
+    /// Ends a wait, or says that its deadline has passed.
     Leave(Leave),
-    /// Nothing more will come for a wait.
+    /// Tells a run that nothing more will come for a wait.
     Left(By),
 }
 
-/// A run begins to wait.
+/// The beginning of a wait.
 #[derive(Debug, Deserialize)]
 pub(super) struct Watch {
     /// The wait.
     pub wait: Wait,
-    /// Where it begins to read.
+    /// The place from which the wait reads.
     pub cursor: Cursor,
 }
 
-/// A wait is over.
+/// The end of a wait.
 #[derive(Debug, Deserialize)]
 pub(super) struct Leave {
     /// The wait.
     pub wait: Wait,
-    /// Whether it is told when it has left.
+    /// Whether the topic must answer this.
     pub is_answered: bool,
 }
 
-/// Where a wait begins to read.
+/// The place from which a wait reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cursor {
@@ -60,7 +61,7 @@ pub(super) enum Cursor {
     Oldest,
 }
 
-/// Which event of a topic.
+/// An event of a topic, by the topic's birth and the event's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Seen {
     pub birth: i64,
@@ -82,16 +83,16 @@ struct Left {
     to: By,
 }
 
-/// Messages under way, and when they were sent.
+/// The messages that are on their way, with the times of sending.
 #[derive(Default)]
 pub(super) struct Post(BTreeMap<MessageId, (Said, Millis)>);
 
-/// What one write takes and sends.
+/// The messages taken and sent by a write.
 #[derive(Default)]
 pub(super) struct Exchange {
-    /// Messages that it takes, and when they were sent.
+    /// The messages that the write takes, with the times of sending.
     pub taken: Vec<(Said, Millis)>,
-    /// Messages that it sends.
+    /// The messages that the write sends.
     pub sent: Vec<MessageId>,
 }
 
@@ -117,7 +118,7 @@ impl Said {
         })
     }
 
-    /// The event that it carries.
+    /// The event in the message.
     pub(super) fn event(&self) -> Option<u64> {
         match self {
             Self::Delivered(delivered) => Some(delivered.event.number),
@@ -127,13 +128,13 @@ impl Said {
     }
 }
 
-/// The event in what is to be published.
+/// The event in a message that publishes.
 pub(crate) fn published_in(body: &[u8]) -> Option<u64> {
     serde_json::from_slice::<[Carried; 1]>(body).ok().map(|[carried]| carried.event.number)
 }
 
 impl Post {
-    /// A write takes messages and sends others.
+    /// Takes the messages of a write: some are taken, others sent.
     pub(super) fn moves(&mut self, write: &Write, now: Millis) -> Exchange {
         let taken = write.taken.iter().filter_map(|id| self.0.remove(id)).collect();
         let said = write.sent.iter().filter_map(|sent| Some((sent.id, (Said::of(sent)?, now))));
@@ -143,7 +144,7 @@ impl Post {
         Exchange { taken, sent }
     }
 
-    /// What a write has sent.
+    /// The messages that a write has sent.
     pub(super) fn sent(&self, exchange: &Exchange) -> impl Iterator<Item = &Said> {
         exchange.sent.iter().filter_map(|id| self.0.get(id)).map(|(said, _)| said)
     }

@@ -1,4 +1,4 @@
-//! A table of an author's own, in memory: bookings are rows in it, and it knows which claim has written which (W6).
+//! An author's tables in memory. Bookings write rows, and the table knows which claim wrote which row (W6).
 
 use std::collections::BTreeMap;
 
@@ -18,41 +18,42 @@ use crate::sim::{
     outbox::SENT,
 };
 
-/// A row that says that a script was run.
+/// The key of a claim: a row that records that a script ran.
 type Place = (Version, Lane, RowKey);
 
-/// The rows, each a task and what its execution returned.
+/// The tables. A row of a booking has a task and the value of its execution.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<(u64, u64)>,
-    /// The numbers of messages that were sent.
+    /// The numbers of the messages that were sent.
     sent: Vec<u64>,
     saved: (usize, usize),
     done: BTreeMap<Place, u64>,
 }
 
 impl Table {
-    /// The rows that a value is in.
+    /// The tasks of all rows with this value.
     pub fn of(&self, value: u64) -> impl Iterator<Item = u64> {
         self.rows.iter().filter(move |(_, written)| *written == value).map(|(task, _)| *task)
     }
 
-    /// How often a task was booked.
+    /// The number of rows of a task.
     pub fn count(&self, task: u64) -> usize {
         self.rows.iter().filter(|(written, _)| *written == task).count()
     }
 
-    /// All tasks that were booked.
+    /// The tasks of all rows.
     pub fn tasks(&self) -> impl Iterator<Item = u64> {
         self.rows.iter().map(|(task, _)| *task)
     }
 
-    /// How many rows say that a message was sent.
+    /// The number of rows for this message.
     pub fn sent(&self, number: u64) -> usize {
         self.sent.iter().filter(|sent| **sent == number).count()
     }
 
-    /// Scripts were run: each that is done is a row, and no other has left one.
+    /// Takes the outcomes of scripts and checks them: each claimed script that is done has a row, and no
+    /// other script has left one.
     pub(super) fn ran(&mut self, chronicle: &Chronicle, scripts: &[Script], scripted: &[Scripted]) {
         for (script, scripted) in scripts.iter().zip(scripted) {
             let (Some(claim), Scripted::Done(value)) = (&script.claim, scripted) else { continue };
@@ -110,7 +111,7 @@ impl Statements for Table {
     }
 }
 
-/// What was booked, from what the code left: a step its value, a hook its state.
+/// The value of a booking, from the bytes that its code left: the value of a step, or the state of a hook.
 fn booked_in(left: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Left {

@@ -1,4 +1,5 @@
-//! What topics and runs count is what there is: of what they were given, what they keep, and what they have lost (T2, V9).
+//! Checks the counters of topics and runs: the events that a topic or run was given are still there, went
+//! on, or are counted as lost (T2, V9).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::sim::{
     errands::{QueueOf, Record},
 };
 
-/// The counts of all topics and runs, as they were last durable.
+/// The last durable counters of all topics and runs.
 #[derive(Default)]
 pub(super) struct Tallies {
     topics: BTreeMap<Version, Topic>,
@@ -49,7 +50,7 @@ struct Options {
     keep_for_ms: i64,
 }
 
-/// What a run counts.
+/// The counters of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     events: u64,
@@ -103,7 +104,7 @@ impl Tallies {
         }
     }
 
-    /// A topic goes when nothing is left of it.
+    /// Checks that a topic is removed only when it keeps nothing.
     fn gone(&mut self, writing: &Writing<'_>) {
         let keep_for_ms = self.topics.remove(&writing.id).map_or(0, |topic| topic.options.keep_for_ms);
         for (_, body) in writing.gone().into_iter().filter(|(lane, _)| **lane == *"log") {
@@ -115,7 +116,8 @@ impl Tallies {
         }
     }
 
-    /// V1, V9, D1: what a run had and was given is queued, taken, lost and counted, or went on.
+    /// Checks the counters of a run (V1, V9, D1): all events are queued, taken, lost and counted, or went
+    /// on.
     fn run(&mut self, writing: &Writing<'_>, record: &Record, buried: u64) {
         for (event, queue) in &record.queues {
             let rows = writing.rows_after(&format!("event/{event}"));

@@ -1,4 +1,4 @@
-//! What was published and is durable, and who was seen waiting for it then.
+//! The durable published events, and the waits that must get each.
 
 use std::collections::BTreeMap;
 
@@ -32,55 +32,56 @@ pub struct Topics {
     cursors: Cursors,
 }
 
-/// An event, from when it was published.
+/// A published event.
 #[derive(Clone, Debug)]
 pub struct Publication {
-    /// Where.
+    /// The topic.
     pub topic: Number,
-    /// Under which number.
+    /// The number of the event in the topic.
     pub number: u64,
-    /// Waits that were there, and for whom it was in time: key of the run and operation.
+    /// The waits that must get the event, because they were listed and had not passed their deadline: key
+    /// of the run, and operation.
     pub due: Vec<(Vec<u8>, String)>,
 }
 
-/// An event in a row.
+/// A stored event.
 #[derive(Debug, Deserialize)]
 pub struct Kept {
-    /// When it was published.
+    /// The time of the publish.
     pub at: i64,
-    /// What was published.
+    /// The event itself.
     pub event: Numbered,
 }
 
-/// What is in every event here.
+/// The field that every event has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Numbered {
-    /// Unique in the history.
+    /// The number of the event, unique in the history.
     pub number: u64,
 }
 
-/// Somebody who waits, in a row.
+/// A stored watcher.
 #[derive(Debug, Deserialize)]
 pub struct Watcher {
-    /// The wait.
+    /// The wait of the watcher.
     pub wait: Wait,
-    /// The last number when it came.
+    /// The last number of the topic when the wait was listed.
     pub after: u64,
 }
 
 /// A wait of a run.
 #[derive(Debug, Deserialize)]
 pub struct Wait {
-    /// Whose it is.
+    /// The run and operation.
     pub by: By,
-    /// Since when.
+    /// The beginning of the wait.
     pub since: i64,
-    /// Until when.
+    /// The deadline of the wait.
     #[serde(default)]
     pub until: Option<i64>,
 }
 
-/// Which one.
+/// The identity of a wait.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct By {
     /// The key of the run.
@@ -89,7 +90,7 @@ pub struct By {
     pub op: String,
 }
 
-/// An event on its way to a wait.
+/// The message that delivers an event to a wait.
 #[derive(Debug, Deserialize)]
 pub(super) struct Delivered {
     pub topic: Named,
@@ -100,13 +101,13 @@ pub(super) struct Delivered {
     pub event: Numbered,
 }
 
-/// A topic, by its event.
+/// The name of a topic's event type.
 #[derive(Debug, Deserialize)]
 pub(super) struct Named {
     pub event: String,
 }
 
-/// How a topic delivers.
+/// The options of a topic.
 #[derive(Debug, Deserialize)]
 pub(super) struct Options {
     pub deliver: String,
@@ -117,24 +118,24 @@ struct Dead {
     payload: Numbered,
 }
 
-/// A lane of a topic, read.
+/// Decodes the rows of a lane.
 pub fn rows<T: for<'a> Deserialize<'a>>(lanes: &Lanes, id: Version, lane: &'static str) -> BTreeMap<RowKey, T> {
     let rows = lanes.own(&(id, Name::new(lane))).into_iter().flatten();
     rows.filter_map(|(key, body)| Some((key.clone(), serde_json::from_slice(body).ok()?))).collect()
 }
 
 impl Topics {
-    /// All that was published.
+    /// All published events.
     pub fn published(&self) -> &BTreeMap<u64, Publication> {
         &self.published
     }
 
-    /// Where every event is.
+    /// The place of every event.
     pub fn whereabouts(&self) -> &Whereabouts {
         &self.whereabouts
     }
 
-    /// A write of a topic or of somebody who listens, over the rows as they were before it.
+    /// Takes a write of a topic or a listener. `before` has the rows before the write.
     pub(super) fn applied(
         &mut self,
         chronicle: &Chronicle,
@@ -175,7 +176,7 @@ impl Topics {
         }
     }
 
-    /// Follows every event and every wait to where they are.
+    /// Passes the write on to the checks that follow each event and each wait.
     fn follows(&mut self, writing: &whereabouts::Writing<'_>, exchange: &Exchange) {
         self.whereabouts.applied(writing, &self.post, exchange);
         self.tallies.applied(writing, &self.post, exchange);
@@ -188,18 +189,19 @@ impl Topics {
         let put = writing.put();
         let is_put = |value: u64| put.values().any(|kept| kept.event.number == value);
         let last = self.last.entry(id).or_default();
-        // What comes back to a topic that is another by now gets a number of it.
+        // An event that returns to a topic which was removed and bound again gets a new number there.
         let is_new = *last == 0;
-        // The store was away for so long that what was published was over before it was written.
+        // Events that were delivered or died without ever being stored: the store was away so long that
+        // they were over before the write.
         let over = writing.told().filter(|(value, _)| !is_put(*value));
         let over: BTreeMap<u64, u64> =
             over.filter(|(value, _)| is_new || !self.published.contains_key(value)).collect();
         for (value, number) in &over {
             self.published.entry(*value).or_insert(Publication { topic, number: *number, due: Vec::new() });
         }
-        // Or so many were that the log had no room for the first of them.
+        // Or there were too many events, and the log dropped the oldest at once.
         let unseen = (over.len() as u64).max(writing.forgotten().saturating_sub(*last));
-        // They have had their numbers, among those that are put or before them.
+        // These events have numbers too, before or between the stored events.
         let (mut before, mut most) = (*last, *last + unseen);
         for (number, kept) in put {
             let value = kept.event.number;
@@ -229,7 +231,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// The events that it puts anywhere, by number.
+    /// The events that the write stores, by number.
     fn put(&self) -> BTreeMap<u64, Kept> {
         let is_event = |lane: &Lane| *lane == *"log" || *lane == *"pending";
         let put = self.write.rows.iter().filter(|((lane, _), _)| is_event(lane));
@@ -239,7 +241,8 @@ impl Writing<'_> {
         put.filter_map(read).collect()
     }
 
-    /// The events that it sends to anybody, with their numbers; a dead letter does not say the number, which is 0 then.
+    /// The events that the write sends, with their numbers. A dead letter does not carry the number; then
+    /// it is 0.
     fn told(&self) -> impl Iterator<Item = (u64, u64)> {
         let delivered = |Delivered { event, seen, .. }: Delivered| (event.number, seen.number);
         let died = |[Dead { payload }]: [Dead; 1]| (payload.number, 0);
@@ -250,7 +253,7 @@ impl Writing<'_> {
         })
     }
 
-    /// The last number that its log has let go of.
+    /// The last number that the log has dropped.
     fn forgotten(&self) -> u64 {
         #[derive(Deserialize)]
         struct Log {
@@ -260,19 +263,19 @@ impl Writing<'_> {
         serde_json::from_slice(&entity.head).map_or(0, |Log { forgotten }| forgotten)
     }
 
-    /// The waits that it sends something to.
+    /// The waits to which the write sends events.
     fn served(&self) -> impl Iterator<Item = By> {
         let delivered = self.write.sent.iter().filter(|sent| sent.verb == "topic:event");
         delivered.filter_map(|sent| serde_json::from_slice::<Delivered>(&sent.body).ok()).map(|delivered| delivered.to)
     }
 
-    /// Who is to have an event of a log.
+    /// The waits that must get an event of a log.
     fn due(&self, number: u64, at: i64) -> Vec<(Vec<u8>, String)> {
         if self.role.is_for_one() {
             return Vec::new();
         }
         let served: Vec<By> = self.served().collect();
-        // Whoever is gone and got nothing has left before, in the same write.
+        // A watcher that is gone without an event has left before the publish, in the same write.
         let has_left =
             |key: &RowKey, watcher: &Watcher| !self.stays("watchers", key) && !served.contains(&watcher.wait.by);
         let is_due = |(key, watcher): &(&RowKey, &Watcher)| {
@@ -287,7 +290,8 @@ impl Writing<'_> {
         !self.write.rows.iter().any(|((of, row), body)| **of == *lane && row == key && body.is_none())
     }
 
-    /// An event is sent to a wait: one that was in time, the oldest, to the one who waited longest.
+    /// Checks a delivery: the wait must not be over. With `deliver = "one"` the event must be the oldest,
+    /// and the wait the longest waiting.
     fn delivers(&self, sent: &Outgoing, pending: &BTreeMap<RowKey, Kept>) {
         let Ok(delivered) = serde_json::from_slice::<Delivered>(&sent.body) else {
             let message = format!("{} delivers {:?}", self.write.key, sent.body);

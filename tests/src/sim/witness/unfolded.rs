@@ -1,5 +1,5 @@
-//! The journal of a run that is short lies in its record, and moves to rows when it grows. Whoever looks at writes here sees it as rows
-//! from the first entry on.
+//! Shows all journals as rows. A short journal is stored in the record of its run and moves to rows when it
+//! grows; the checks always see rows, from the first entry on.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Lanes;
 
-/// What a record says of its journal.
+/// The part of a record that concerns the journal.
 #[derive(Deserialize)]
 struct Journal {
     generation: u32,
@@ -38,7 +38,8 @@ impl Journal {
     }
 }
 
-/// A write as if every journal lay in rows; `before` is the entity as it was, and `lanes` are its rows then, seen so.
+/// Returns the write as if all journals were stored in rows. `before` is the entity before the write, and
+/// `lanes` has the rows before it, seen in the same way.
 pub(super) fn unfolded<'a>(write: &'a Write, before: Option<&Entity>, lanes: &Lanes) -> Cow<'a, Write> {
     let After::Entity(after) = &write.after else { return Cow::Borrowed(write) };
     let Some(journal) = Journal::of(after) else { return Cow::Borrowed(write) };
@@ -55,12 +56,12 @@ pub(super) fn unfolded<'a>(write: &'a Write, before: Option<&Entity>, lanes: &La
         for (key, text) in entries.filter(|(key, text)| known.get(key).is_none_or(|known| known != text.as_bytes())) {
             rows.insert((lane.clone(), key), Some(Bytes::copy_from_slice(text.as_bytes())));
         }
-        // A generation that keeps a part of the one before has the rest no more.
+        // A generation that keeps a part of the previous journal has lost the rest.
         for key in known.keys().filter(|key| **key >= row_key(journal.entries)) {
             rows.entry((lane.clone(), key.clone())).or_insert(None);
         }
     } else if before.as_ref().is_some_and(|before| before.lane() == lane) {
-        // What moves is not new; what does not move is lost.
+        // An entry that moves to a row unchanged is not new. An entry without a row is lost.
         for (key, text) in known.iter().filter(|(key, _)| **key < row_key(journal.entries)) {
             let place = (lane.clone(), key.clone());
             match rows.get(&place) {

@@ -1,7 +1,8 @@
-//! Where every event is: at each commit in one place, and nowhere else (T3, V1, D1).
+//! The place of every event: at each commit an event is in exactly one place (T3, V1, D1).
 //!
-//! An event that was sent to a run, or that is for one alone, is one thing: pending, under way, queued, taken by a wait, dead, or
-//! lost and counted. An event of a log stays there for all; each run that is told of it has its own, from when it comes.
+//! An event that was sent to a run, or that is for a single wait, is one thing: pending, on its way,
+//! queued, taken by a wait, dead, or lost and counted. An event of a log stays in the log for all waits.
+//! Each run that gets it has a thing of its own, from the time when the event arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,38 +25,38 @@ use crate::sim::{
     errands::Record,
 };
 
-/// An event; of one of a log, that of a run.
+/// An event. For an event of a log, also the run whose copy is meant.
 pub(super) type Thing = (u64, Option<Number>);
 
-/// Where an event is.
+/// The place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In its topic, for whoever waits first.
+    /// In its topic, for the next wait.
     Pending,
     /// In a message.
     UnderWay,
     /// In the queue of a run.
     Queued(Number),
-    /// In the journal of a run: a wait has it.
+    /// In the journal of a run, taken by a wait.
     Taken(Number),
-    /// With the dead letters, or on its way there.
+    /// In the dead letters, or on its way there.
     Dead,
-    /// Gone, and counted.
+    /// Lost and counted.
     Counted,
 }
 
-/// All events.
+/// The places of all events.
 #[derive(Default)]
 pub struct Whereabouts {
     places: BTreeMap<Thing, Vec<Place>>,
-    /// Events of logs, and their numbers there.
+    /// The events of logs, with their topics and numbers.
     logged: BTreeMap<u64, (Version, u64)>,
-    /// Which wait was ever sent which.
+    /// The events that each wait was ever sent.
     told: BTreeSet<(By, u64)>,
     lost: BTreeMap<Version, BTreeMap<String, Lost>>,
 }
 
-/// How many events of one type a run has lost.
+/// The numbers of lost events of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lost {
     expired: u64,
@@ -76,43 +77,44 @@ struct Entry {
     what: Value,
 }
 
-/// A type of event, and since when one of it is queued.
+/// The type of an event, and the time from which it is queued.
 type Since = (String, i64);
 
-/// An event that comes to a place or leaves one.
+/// An event that a write puts into a place or takes from one.
 struct Moved {
     thing: Thing,
-    /// Its type, and since when it waits in its run, if it left the queue there, or is new to it.
+    /// The type of the event and the time from which it is queued in its run, if it leaves the queue or
+    /// comes to the run.
     queued: Option<Since>,
-    /// The wait that it is for, if it comes from a log.
+    /// The operation of the wait that gets the event, if it comes from a log.
     to: Option<String>,
 }
 
-/// A write of a topic or of a run that listens.
+/// A write of a topic or of a listener.
 #[derive(Clone, Copy)]
 pub(super) struct Writing<'a> {
     pub(super) chronicle: &'a Chronicle,
     pub(super) member: Number,
     pub(super) role: Role,
     pub(super) write: &'a Write,
-    /// The rows before it.
+    /// The rows before the write.
     pub(super) before: &'a Lanes,
     pub(super) id: Version,
     pub(super) now: Millis,
 }
 
 impl Whereabouts {
-    /// Every event, and where it is.
+    /// All events with their places.
     pub fn iter(&self) -> impl Iterator<Item = (&Thing, &[Place])> {
         self.places.iter().map(|(thing, places)| (thing, places.as_slice()))
     }
 
-    /// Where the event of a run is.
+    /// The places of a run's event.
     pub fn of(&self, value: u64, run: Number) -> &[Place] {
         self.places.get(&self.thing(value, run)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an event ever was anywhere.
+    /// Whether an event was ever in any place.
     pub fn knows(&self, value: u64) -> bool {
         self.logged.contains_key(&value) || self.places.contains_key(&(value, None))
     }
@@ -144,7 +146,7 @@ impl Whereabouts {
         }
     }
 
-    /// A message is taken.
+    /// Takes an event in a message that was taken.
     fn arrives(&mut self, writing: &Writing<'_>, said: &Said, sent_at: Millis) -> Option<Moved> {
         let value = said.event()?;
         let delivered = if let Said::Delivered(delivered) = said { Some(delivered) } else { None };
@@ -157,7 +159,7 @@ impl Whereabouts {
         Some(Moved { thing: (value, None), queued, to: None })
     }
 
-    /// A message is sent.
+    /// Takes an event in a message that was sent.
     fn leaves(&mut self, writing: &Writing<'_>, said: &Said) -> Option<Moved> {
         let value = said.event()?;
         if let Said::Delivered(delivered) = said {
@@ -173,7 +175,8 @@ impl Whereabouts {
         Some(Moved { thing, queued: None, to: None })
     }
 
-    /// T5: no wait is told of the same event twice; but one that was given back may come again.
+    /// Checks that no wait gets the same event twice (T5). With `deliver = "one"` an event that was given
+    /// back may come again.
     fn tells(&mut self, writing: &Writing<'_>, delivered: &Delivered) {
         let is_new = self.told.insert((delivered.to.clone(), delivered.event.number));
         let may_repeat = delivered.options.deliver == "one";
@@ -182,7 +185,7 @@ impl Whereabouts {
         });
     }
 
-    /// Rows go and come.
+    /// Takes the events in rows that were removed and put.
     fn rows(&mut self, writing: &Writing<'_>) -> Vec<Moved> {
         let mut moved = Vec::new();
         for (lane, body) in writing.gone() {
@@ -214,7 +217,7 @@ impl Whereabouts {
         moved
     }
 
-    /// T1: an event of a log is published once.
+    /// Checks that an event of a log has one number in one topic (T1).
     fn logs(&mut self, writing: &Writing<'_>, value: u64, number: u64) {
         let place = *self.logged.entry(value).or_insert((writing.id, number));
         writing.chronicle.check(place == (writing.id, number), Class::Doubled, "T1", || {
@@ -222,13 +225,13 @@ impl Whereabouts {
         });
     }
 
-    /// What was moved is in one place now.
+    /// Checks that each moved event is in exactly one place after the write, or was counted as lost.
     fn judge(&mut self, writing: &Writing<'_>, moved: &[Moved]) {
         let (record, mut lost) = (writing.run(), BTreeMap::new());
         if let Some(record) = &record {
             lost = self.lost_in(writing, record);
         }
-        // Where it was queued says what may have become of it.
+        // Events that were queued come first: their type and time say how they may have been lost.
         let (queued, others): (Vec<_>, Vec<_>) = moved.iter().partition(|moved| moved.queued.is_some());
         for Moved { thing, queued, to } in queued.into_iter().chain(others) {
             let places = self.places.get(thing).map_or(&[][..], Vec::as_slice);
@@ -236,7 +239,8 @@ impl Whereabouts {
                 format!("{thing:x?} is in {places:?} after a write of {}", writing.write.key)
             });
             let waits = |op: &String| record.as_ref().is_none_or(|record| is_waiting(record, op));
-            // An event of a log that comes to a wait which is over is for others.
+            // A log event that arrives for a wait which is over is dropped; the log keeps it for other
+            // waits.
             let was_let_go = !self.places.contains_key(thing) && to.as_ref().is_some_and(|op| !waits(op));
             if !places.is_empty() || was_let_go {
                 continue;
@@ -251,7 +255,7 @@ impl Whereabouts {
         }
     }
 
-    /// How many events of each type the write counts as lost.
+    /// The numbers of events by type that the write counts as lost.
     fn lost_in(&mut self, writing: &Writing<'_>, record: &Record) -> BTreeMap<String, Lost> {
         let after = record
             .queues
@@ -272,7 +276,8 @@ impl Whereabouts {
 }
 
 impl Lost {
-    /// One is gone: because its time was up, or else with its run.
+    /// Takes one lost event off the counts: as expired if it was old enough, otherwise as discarded with
+    /// its run.
     fn takes(&mut self, is_old: bool) -> bool {
         let count = if is_old && self.expired > 0 { &mut self.expired } else { &mut self.discarded };
         let is_counted = *count > 0;
@@ -282,7 +287,7 @@ impl Lost {
 }
 
 impl<'a> Writing<'a> {
-    /// The record that a write of a run leaves.
+    /// The record of a run after the write.
     pub(super) fn run(&self) -> Option<Record> {
         match &self.write.after {
             After::Entity(entity) if self.role == Role::Listener => serde_json::from_slice(&entity.head).ok(),
@@ -290,12 +295,12 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Rows that were there, and are not any more, or are others.
+    /// The rows that the write removes or replaces, as they were before.
     pub(super) fn gone(&self) -> Vec<(&'a Lane, &'a Bytes)> {
         let is_destroyed = matches!(self.write.after, After::Destroyed);
         let is_dropped = |lane: &Lane| is_destroyed || self.write.drop.iter().any(|gone| gone.lane == *lane);
         let mut gone = Vec::new();
-        // Few writes do that: the lanes of all need not be looked through for the others.
+        // Only few writes drop lanes. The other writes need not search all lanes.
         if is_destroyed || !self.write.drop.is_empty() {
             for place in self.before.of(self.id).filter(|(_, lane)| is_dropped(lane)) {
                 gone.extend(self.before.own(place).into_iter().flatten().map(|(_, body)| (&place.1, body)));
@@ -308,7 +313,7 @@ impl<'a> Writing<'a> {
         gone
     }
 
-    /// The event in a row of a place, and since when it is queued.
+    /// The event in a row with its place, and the time from which it is queued.
     fn place(&self, lane: &Lane, body: &Bytes) -> Option<(u64, Place, Option<Since>)> {
         if self.role.is_topic() && *lane == *"pending" {
             let kept: Kept = serde_json::from_slice(body).ok()?;
@@ -321,7 +326,7 @@ impl<'a> Writing<'a> {
         Some((queued.event.number, Place::Queued(self.member), Some((event.to_owned(), since))))
     }
 
-    /// The events that a wait has taken by a new entry.
+    /// The events that a wait has taken by a new journal entry.
     pub(super) fn taken(&self, lane: &Lane, key: &RowKey, body: &Bytes) -> Vec<u64> {
         let is_known = || self.before.own(&(self.id, lane.clone())).is_some_and(|rows| rows.contains_key(key));
         if self.role != Role::Listener || !lane.starts_with("journal/") || is_known() {
@@ -332,14 +337,14 @@ impl<'a> Writing<'a> {
         events.iter().flatten().filter_map(|event| event.get("number")?.as_u64()).collect()
     }
 
-    /// Whether an event that was queued since then may have expired by now.
+    /// Whether an event that was queued at this time may have expired.
     fn is_old(&self, event: &str, since: i64) -> bool {
         let expires_ms = if event == "Bulletin" { 400 } else { 7 * 24 * 60 * 60 * 1_000 };
         since + expires_ms <= self.now.0
     }
 }
 
-/// Whether a run waits for something.
+/// Whether a run waits for this operation.
 fn is_waiting(record: &Record, op: &str) -> bool {
     let goes_on = record.end.is_none() && record.cancel.is_none();
     goes_on && record.pending.iter().any(|pending| pending.op == op)
