@@ -7,7 +7,7 @@ use syn::{Attribute, Data, DataStruct, DeriveInput, Fields, Type};
 
 use crate::{mistakes::Mistakes, primitive::lenient, types};
 
-/// The methods of every client besides those of its primitives. No field may have one of these names.
+/// The methods of every client besides those of its primitives. No field may have such a name.
 const RESERVED: &[&str] = &["publish", "topic", "topic_of"];
 
 /// One field of the app: a primitive and its name.

@@ -10,7 +10,7 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     /// The options, and the type of value that each takes.
     pub(crate) options: &'static [(&'static str, Value)],
-    /// Options of which exactly one must be set.
+    /// Alternative options: exactly one must be set.
     pub(crate) one_of: &'static [&'static str],
     /// The name of the hook, or [`NO_HOOK`].
     pub(crate) hook: &'static str,
@@ -126,10 +126,10 @@ const KINDS: &[Known] = &[
     },
 ];
 
-/// The `hook` of a kind that has none. No attribute has this name.
+/// The `hook` of a kind without a hook. No attribute has this name.
 const NO_HOOK: &str = "";
 
-/// The methods of every handle. No action may have one of these names.
+/// The methods of every handle. No action may have such a name.
 const COMMON_VERBS: &[&str] = &[
     "start",
     "start_with",
@@ -180,12 +180,13 @@ impl Known {
         Some(self.hook).filter(|hook| *hook != NO_HOOK)
     }
 
-    /// Returns the required option, if there is one: its name, how to write it, and what it tells the kind.
+    /// Returns the option that the kind requires: its name, an example, and its meaning in words. `None` if
+    /// all options may be left out.
     pub(crate) fn needs_option(&self) -> Option<(&'static str, &'static str, &'static str)> {
         (self.name == "semaphore").then_some(("permits", "permits = 10", "how many"))
     }
 
-    /// Returns the two options that exclude each other, if there are such. Both may be left out.
+    /// Returns two options that exclude each other. Both may be left out.
     pub(crate) fn excluding(&self) -> Option<[&'static str; 2]> {
         (self.name == "semaphore").then_some(["lease", "window"])
     }

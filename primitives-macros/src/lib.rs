@@ -235,7 +235,8 @@ pub fn join(input: TokenStream) -> TokenStream {
 /// struct Approved { order_id: u64, by: String }
 /// ```
 ///
-/// Options, with their defaults where there is one:
+/// Options, shown with their default values; "(none)" marks an example of an option that is unset by
+/// default:
 ///
 /// - `name = "approved"`: the stored name. Default: the name of the type.
 /// - `keep = "all"`: the events that a run queues. `"all"` queues each in order; `"latest"` and `"first"`

@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, Fields, Member, Type};
 
 use crate::{mistakes::Mistakes, primitive::lenient, types};
 
-/// A service: its type, and the field that holds it.
+/// A service: a type, and the field that holds the value.
 struct Service {
     ty: Type,
     field: Member,

@@ -122,7 +122,7 @@ fn is_of_hook(known: &Known, word: &Ident, setting: &Setting, mistakes: &mut Mis
     false
 }
 
-/// Refuses options on an attribute that has none.
+/// Refuses options on an attribute without options.
 pub(super) fn refuse(word: &Ident, attribute: &Attribute, mistakes: &mut Mistakes) {
     let message = format!("`#[{word}]` has no options");
     match &attribute.meta {

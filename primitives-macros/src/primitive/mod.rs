@@ -104,8 +104,8 @@ fn of_struct(attribute: Attribute, item: &ItemStruct, mut mistakes: Mistakes) ->
     quote!(#item #made #mistakes)
 }
 
-/// Expands an item that cannot have the attribute. It still becomes a primitive, so that an app that names
-/// it adds no further error.
+/// Expands an item that cannot have the attribute. The type still becomes a primitive, so that naming it in
+/// an app is no further error.
 fn without_code(
     attribute: Attribute,
     item: &impl quote::ToTokens,

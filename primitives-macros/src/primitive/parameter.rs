@@ -20,7 +20,7 @@ pub(crate) enum Parameter {
     Heartbeat(Type),
 }
 
-/// Reads the parameters after `self`. Returns `None` if one of them is a mistake.
+/// Reads the parameters after `self`. Any mistake gives `None`.
 pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
     let parameters = read_step(signature, struct_, mistakes)?;
     let beats = parameters.iter().position(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
@@ -43,7 +43,7 @@ pub(crate) fn read_step(signature: &Signature, struct_: &Type, mistakes: &mut Mi
     read.into_iter().collect()
 }
 
-/// Reads one parameter. Returns `None` if it is a mistake.
+/// Reads one parameter. A mistake gives `None`.
 pub(crate) fn parameter(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     let ty = types::without_self(&typed.ty, struct_);
     match types::bare(&ty) {

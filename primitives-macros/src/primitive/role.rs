@@ -12,7 +12,7 @@ use crate::{known::Known, mistakes::Mistakes, suggest, transaction, types};
 /// The role of a function. The `Ident` is the word of its attribute, where messages about it point.
 pub(crate) enum Role {
     Action,
-    /// `#[action(transaction)]`, with its other options.
+    /// `#[action(transaction)]`, with the options beside `transaction`.
     Transactional(Ident, Vec<Setting>),
     /// A hook of the kind, with the options written on it.
     Hook(Ident, Vec<Setting>),

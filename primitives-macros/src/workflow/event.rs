@@ -20,7 +20,7 @@ use crate::{
     suggest, types,
 };
 
-/// The options of an event that configure its queue and its topic.
+/// The options of an event for its queue and its topic.
 const OPTIONS: &[(&str, Value)] = &[
     ("keep", Value::Word(&["all", "latest", "first"])),
     ("max_queued", Value::Count),
@@ -81,8 +81,8 @@ impl Said {
         self.queue.iter().any(|setting| setting.name == "topic")
     }
 
-    /// The parts that are kept after a mistake: those that decide what other code can do with the event. So
-    /// one mistake is one error.
+    /// Drops the options that other code does not depend on. The rest (the key, and whether the event has a
+    /// topic) keeps one mistake from giving further errors elsewhere.
     fn shape(self) -> Self {
         let queue = self.queue.into_iter().filter(|setting| setting.name == "topic").collect();
         Self { name: None, key: self.key, queue }

@@ -83,8 +83,8 @@ fn of_block(attribute: Attribute, mut block: ItemImpl, hash: u64, mut mistakes: 
     quote!(#block #made #mistakes)
 }
 
-/// Expands an item that cannot have the attribute. It still becomes a workflow, so that an app that names it
-/// adds no further error.
+/// Expands an item that cannot have the attribute. The type still becomes a workflow, so that naming it in
+/// an app is no further error.
 fn without_code(attribute: Attribute, item: &impl ToTokens, struct_: Option<Type>, mistakes: &Mistakes) -> TokenStream {
     let model = struct_.and_then(|struct_| Model::empty(attribute, struct_));
     let made = model.map(|model| expand::expand(&fallback::healthy(model)));

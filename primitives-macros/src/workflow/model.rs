@@ -45,7 +45,7 @@ pub(super) struct Step {
     pub(super) returns: Returns,
     pub(super) options: Vec<Setting>,
     pub(super) retry_if: Option<ExprPath>,
-    /// The name of the step that undoes this one.
+    /// The name of the undo step.
     pub(super) undo: Option<Ident>,
     /// The index of the transaction among the parameters, if the step is transactional.
     pub(super) transaction: Option<usize>,

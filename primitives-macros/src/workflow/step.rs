@@ -1,4 +1,5 @@
-//! `#[step(max_attempts = 5, ..)] async fn charge(card: Card, payments: &Payments) -> Result<Charge, PayError>`.
+//! Reads a step: `#[step(max_attempts = 5)] async fn charge(card: Card, payments: &Payments) ->
+//! Result<Charge, PayError>`.
 
 use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Type};
@@ -89,8 +90,8 @@ fn take_undo(settings: &mut Vec<Setting>, mistakes: &mut Mistakes) -> Option<Ide
     name
 }
 
-/// Takes `retry_if = PayError::is_temporary` out of the options. It names code, which is not stored, so it
-/// is not part of the policy.
+/// Takes `retry_if = PayError::is_temporary` out of the options. The value is code, and code is not stored,
+/// so `retry_if` is not part of the policy.
 fn take_retry_if(
     settings: &mut Vec<Setting>,
     returns: &Returns,

@@ -73,7 +73,7 @@ fn begins(model: &Model) -> Ident {
     Ident::new(if is_made { "WithInit" } else { "IfDefault" }, Span::call_site())
 }
 
-/// The initial state, if there is one.
+/// The initial state, as an `Option`.
 fn initial(model: &Model) -> TokenStream {
     let struct_ = &model.struct_;
     if model.made.is_some() {

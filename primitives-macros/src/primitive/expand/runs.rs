@@ -115,7 +115,7 @@ fn run(model: &Model, writes: bool) -> TokenStream {
 }
 
 /// Generates `fn act`: the actions by name that take `&mut self` and only inputs, and await nothing. `None`
-/// if there are no such actions.
+/// without such actions.
 fn plain(model: &Model) -> Option<TokenStream> {
     let arms = plain_arms(model);
     if arms.is_empty() {

@@ -64,7 +64,7 @@ pub(crate) fn plain_value(ty: &syn::Type) -> TokenStream {
     }
 }
 
-/// Asserts that the hook takes what `#[reduce]` folds, and that `#[apply]` takes what a hook returns.
+/// Asserts that `#[reduce]` and `#[flush]` agree on the total, and a hook and `#[apply]` on the value.
 fn meetings(model: &Model) -> Vec<TokenStream> {
     let mut meetings = Vec::new();
     let lenient = lenient();

@@ -163,7 +163,8 @@ fn results(run: &Run) -> TokenStream {
             ::drystone::workflow::execute(self.address(), #args, #read.reader(), #thrown)
         }
 
-        /// Waits until the run has ended. Returns its result, or how it ended without one.
+        /// Waits until the run has ended. Returns the result of the run. A run that ended without a result
+        /// gives a `RunError`.
         pub fn result(&self) -> ::drystone::Call<#ok, #run_error> {
             ::drystone::workflow::result(self.address(), #read.reader(), #thrown)
         }

@@ -23,8 +23,8 @@ use crate::{
 pub(super) fn script(model: &Model) -> TokenStream {
     let (policies, methods, workflow, lenient) =
         (steps::policies(model), steps::methods(model), workflow(model), lenient());
-    // The constants of the policies share a block with the items that name them, so that no other code sees
-    // them.
+    // The policy constants and the items that use them share a block, so that the constants are not visible
+    // elsewhere.
     quote! {
         #lenient
         const _: () = {

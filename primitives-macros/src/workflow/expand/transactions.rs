@@ -9,7 +9,7 @@ use crate::{
     types,
 };
 
-/// Returns `None` if there are no transactional steps.
+/// Returns `None` without transactional steps.
 pub(super) fn transact(model: &Model) -> Option<TokenStream> {
     let arms: Vec<TokenStream> = model.steps.iter().filter_map(|step| arm(model, step)).collect();
     if arms.is_empty() {
