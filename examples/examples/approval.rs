@@ -1,7 +1,8 @@
-//! Approved, rejected, or nobody answers within a day: three runs of one workflow, in a world whose clock moves by hand.
+//! Approval by a person: three runs of one workflow are approved, rejected, and not answered within a day.
 //!
-//! `select!` has one winner: it is recorded, and what lost is let go in the same commit. A deadline is a point in time: it stays where
-//! it was set, also if the process is away when it comes.
+//! `select!` has one winner. The winner is recorded, and the losing waits are released in the same commit. A
+//! deadline is a fixed point in time: it does not move, even if the process is down when it passes. The
+//! example runs in a test world, whose clock is moved by hand.
 
 use drystone::{Event, Flow, Primitives, Services, d, testing::Log, testing::World, workflow, workflow::RunPhase};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ struct Rejected {
     why: String,
 }
 
-/// How a request was answered.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Answer {
     Approved(String),
@@ -40,7 +41,8 @@ impl Approval {
         answer
     }
 
-    /// A helper of the body: it asks once more, and gives up after a day. It is dropped where it is when an answer comes.
+    /// A helper of the body: asks once more after 20 hours, and gives up after a day. When an answer comes
+    /// first, the helper is dropped at the line that it waits on.
     async fn nag(flow: &Flow<Self>, what: &str) {
         flow.sleep("20h").await;
         flow.ask(format!("{what} (four hours left)")).await;
@@ -87,7 +89,7 @@ async fn main() -> anyhow::Result<()> {
     post("after 22 hours");
 
     assert_eq!(boat.status().await?.map(|status| status.phase), Some(RunPhase::Suspended));
-    world.crash().await; // nobody is there when the day is over
+    world.crash().await; // the process is down when the day ends
     world.advance(d!("1d")).await;
     world.restart().await;
     world.settle().await;

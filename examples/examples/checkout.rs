@@ -1,7 +1,9 @@
-//! A checkout: charge, wait for an approval, say thanks. A workflow whose process dies in the middle, and that charges once.
+//! A checkout: charge, wait for an approval, send a mail. The process dies in the middle, and each order is
+//! still charged once.
 //!
-//! When it dies the first order is charged and waits; that is recorded, and is not done again. The second is being charged: the
-//! money is taken, and nothing is recorded yet. Its step runs again under the same work id, by which the provider knows it.
+//! When the process dies, the first order is charged and waits for its approval. The charge is recorded and
+//! is not repeated. The second order is being charged: the provider has taken the money, but nothing is
+//! recorded yet. Its step runs again with the same work id, and the provider recognizes the id.
 
 use std::path::PathBuf;
 
@@ -57,11 +59,12 @@ impl Checkout {
     }
 
     async fn is_charged(&self) -> bool {
-        self.is_charged // a query: it reads what is stored
+        self.is_charged // a query: reads the stored state
     }
 }
 
-/// A provider that outlives us: it takes the money for an id once, and says so again to whoever asks again.
+/// A payment provider that outlives our process. It charges once per id, and answers a repeated id as the
+/// first time.
 struct Payments(PathBuf);
 
 impl Payments {

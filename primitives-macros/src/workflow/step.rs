@@ -1,5 +1,6 @@
-//! Reads a step: `#[step(max_attempts = 5)] async fn charge(card: Card, payments: &Payments) ->
-//! Result<Charge, PayError>`.
+//! Reads a step, for example:
+//!
+//! `#[step(max_attempts = 5)] async fn charge(card: Card, pay: &Payments) -> Result<Charge, PayError>`
 
 use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Type};
