@@ -30,7 +30,7 @@ pub fn log_lines() -> &'static LogLines {
 }
 
 impl LogLines {
-    /// Returns the lines so far that contain all these words.
+    /// Returns the lines so far with all these words.
     pub fn with(&self, words: &[&str]) -> Vec<String> {
         self.lines().iter().filter(|line| contains(line, words)).cloned().collect()
     }

@@ -8,7 +8,7 @@ const WIDTH: f64 = 262.0;
 const HEIGHT: f64 = 52.0;
 const MARGIN: f64 = 24.0;
 
-/// A box: its place and its text.
+/// A box with its place and its text.
 struct Shape<'a> {
     name: &'a str,
     kind: &'a str,

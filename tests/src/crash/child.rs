@@ -125,7 +125,7 @@ impl Queue {
         let op = Op(left.next);
         (op.0 < left.end).then(|| {
             left.next += 1;
-            // Report it under the lock, so that the parent never hears of a later operation without this
+            // Report under the lock, so that the parent never hears of a later operation before an earlier
             // one.
             Said::Begun(op).aloud();
             op

@@ -36,7 +36,7 @@ pub(super) struct Evidence {
     pub(super) bells: BTreeMap<String, Past>,
     /// Faults of entities of any kind: parked, failing, or left over from an earlier round.
     pub(super) ill: Vec<String>,
-    /// Errors that SQLite reports about its files.
+    /// Errors reported by SQLite's integrity check.
     pub(super) damage: Vec<String>,
     /// The contents of the typed primitives.
     pub(super) typed: typed::Evidence,

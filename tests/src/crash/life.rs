@@ -1,10 +1,10 @@
-//! One child from its start to its end, and how far it came.
+//! The life of one child, and its progress.
 
 use std::collections::BTreeSet;
 
 use super::{part::Part, said::Said};
 
-/// Everything that was heard of one child.
+/// The reports of one child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Life {
     /// The number of files that it had opened.

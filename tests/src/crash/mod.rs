@@ -90,8 +90,8 @@ pub fn campaign(plan: &Plan) -> Result<Verdict> {
     let (mut campaign, mut verdict) = (Campaign::new(plan, &file), Verdict::default());
     while !campaign.is_over() && verdict.is_clean() {
         campaign.round()?;
-        // A round that was broken off may leave files that cannot be read. Then report why it was broken
-        // off.
+        // A round that was broken off may leave files that cannot be read. In this case report the reason
+        // for breaking off.
         let broken_off = || campaign.failure.clone().unwrap_or_else(|| "what is stored cannot be read".into());
         let evidence = runtime()?.block_on(Evidence::gather(&file, &campaign.heard)).with_context(broken_off)?;
         verdict.judge(&campaign, &evidence);

@@ -11,7 +11,7 @@ use drystone_runtime::stable_hash;
 use super::life::{Killed, Life};
 
 /// One life in this many is killed while the child opens its files and resumes earlier work. The first life
-/// is one of them.
+/// is included.
 const OPENING: u32 = 4;
 
 /// The number of files that a child opens.

@@ -66,11 +66,11 @@ pub(super) enum Rule {
 /// The piece of work that kills its process.
 pub(super) const GUILTY: Op = Op(51);
 
-/// The item whose flush kills its process. It comes later, so that one guilty operation is over before the
-/// next one begins.
+/// The guilty item, whose flush kills the process. The number is higher, so that the kills by one guilty
+/// operation are over before those by the next begin.
 pub(super) const GUILTY_ITEM: Op = Op(268);
 
-/// The job that kills its process. It comes later still.
+/// The guilty job, which kills the process. It comes last.
 pub(super) const GUILTY_JOB: Op = Op(474);
 
 /// How far ahead an alarm may be set. Some alarms ring in the same process, some in the next.

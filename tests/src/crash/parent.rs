@@ -102,7 +102,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Runs one child from its start to its end. Without a moment it is not killed.
+    /// Runs one child until it ends. Without a moment the child is not killed.
     fn child(&mut self, moment: Option<Moment>) -> Result<End> {
         let errand: Errand = self.heard.errand(&self.file, moment.is_none());
         let mut child = Command::new(&self.plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;

@@ -45,7 +45,7 @@ impl Pieces {
     }
 }
 
-/// The name of a piece. It is stable, so it is also the idempotency key.
+/// The name of a piece. The name is stable, and serves as the idempotency key.
 pub(super) fn name(op: Op) -> String {
     format!("piece-{}", op.0)
 }

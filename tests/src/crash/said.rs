@@ -1,4 +1,4 @@
-//! The lines that a child writes to its pipe. Only what it wrote before it was killed counts.
+//! The lines that a child writes to its pipe. Only lines written before the child was killed count.
 
 use std::{
     fmt,

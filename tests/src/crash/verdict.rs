@@ -30,9 +30,9 @@ pub struct Verdict {
     pub proof: Proof,
     /// The growth of files and memory.
     pub(super) growth: Growth,
-    /// Acknowledged operations that are not there.
+    /// Acknowledged operations that are missing.
     pub lost: Vec<String>,
-    /// Operations that are there more than once.
+    /// Operations stored more than once.
     pub doubled: Vec<String>,
     /// All other broken promises.
     pub wrong: Vec<String>,

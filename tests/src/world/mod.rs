@@ -25,7 +25,7 @@ use drystone_runtime::{
 pub use drystone::testing::{Executor, Fault, Latch, Log, Moment, Process};
 pub use store::TestStore;
 
-/// One machine: a store that survives crashes, and the process that runs on it.
+/// One machine: a store that survives crashes, and the current process.
 pub struct World {
     /// Moves time and runs tasks.
     pub executor: Executor,
@@ -46,7 +46,7 @@ pub struct Running {
     options: Options,
 }
 
-/// A request, and its answer once there is one.
+/// A request, with the answer once it has come.
 pub struct Asked<T> {
     answer: Arc<Mutex<Option<T>>>,
     executor: Executor,
@@ -151,7 +151,7 @@ impl World {
         self.with_running(|running| running.ask(future))
     }
 
-    /// Stops polling the process, or polls it again. This simulates a machine that sleeps.
+    /// Stops polling the process, or polls it again, like a machine in standby.
     pub fn freeze(&self, frozen: bool) {
         self.with_running(|running| running.freeze(frozen));
     }
@@ -244,7 +244,7 @@ impl Running {
         self.kernel.abandon();
     }
 
-    /// Stops polling this process until it is thawed. This simulates a machine that sleeps.
+    /// Stops polling this process until it is thawed, like a machine in standby.
     pub fn freeze(&self, frozen: bool) {
         self.executor.freeze(self.process, frozen);
     }
@@ -265,7 +265,7 @@ fn ask<T: Send + 'static>(
 }
 
 impl<T> Asked<T> {
-    /// Takes the answer, if there is one. The answer is given only once.
+    /// Takes the answer, if it has come. The answer is given only once.
     pub fn take(&self) -> Option<T> {
         self.executor.settle();
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -41,7 +41,7 @@ struct Switches {
 enum Late {
     /// The next commit will be delayed.
     Next,
-    /// This commit is delayed until another one comes.
+    /// This batch is delayed until the next commit.
     On(Box<Batch>),
 }
 

@@ -27,7 +27,7 @@ pub struct Toy {
     runs: OnRun,
 }
 
-/// One turn, as a toy sees it.
+/// The view of a turn that a toy's closures get.
 pub struct Turn<'a> {
     /// The entity, if one is bound.
     pub entity: Option<&'a Entity>,

@@ -58,7 +58,7 @@ pub(super) async fn pay(client: &AppClient, key: &str, last: u32) -> Result<()> 
             let paid = client.ferry(key).send(Fare(number)).idempotency_key(format!("fare-{number}"));
             match paid.await {
                 Ok(_) => break,
-                // The ferry has all its fares, so this one was a repeat.
+                // The ferry has ended with all fares, so this fare is a repeat.
                 Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
                 Err(error) if error.is_retryable() => tokio::task::yield_now().await,
                 Err(error) => return Err(error.into()),

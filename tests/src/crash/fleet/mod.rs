@@ -43,13 +43,13 @@ use super::{
 
 /// The signals that each voyage waits for.
 const SIGNALS: [u32; 2] = [1, 4];
-/// The voyage that kills its process.
+/// The guilty voyage, which kills the process.
 const GUILTY: &str = "guilty-ship@0";
 /// The table in which each leg of each ship is booked. It has no unique key, so nothing but the promise
 /// prevents duplicates.
 pub(super) const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
 
-/// The operation that sails in this turn.
+/// The sailing operation of a turn.
 fn sailing(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::SAIL)
 }
@@ -82,8 +82,8 @@ async fn send(client: &AppClient, op: Op, leg: u32) -> Result<()> {
     loop {
         let sent = client.voyage(op.key()).send(Signal(leg)).idempotency_key(format!("signal-{leg}")).await;
         match sent {
-            // A ship that has ended has had all its signals. So this one is a repeat, for an operation that
-            // was not acknowledged.
+            // A ship that has ended has had all its signals. This signal is a repeat for an unacknowledged
+            // operation.
             Ok(_) | Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
             Err(error) if error.is_retryable() => tokio::task::yield_now().await,
             Err(error) => return Err(error.into()),

@@ -47,7 +47,7 @@ impl Wreck {
     }
 }
 
-/// The error that it fails with.
+/// The error of a failed wreck.
 pub(super) const AGROUND: &str = "it ran aground";
 
 /// The operations in its journal in the end: everything that was done, and everything undone, the last

@@ -39,10 +39,10 @@ const PLANNED: &str = super::typed::PLANNED;
 /// The number of buffers in a round, and of queues.
 const KEYS: u64 = 2;
 
-/// A candle is put out this many turns after it was lit. Some candles have rung by then.
+/// A candle is put out this many turns after it was lit. Some candles have already rung.
 const BURNS: u64 = 2;
 
-/// The operation that stamps in this turn.
+/// The stamping operation of a turn.
 fn stamping(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::STAMP)
 }

@@ -35,7 +35,7 @@ const POSTS: u64 = 3;
 /// The number of orders in a parcel.
 const ORDERS: u64 = 4;
 
-/// The operation that orders in this turn.
+/// The ordering operation of a turn.
 fn ordering(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::ORDER)
 }

@@ -49,7 +49,7 @@ impl Ended {
     }
 
     /// Checks that every run that waited for an event for all heard the event, unless the wait may have been
-    /// over. Checks that no run heard it twice.
+    /// over. Checks that no run heard the event twice.
     fn heard_by_all(
         &self,
         topic: Topic,

@@ -1,4 +1,4 @@
-//! A run that hears one event after another, and keeps them in order.
+//! A run that hears events one by one, and keeps them in order.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(in super::super) struct Listener {
 
 #[workflow(events(News, Paid, Job, Task))]
 impl Listener {
-    /// Returns what it heard when it hears the last event.
+    /// Ends with the last event. Returns everything heard before.
     async fn run(flow: &Flow<Self>, topic: Topic, nth: u64) -> Vec<u64> {
         for round in 0_u64.. {
             let patience = Duration::from_millis(PATIENCE_MS_MIN << ((nth + round) % PATIENCES));

@@ -1,4 +1,4 @@
-//! A continuous entity that counts its ticks. Every fifth tick fails at first.
+//! A continuous entity: counts its ticks. Every fifth tick fails at first.
 
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A queue that processes three items at once. Some items fail, some panic, and one kills the process.
+//! A queue that processes three items at once. Some items fail or panic, and one kills the process.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, a semaphore.
 //!
-//! Each primitive keeps in its committed state what it has done. The comparison with the children's reports
-//! and with the dead letters shows everything that was lost or done twice.
+//! Each primitive records its actions in its committed state. The comparison with the children's reports and
+//! with the dead letters shows everything that was lost or done twice.
 
 mod berth;
 mod clock;

@@ -1,4 +1,4 @@
-//! A buffer with small batches. Some batches fail, some panic, and one kills the process.
+//! A buffer with small batches. Some batches fail or panic, and one kills the process.
 
 use drystone::{Batch, primitive};
 use serde::{Deserialize, Serialize};
