@@ -186,7 +186,7 @@ impl Known {
         (self.name == "semaphore").then_some(("permits", "permits = 10", "how many"))
     }
 
-    /// Returns two options that exclude each other. Both may be left out.
+    /// Returns two mutually exclusive options. Both may be left out.
     pub(crate) fn excluding(&self) -> Option<[&'static str; 2]> {
         (self.name == "semaphore").then_some(["lease", "window"])
     }

@@ -1,5 +1,5 @@
-//! An entity with an alarm. The alarm is set by a call or when the entity is bound. When it rings, it is
-//! counted and cleared in one commit.
+//! An entity with an alarm. The alarm is set by a call or when the entity is bound. A ring is counted, and
+//! the alarm cleared, in a single commit.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 

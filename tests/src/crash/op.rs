@@ -47,7 +47,7 @@ pub(super) const DEEDS: u64 = 12;
 
 /// The remainder, by [`DEEDS`], of the operations that sail.
 pub(super) const SAIL: u64 = 7;
-/// The remainders of the operations that stamp, and of those that order.
+/// The remainders of the operations that stamp, and of the operations that order.
 pub(super) const STAMP: u64 = 10;
 pub(super) const ORDER: u64 = 11;
 
@@ -63,7 +63,7 @@ pub(super) enum Rule {
     Kills,
 }
 
-/// The piece of work that kills its process.
+/// The guilty piece of work, which kills the process.
 pub(super) const GUILTY: Op = Op(51);
 
 /// The guilty item, whose flush kills the process. The number is higher, so that the kills by one guilty

@@ -84,7 +84,7 @@ impl Campaign {
         self.failure.is_some() || (self.rounds > 0 && self.proof.kills >= self.plan.kills)
     }
 
-    /// Runs one round: kills children, then lets one finish in peace.
+    /// Runs a round: kills children, then lets the last child finish in peace.
     pub(super) fn round(&mut self) -> Result<()> {
         self.heard = Heard::of_round(self.rounds.into(), self.heard.turns());
         self.rounds += 1;
@@ -102,7 +102,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Runs one child until it ends. Without a moment the child is not killed.
+    /// Runs a child until its end. Without a moment the child is not killed.
     fn child(&mut self, moment: Option<Moment>) -> Result<End> {
         let errand: Errand = self.heard.errand(&self.file, moment.is_none());
         let mut child = Command::new(&self.plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;

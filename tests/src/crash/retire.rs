@@ -61,8 +61,8 @@ pub(super) async fn round_before(kernel: Kernel, app: Arc<Runtime<App>>, round: 
     Ok(())
 }
 
-/// Every entity of a round that does not go by itself. The guilty ones stay: they are few, and show how they
-/// ended.
+/// Every entity of a round that does not go by itself. Guilty entities stay: the files then show how these
+/// few ended.
 pub(super) fn entities(round: u64, turns: u64) -> BTreeSet<Left> {
     let mut left = BTreeSet::from([Left::Kernel("counter", ledger(round)), Left::Clock(typed::clock(round))]);
     left.extend(fleet::harbours(round).map(Left::Harbour));

@@ -22,7 +22,7 @@ use super::{
     wal::Wal,
 };
 
-/// A writer thread. It ends when this value is dropped.
+/// A writer thread, which ends when this value is dropped.
 pub(super) struct Bare {
     requests: Sender<Request>,
     state: Bytes,
@@ -54,7 +54,7 @@ impl Writer for Bare {
     }
 }
 
-/// Commits of one row each, made by one thread one after another, like those of a single caller.
+/// Commits of one row each, made in sequence by a single thread, as for a single caller.
 pub(super) struct Direct {
     table: Table,
     state: Bytes,

@@ -1,4 +1,5 @@
-//! Callers that each write one row after another. The bare writer and the kernel get the same calls.
+//! Concurrent callers, each of which writes rows in sequence. The bare writer and the kernel get the same
+//! calls.
 
 use std::{
     sync::Arc,

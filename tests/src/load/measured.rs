@@ -46,7 +46,7 @@ impl Measured {
     }
 }
 
-/// The median. Rounds that other programs disturbed do not influence it.
+/// The median. Rounds disturbed by other programs have little influence on a median.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,7 +1,7 @@
 //! The outbox: a row of the author's and an item of a queue in one transaction, against the bare writer.
 //!
-//! A call is durable when it is answered. The item is then in the inbox of its queue, which takes it in a
-//! commit of its own. The bare writer updates one row per call.
+//! A call is durable when it is answered. By then the item is in the inbox of its queue. The queue takes the
+//! item in a separate commit. The bare writer updates one row per call.
 
 use std::{path::Path, sync::Arc};
 

@@ -77,11 +77,10 @@ pub(super) enum Task {
     Open(PathBuf),
     /// Make these calls in a fresh process, print the cost, and end.
     Call(Calls),
-    /// Start this many waiting runs in this file, in a fresh process. Print the memory that they take, and
-    /// end.
+    /// Start this many waiting runs in this file, in a fresh process. Print the memory of the runs, and end.
     Wait(PathBuf, u64),
-    /// Let a run continue for this many generations in this file, in a fresh process. Print what they leave
-    /// behind, and end.
+    /// Let a run continue for this many generations in this file, in a fresh process. Print how much data
+    /// and memory is left behind, and end.
     GoOn(PathBuf, u64),
 }
 

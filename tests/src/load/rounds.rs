@@ -1,4 +1,4 @@
-//! Rounds that each measure all subjects shortly after one another, and their combined results.
+//! Rounds, each of which measures all subjects in quick succession, and the results over all rounds.
 
 use std::time::Duration;
 

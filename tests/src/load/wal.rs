@@ -82,7 +82,7 @@ struct Shared {
 }
 
 impl Wal {
-    /// Starts the thread that checkpoints. It ends when this value is dropped.
+    /// Starts the thread that checkpoints. The thread ends when this value is dropped.
     pub(super) fn start(path: &Path) -> Result<Self> {
         let mut file = path.as_os_str().to_owned();
         file.push("-wal");

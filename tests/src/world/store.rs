@@ -89,7 +89,7 @@ impl TestStore {
         self.switches().reads.insert(Latch::default()).clone()
     }
 
-    /// From now on the store has this fault, or none with `None`.
+    /// Sets the fault of the store. `None` mends the store.
     pub fn breaks(&self, fault: Option<Fault>) {
         self.switches().fault = fault;
     }
@@ -125,7 +125,7 @@ impl TestStore {
     /// Makes one call, with the planned kill and the fault applied to it.
     async fn meet<T>(&self, is_write: bool, answer: Answer<'_, T>) -> Result<T, StoreError> {
         if self.executor.current_is_dead() {
-            // The code of this process has just killed it, so it must never get an answer.
+            // The code of this process has just killed the process, so the call must never get an answer.
             return pending().await;
         }
         let dies = self.count_down();
@@ -157,7 +157,7 @@ impl TestStore {
         pending().await
     }
 
-    /// Applies the delayed commit, if there is one. Returns whether this commit is delayed instead.
+    /// Applies the delayed commit, if any. Returns whether this commit is delayed instead.
     async fn is_delayed(&self, batch: &Batch) -> Result<bool, StoreError> {
         let late = self.switches().late.take();
         match late {

@@ -5,7 +5,7 @@
 //! for two signals. The next operation sends the second signal. Each operation also starts a wreck, whose
 //! steps are all undone. Every second operation starts a convoy, a parent whose children are each entered
 //! once in the book of a harbour; the others start a diver, which holds the only permit of a dock. A ferry
-//! runs as one generation after another, one for each fare. One voyage of the first round kills its process.
+//! continues as a new generation after each fare. One voyage of the first round kills its process.
 
 mod convoy;
 mod diver;

@@ -24,7 +24,7 @@ pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> 
         .await
         .with_context(|| format!("runs of round {round} do not end"))??;
     if round == 0 {
-        // The guilty voyage comes last. It kills this process a few times.
+        // The guilty voyage comes last. That voyage kills this process a few times.
         app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
         app.client().voyage(GUILTY).send(Signal(0)).idempotency_key("signal-0").await.ok();
         let _ = app.client().voyage(GUILTY).result().await;

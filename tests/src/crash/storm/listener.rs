@@ -1,4 +1,4 @@
-//! A run that hears events one by one, and keeps them in order.
+//! A run that records the events of a topic in order.
 
 use std::time::Duration;
 

@@ -34,8 +34,8 @@ impl Jobs {
         Said::Processed(Op(item.value), name(&item.id).ok_or("an id ends with a number")?).aloud();
         match Op(item.value).rule() {
             Rule::Kills if *fate == Fate::Dies => {
-                // Wait so that other work ends first: the other kernel in this process cannot tell its own
-                // work from the guilty job.
+                // Wait until other work has ended: the other kernel in this process would count the death
+                // against its own work.
                 tokio::time::sleep(MOMENT).await;
                 guilt::kill("job");
                 Err(PLANNED.to_owned())

@@ -24,7 +24,8 @@ impl Pile {
     #[flush]
     async fn flush(&mut self, batch: Batch<u64>, fate: &Fate) -> Result<(), String> {
         Part::Buffers.moved();
-        // Change the state before the failure, so that a state which outlives its failure shows.
+        // Change the state before the failure: if the change survived the failure, the verdict would find
+        // the items.
         self.flushed.extend(&batch.items);
         match batch.items.iter().map(|item| Op(*item).rule()).max() {
             Some(Rule::Kills) if *fate == Fate::Dies => {

@@ -1,4 +1,4 @@
-//! One piece of work that all competitors do, and their times.
+//! A contest: the same work is done by all competitors, and timed.
 
 use std::time::Duration;
 

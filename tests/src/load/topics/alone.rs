@@ -54,7 +54,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Publishes one event after another for `span`, each to one run. Returns the times until the runs ended.
+/// Publishes events in sequence for `span`, each to a single run. Returns the times until the runs ended.
 async fn one_by_one(hall: &Hall, span: Duration) -> Result<Measured> {
     let (start, mut told) = (Instant::now(), Vec::new());
     while start.elapsed() < span {

@@ -20,7 +20,7 @@ impl Posted {
     }
 }
 
-/// A run that waits for one event.
+/// A run: waits for an event.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Listener;
 

@@ -54,7 +54,7 @@ impl Hall {
         Ok(told)
     }
 
-    /// Does the same `times` times, one after another.
+    /// Repeats the same `times` times in sequence.
     pub(super) async fn tell_often(&self, times: u64, topic: u64, count: u64) -> Result<[Measured; 2]> {
         let mut told = Vec::new();
         for _ in 0..times {
@@ -76,7 +76,7 @@ impl Hall {
             async move { Ok(result.await.map(drop)?) }
         });
         let waiting = crowd::seated(results.collect()).await?;
-        // This question comes after all calls of the runs, so its answer counts them.
+        // The topic gets this call after the calls of all runs, so the answer counts every run.
         while self.watching(topic).await? < count {
             sleep(LOOK).await;
         }

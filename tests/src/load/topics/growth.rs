@@ -32,7 +32,7 @@ use super::{
 const WATCHERS: u64 = 100;
 /// The number of topics on which each of the other runs waits.
 const WAITS: u64 = 250;
-/// The topic that is measured. Those of the other runs follow it.
+/// The topic that is measured. The topics of the other runs have higher numbers.
 const TOPIC: u64 = 0;
 /// How often the topic is published to in a round.
 const TIMES: u64 = 5;

@@ -20,7 +20,7 @@ use super::{plan::Plan, report::Report};
 
 const CLOSE_MAX: Duration = d!("10s");
 
-/// Measures all parts, one after another.
+/// Measures all parts in sequence.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     publishing::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;

@@ -39,7 +39,7 @@ impl Whose {
     }
 }
 
-/// This many calls of one subject.
+/// A number of calls of a subject.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Calls {
     pub(in super::super) whose: Whose,

@@ -72,7 +72,7 @@ fn tell(rounds: &Rounds<6>, report: &mut Report) {
     }
 }
 
-/// An app in which one run after another is made, beside others that wait.
+/// An app that runs measured runs in sequence, beside waiting runs.
 struct Alone {
     runtime: Runtime<App>,
     keys: Arc<Keys>,
@@ -128,7 +128,7 @@ impl Alone {
     }
 
     /// Repeats a measurement for `span`, one run after another, beginning with an empty log. The caller is a
-    /// task, like all callers: the thread that waits for the task would have to be woken each time.
+    /// task, like all callers: a thread outside the runtime would have to be woken for each result.
     async fn again<F>(&self, span: Duration, once: impl Fn(Client, [u8; 8]) -> F + Send + 'static) -> Result<Measured>
     where
         F: Future<Output = Result<Duration>> + Send,

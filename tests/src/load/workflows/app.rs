@@ -3,7 +3,7 @@
 use drystone::{Client, Event, Flow, Primitives, Timestamp, join_all, workflow};
 use serde::{Deserialize, Serialize};
 
-/// A number of steps that do nothing, one after another.
+/// A sequence of steps that do nothing.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Nops;
 

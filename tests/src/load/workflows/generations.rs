@@ -1,5 +1,4 @@
-//! A run that continues as one generation after another: the cost of each generation, and what they leave
-//! behind.
+//! A run that continues through many generations: the cost of a generation, and the data left behind.
 //!
 //! A generation of one step is one commit: in the commit that ends the step, the generation ends and the
 //! next one begins. Everything that a generation leaves is dropped as a whole, and swept every ten seconds.

@@ -26,7 +26,7 @@ use super::{plan::Plan, report::Report};
 
 const CLOSE_MAX: Duration = d!("10s");
 
-/// Measures all parts, one after another.
+/// Measures all parts in sequence.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     steps::measure(plan, directory, report).await?;
     transactions::measure(plan, directory, report).await?;

@@ -45,7 +45,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(())
 }
 
-/// Runs of ten steps, as a writer. A call is one run, from its start to its result.
+/// Runs of ten steps, as a writer. A call is a whole run, from the start to the result.
 struct Runs {
     client: Client,
     keys: Keys,

@@ -28,7 +28,7 @@ const STEPS_MIN: f64 = 0.1;
 
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS ledger (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)";
 
-/// A number of steps, one after another, that book a number.
+/// A sequence of transactional steps, each of which books a number.
 #[derive(Default, Serialize, Deserialize)]
 struct Books;
 
