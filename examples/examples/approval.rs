@@ -7,11 +7,13 @@
 use drystone::{Event, Flow, Primitives, Services, d, testing::Log, testing::World, workflow, workflow::RunPhase};
 use serde::{Deserialize, Serialize};
 
+/// Event: the request was approved.
 #[derive(Event, Serialize, Deserialize)]
 struct Approved {
     by: String,
 }
 
+/// Event: the request was rejected.
 #[derive(Event, Serialize, Deserialize)]
 struct Rejected {
     why: String,
@@ -25,11 +27,13 @@ enum Answer {
     Nobody,
 }
 
+/// A request that waits for an answer.
 #[derive(Default, Serialize, Deserialize)]
 struct Approval;
 
 #[workflow(events(Approved, Rejected))]
 impl Approval {
+    /// The body: asks the boss, waits for the first of three outcomes, and tells the team.
     async fn run(flow: &Flow<Self>, what: String) -> Answer {
         flow.ask(what.clone()).await;
         let answer = select! {
@@ -60,6 +64,7 @@ impl Approval {
     }
 }
 
+/// The services of the app. A step gets the field of type `Log` as `&Log`.
 #[derive(Services)]
 struct Deps {
     mail: Log,

@@ -11,6 +11,7 @@ use drystone::{Context, Event, Failure, Flow, Primitives, Runtime, Services, d, 
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// The input of a run.
 #[derive(Serialize, Deserialize)]
 struct Order {
     card: String,
@@ -18,16 +19,19 @@ struct Order {
     email: String,
 }
 
+/// Event: the charge was approved.
 #[derive(Event, Serialize, Deserialize)]
 struct Approved {
     by: String,
 }
 
+/// Event: the charge was rejected.
 #[derive(Event, Serialize, Deserialize)]
 struct Rejected {
     why: String,
 }
 
+/// The state of a run, which queries read.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout {
     is_charged: bool,
@@ -35,6 +39,8 @@ struct Checkout {
 
 #[workflow(events(Approved, Rejected))]
 impl Checkout {
+    /// The body. After a crash it is replayed: recorded steps return their recorded results and do not run
+    /// again.
     async fn run(flow: &Flow<Self>, order: Order) -> Result<String, Failure> {
         let charge = flow.charge(order.card, order.cents).await?;
         flow.update(|checkout| checkout.is_charged = true);
@@ -47,6 +53,7 @@ impl Checkout {
         Ok(charge)
     }
 
+    /// A step: runs outside the body, at least once, and its result is recorded once.
     #[step(max_attempts = 5, backoff = "1s..1m", timeout = "30s")]
     async fn charge(card: String, cents: u64, payments: &Payments, cx: &Context) -> Result<String, Failure> {
         payments.charge(&cx.work_id(), &card, cents)
@@ -83,6 +90,7 @@ impl Payments {
     }
 }
 
+/// The services of the app.
 #[derive(Services)]
 struct Deps {
     payments: Payments,

@@ -13,6 +13,7 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
+/// A workflow of two steps.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout;
 
@@ -64,6 +65,7 @@ struct App {
     checkout: Checkout,
 }
 
+/// Runs the scenario with a crash at each commit. Each time the result must be the same as without a crash.
 fn tried(is_careful: bool) -> Result<Survived, CrashError> {
     block_on(crash_everywhere(async |setup| {
         let bank = Bank::default();

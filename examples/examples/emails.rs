@@ -8,12 +8,14 @@ use drystone::{Item, Primitives, Runtime, Services, d, dead_letters::Filter, kin
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// An item of the queue.
 #[derive(Serialize, Deserialize)]
 struct Email {
     to: String,
     text: String,
 }
 
+/// A queue of mails. Its state is empty; Drystone stores the items.
 #[derive(Default, Serialize, Deserialize)]
 struct Emails;
 
@@ -27,6 +29,7 @@ impl Emails {
     }
 }
 
+/// A fake mail server that does not know the user `nobody`.
 struct Smtp;
 
 impl Smtp {

@@ -7,6 +7,7 @@
 use drystone::{Batch, Primitives, Runtime, Services, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// An item of the buffer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Event {
     user: u32,

@@ -14,6 +14,7 @@ struct Book;
 
 #[workflow]
 impl Book {
+    /// Starts one child per chapter, and adds up their results.
     async fn run(
         flow: &Flow<Self>,
         chapters: Vec<String>,
@@ -27,11 +28,13 @@ impl Book {
     }
 }
 
+/// A chapter of a book.
 #[derive(Default, Serialize, Deserialize)]
 struct Chapter;
 
 #[workflow]
 impl Chapter {
+    /// Counts the words under a permit, and adds them to the tally.
     async fn run(flow: &Flow<Self>, text: String, tally: &Client<Tally>, desk: &Client<Desk>) -> Result<u64, String> {
         let permit = flow.permit(desk.get("desk").acquire()).await; // held by the run, also across crashes
         let words = flow.count(text).await?;

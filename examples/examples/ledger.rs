@@ -9,8 +9,10 @@ use drystone::{Failure, Flow, Primitives, Runtime, SqlError, Transaction, d, wor
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// The table of the app, in the same file as the runs.
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS ledger (sale TEXT NOT NULL, cents INTEGER NOT NULL)";
 
+/// A sale: booked together with its tax.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 

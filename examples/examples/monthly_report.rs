@@ -12,9 +12,11 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
+/// Event: a sale of this many cents.
 #[derive(Event, Serialize, Deserialize)]
 struct Sale(u64);
 
+/// Event: the books are closed, and the run ends.
 #[derive(Event, Serialize, Deserialize)]
 struct Close;
 
@@ -33,6 +35,7 @@ struct Report {
 
 #[workflow(events(Sale, Close))]
 impl Report {
+    /// One month: adds up sales for 30 days, then begins the next month as a new generation.
     async fn run(flow: &Flow<Self>, mut books: Books) -> Books {
         let mut month = flow.sleep("30d");
         loop {

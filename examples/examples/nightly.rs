@@ -16,6 +16,7 @@ struct Reports {
 
 #[primitive(continuous, cron = "30 2 * * *", zone = "Europe/Berlin", missed = "backfill")]
 impl Reports {
+    /// Makes the report of a night. After downtime `scheduled_for` is earlier than `now`.
     #[tick]
     async fn report(&mut self, printer: &Log, cx: &Context) -> Result<(), Never> {
         self.nights.push(cx.scheduled_for());

@@ -6,12 +6,14 @@
 use drystone::{CallError, Context, Never, Primitives, Runtime, Services, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// The state of a cart.
 #[derive(Default, Serialize, Deserialize)]
 struct Cart {
     items: Vec<String>,
     reminded: bool,
 }
 
+/// The error of a third item.
 #[derive(Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("a cart holds two items, not more")]
 struct Full;
@@ -33,6 +35,7 @@ impl Cart {
         self.items.join(" and ")
     }
 
+    /// Runs when the alarm rings: 200 ms after the last item.
     #[alarm]
     async fn abandoned(&mut self, mail: &dyn Mail, cx: &Context) -> Result<(), Never> {
         mail.send(&cx.key_text(), &format!("you left {} in your cart", self.items().await));
@@ -41,6 +44,7 @@ impl Cart {
     }
 }
 
+/// A service as a trait, so that a test can use another implementation.
 trait Mail: Send + Sync {
     fn send(&self, to: &str, text: &str);
 }

@@ -29,6 +29,7 @@ impl Inquiry {
     }
 }
 
+/// A queue of mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails;
 
@@ -45,6 +46,7 @@ impl Mails {
     }
 }
 
+/// A fake mail relay that is down at first.
 #[derive(Default)]
 struct Relay {
     is_up: AtomicBool,

@@ -9,9 +9,11 @@ use drystone::{Item, Primitives, Runtime, SqlError, Transaction, d, primitive};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// A migration of the app's tables. Each migration is applied once in the life of the file.
 const ORDERS: (&str, &str) = ("0001_orders", "CREATE TABLE orders (name TEXT PRIMARY KEY)");
 const MAILED: (&str, &str) = ("0002_mailed", "CREATE TABLE mailed (name TEXT NOT NULL)");
 
+/// The queue of mails. It counts the mails that it has noted.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     count: u64,

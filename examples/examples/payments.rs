@@ -81,6 +81,7 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
+/// The first life: lets two runs wait for the payment and two packers for work, then dies.
 async fn wait(client: &AppClient) -> anyhow::Result<()> {
     println!("  two runs wait for order-9 to be paid, and two packers for something to pack");
     client.shipping("ship-9").start("order-9".into()).await?;
@@ -94,6 +95,7 @@ async fn wait(client: &AppClient) -> anyhow::Result<()> {
     std::process::abort()
 }
 
+/// The second life: publishes the payment twice, and checks that it counts once.
 async fn pay(client: &AppClient) -> anyhow::Result<()> {
     println!("  the webhook comes, and comes again");
     for _ in 0..2 {

@@ -7,6 +7,7 @@
 use drystone::{Batch, Client, Failure, Item, Never, Primitives, Runtime, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// A click of a customer, and its price.
 #[derive(Serialize, Deserialize)]
 struct Click {
     customer: String,
@@ -19,6 +20,7 @@ struct Clicks;
 
 #[primitive(buffer, max_items = 4, max_wait = "50ms")]
 impl Clicks {
+    /// Sends one job per click. The messages are sent by the commit of this flush.
     #[flush]
     async fn pass_on(&mut self, batch: Batch<Click>, billing: &Client<Billing>) -> Result<(), Never> {
         billing.send(billing.get("all").enqueue_many(batch.items));
@@ -32,6 +34,7 @@ struct Billing;
 
 #[primitive(queue, concurrency = 4, backoff = "10ms")]
 impl Billing {
+    /// Charges the account of a customer. Every third job fails once, and its message is then not sent.
     #[process]
     async fn bill(&self, job: Item<Click>, accounts: &Client<Account>) -> Result<(), Failure> {
         let Click { customer, cents } = job.value;

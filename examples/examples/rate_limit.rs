@@ -13,7 +13,7 @@ use drystone_examples::{is_first_life, two_lives};
 #[primitive(semaphore, permits = 3, window = "200ms")]
 struct Requests;
 
-/// One writer at a time.
+/// A lock: one writer at a time.
 #[primitive(semaphore, permits = 1, lease = "400ms")]
 struct Writer;
 
@@ -23,6 +23,7 @@ struct App {
     writer: Writer,
 }
 
+/// One life of the program. The first life ends while it holds the lock.
 async fn live(path: &Path) -> anyhow::Result<()> {
     let runtime = Runtime::sqlite(path).start::<App>().await?;
     let writer = runtime.client().writer("report.pdf");

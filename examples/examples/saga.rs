@@ -12,6 +12,7 @@ use drystone::{Context, Failure, Flow, Primitives, Runtime, Services, d, workflo
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// An order whose steps are undone if it cannot be shipped.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 

@@ -18,6 +18,7 @@ struct Scanned(String);
 #[derive(Event, Serialize, Deserialize)]
 struct Signed(String);
 
+/// A parcel: scanned three times, then signed for.
 #[derive(Default, Serialize, Deserialize)]
 struct Parcel;
 

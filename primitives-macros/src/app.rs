@@ -127,8 +127,8 @@ fn method(part: &Part, vis: &syn::Visibility) -> TokenStream {
     let (name, ty, text) = (&part.name, &part.ty, types::plain(&part.name));
     let said = format!("The `{text}` of a key.");
     let docs = if part.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(&part.docs) };
-    // A type that is no primitive gives one error: the compiler merges the equal errors of this bound and of
-    // the one in `registers`, and all other code assumes these bounds.
+    // A type that is no primitive must give only one error. So this bound and the one in `registers` fail in
+    // the same way, and all other code assumes them.
     let bound = quote_spanned!(types::end_of(ty)=> #ty: ::drystone::Primitive);
     quote! {
         #(#docs)*

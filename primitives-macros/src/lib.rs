@@ -250,7 +250,8 @@ pub fn join(input: TokenStream) -> TokenStream {
 ///   and counts them; `"publish"` publishes them, for an event with a topic.
 /// - `topic` (none): the event can be published to every run that waits for it: `client.publish(event)`.
 ///   With a `key` each key has its own topic.
-/// - `deliver = "all"`, of a topic: to all waits, or to `"one"`, the longest waiting.
+/// - `deliver = "all"`, of a topic: an event goes to all waits. With `"one"` it goes only to the longest
+///   waiting.
 /// - `from = "wait"`, of a topic for all: a wait takes events published after it. With `"created"` it takes
 ///   events published after its run began, with `"start"` it begins at the oldest kept event.
 /// - `keep_for = "7d"`, of a topic: how long an event is kept. Then it is dropped and counted. With

@@ -1,5 +1,6 @@
-//! Code that takes a transaction: steps, hooks and actions. For example: `#[step(transaction)] fn
-//! book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`.
+//! Code that takes a transaction: steps, hooks and actions. For example:
+//!
+//! `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`
 
 use proc_macro2::Ident;
 use syn::{FnArg, ImplItemFn, PatType, Signature, Type};

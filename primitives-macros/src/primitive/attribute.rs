@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// One option.
+/// One option with its value, if it has one.
 pub(crate) struct Setting {
     pub(crate) name: Ident,
     pub(crate) value: Option<Given>,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{mistakes::Mistakes, transaction, types};
 
-/// A primitive.
+/// The model of a primitive.
 pub(crate) struct Model {
     pub(crate) kind: Kind,
     pub(crate) options: Vec<Setting>,

@@ -6,13 +6,13 @@ use syn::{FnArg, Pat, PatType, Signature, Type, TypeReference};
 
 use crate::{mistakes::Mistakes, transaction, types};
 
-/// One parameter.
+/// A parameter, by the role that its type gives it.
 pub(crate) enum Parameter {
     /// An owned value. It is part of the call and stored with it.
     Input { name: Ident, ty: Type },
     /// `&T`: a service of the app.
     Service(Type),
-    /// `&Context`.
+    /// `&Context`: when and for which entity the code runs.
     Context,
     /// `&Client<P>`: a client of another primitive.
     Client(Type),

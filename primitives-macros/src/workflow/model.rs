@@ -14,7 +14,7 @@ use crate::{
     types,
 };
 
-/// A workflow.
+/// The model of a workflow.
 pub(super) struct Model {
     /// The author's struct as it is written. `name` is its plain name.
     pub(super) struct_: Type,

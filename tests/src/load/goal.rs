@@ -55,7 +55,7 @@ impl Goal {
         HOLD_ON_A_BUSY_MACHINE.contains(&self.name)
     }
 
-    /// A value that could not be measured (not a number) meets no goal.
+    /// Whether the value is within the bound. A value that could not be measured (not a number) never is.
     pub(super) fn met(&self) -> bool {
         match self.bound {
             Bound::AtLeast(least) => self.value >= least,

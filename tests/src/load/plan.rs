@@ -12,15 +12,16 @@ const PARTS: [&str; 9] =
 
 /// Measures how fast Drystone is, mostly as ratios to a bare SQLite writer in the same run.
 ///
-/// Prints a table and writes `load.json` into the target directory, where `goals` lists each goal with the bound and
-/// the value. The whole takes many minutes on an idle machine.
+/// Prints a table, and writes `load.json` into the target directory, where `goals` lists each goal with the
+/// bound and the value. A full run takes many minutes on an idle machine.
 #[derive(Debug, Parser)]
 #[command(name = "load", bin_name = "cargo load --", disable_help_subcommand = true)]
 pub(super) struct CommandLine {
     /// Use smaller numbers: about two minutes in all.
     #[arg(long)]
     quick: bool,
-    /// Exit with code 1 if a goal is missed that holds on a busy machine, too. The default only reports missed goals.
+    /// Exit with code 1 if a goal is missed that holds even on a busy machine. The default only reports
+    /// missed goals.
     #[arg(long)]
     strict: bool,
     /// Measure only one part.

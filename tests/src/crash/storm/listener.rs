@@ -10,9 +10,9 @@ use super::topic::{Job, News, Paid, Sort, Task, Topic};
 /// The shortest time that a run waits before it gives up. Often an event is on its way by then.
 const PATIENCE_MS_MIN: u64 = 5;
 
-/// A run doubles its waiting time this many times, then begins with the shortest again. If all times were
-/// short, an event could travel forever on a slow machine: it goes to the longest waiting run, which is the
-/// next to give up.
+/// The number of different waiting times. Each is twice as long as the one before, and the shortest follows
+/// the longest. If all times were short, an event could travel forever on a slow machine: it goes to the
+/// longest waiting run, which is the next to give up.
 const PATIENCES: u64 = 8;
 
 /// The operations that the run heard of.
