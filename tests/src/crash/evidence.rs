@@ -51,7 +51,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// Reads the evidence of the round in which this was heard.
+    /// Reads the evidence of the round that `heard` belongs to.
     pub(super) async fn gather(file: &Path, heard: &Heard) -> Result<Self> {
         let mut evidence = Self::default();
         evidence.read_kernel(file, heard.round).await?;

@@ -54,7 +54,7 @@ impl Jobs {
 }
 
 impl Heard {
-    /// Nothing is heard yet of this round. The round before had `retire` turns.
+    /// The start of a round, of which nothing is heard yet. The round before had `retire` turns.
     pub(super) fn of_round(round: u64, retire: u64) -> Self {
         Self { round, retire, ..Self::default() }
     }

@@ -20,8 +20,8 @@ impl Evidence {
             verdict.doubled.push(format!("the alarm of {op:?} has {rang} rows"));
         }
         let ends = self.written.iter().filter(|row| row.writer == Writer::Destroy && row.op == op.0);
-        // An entity destroyed after a hook wrote its rows and before it was recorded drops the record, not
-        // the rows (E8).
+        // If an entity is destroyed after a hook wrote its row and before the hook is recorded, the record
+        // is dropped and the row stays (E8).
         for end in ends.filter(|end| end.nth > rang as u64) {
             verdict.wrong.push(format!("the candle of {op:?} rang {} times, and {rang} rows say so", end.nth));
         }
