@@ -43,6 +43,7 @@ pub(crate) enum Value {
     Step,
 }
 
+/// All built-in kinds.
 const KINDS: &[Known] = &[
     Known {
         name: "object",

@@ -4,6 +4,7 @@
 /// The end of a path, the reason why it is refused, and what to write instead.
 type Rule = (&'static [&'static str], &'static str, &'static str);
 
+// The reasons for refusals, each with what to write instead.
 const CLOCK: (&str, &str) = ("is another time in every replay", "`flow.now()`");
 const CHANCE: (&str, &str) = ("is another number in every replay", "`flow.random()`");
 const UUID: (&str, &str) = ("is another one in every replay", "`flow.uuid()`");
@@ -20,6 +21,7 @@ const fn rule(path: &'static [&'static str], (why, instead): (&'static str, &'st
     (path, why, instead)
 }
 
+/// The functions that are refused.
 const FUNCTIONS: &[Rule] = &[
     rule(&["SystemTime", "now"], CLOCK),
     rule(&["Instant", "now"], CLOCK),
@@ -49,6 +51,7 @@ const FUNCTIONS: &[Rule] = &[
 /// Crates whose root functions give random values.
 const CHANCES: &[&str] = &["rand", "fastrand", "getrandom"];
 
+/// The macros that are refused, unless they are our own.
 const MACROS: &[Rule] = &[
     rule(&["select"], SELECT),
     rule(&["select_biased"], SELECT),

@@ -12,6 +12,7 @@ use anyhow::Result;
 use rusqlite::{Connection, OpenFlags};
 use tokio::time::sleep;
 
+/// The pause between two looks at a file.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Finds entities that this owner has taken up and counts crashes against, and entities and messages of an

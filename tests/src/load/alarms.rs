@@ -32,6 +32,7 @@ const LEAD: Duration = Duration::from_secs(2);
 const SETTING_OF_ONE: Duration = Duration::from_micros(60);
 /// The time limit. Alarms that have not rung by then count as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The goal for the 99th percentile of the lateness.
 const LATENESS_MAX_S: f64 = 2.0;
 
 /// Binds the bells, sets their alarms, opens the kernel and waits for the alarms.

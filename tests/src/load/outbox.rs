@@ -27,6 +27,7 @@ const ENQUEUES_MIN: f64 = 0.1;
 /// The number of queues that get the items.
 const QUEUES: u64 = 100;
 
+/// The author's table.
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)";
 
 /// A queue of mails. Processing one does nothing.

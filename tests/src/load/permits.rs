@@ -20,11 +20,13 @@ use super::{
     subject::Subject,
 };
 
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
 /// The goal: how often a permit is waited for, taken and given back, as a share of the bare writer's calls.
 const CONTENDED_MIN: f64 = 0.05;
 /// The same for a permit that is free, and comes back when its window has passed.
 const RATE_MIN: f64 = 0.2;
+/// The time limit for closing the app.
 const CLOSE_MAX: Duration = d!("10s");
 
 /// A semaphore with fewer permits than callers.

@@ -32,7 +32,9 @@ use super::{
 
 /// The number of rows of the bare writer.
 pub(super) const ROWS: u32 = 1_000;
+/// The number of concurrent callers that enqueue.
 const PRODUCERS: u64 = 64;
+/// The bytes of an item: as many as in a row of the bare writer.
 const ITEM_BYTES: usize = 200;
 /// The largest number of items in one call.
 const MANY: u64 = 500;
@@ -40,6 +42,7 @@ const MANY: u64 = 500;
 const DONE_MIN: f64 = 0.15;
 /// The goal for a deep queue, as a share of the rate of an empty one.
 const DEEP_MIN: f64 = 0.5;
+/// The time limit for closing the app.
 const CLOSE_MAX: Duration = d!("10s");
 
 /// A queue of jobs. Processing one does nothing.

@@ -20,7 +20,9 @@ use super::{
 };
 use crate::bell::{Bell, Past};
 
+/// The goal for the memory of a process that has opened a kernel over the sleepers.
 const MEMORY_MAX_MB: f64 = 200.0;
+/// The goal for the time to open it.
 const OPEN_MAX_S: f64 = 5.0;
 /// The number of days in which no alarm falls due.
 const FAR_DAYS: u64 = 365;

@@ -23,6 +23,7 @@ use super::{
 
 /// The goal: the time for an app, as a multiple of the time for its types alone.
 const RATIO_MAX: f64 = 2.0;
+/// The number of checks of each crate that count.
 const CHECKS: usize = 3;
 
 /// Checks both crates in turn.

@@ -18,6 +18,7 @@ use drystone::d;
 
 use super::{plan::Plan, report::Report};
 
+/// The time limit for closing an app.
 const CLOSE_MAX: Duration = d!("10s");
 
 /// Measures all parts in sequence.

@@ -20,6 +20,7 @@ use super::{
     app::{App, AppClient as Client, Posted},
 };
 
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
 
 /// Publishes over as many topics as the bare writer has rows, and to one topic only. That topic is soon

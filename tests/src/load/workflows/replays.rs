@@ -28,6 +28,7 @@ const LONGER: u32 = 10;
 /// The goal for the longer runs, as a multiple of the shorter ones. It is more than `LONGER`, because times
 /// vary, and much less than its square.
 const LONGER_MAX: f64 = 15.0;
+/// The goal for the longer runs, in seconds.
 const LONG_MAX_S: f64 = 1.0;
 /// The pause between two looks at the progress of a run.
 const LOOK: Duration = d!("10ms");

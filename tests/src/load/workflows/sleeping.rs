@@ -35,6 +35,7 @@ const LEAD: Duration = d!("2s");
 const START_OF_ONE: Duration = Duration::from_micros(200);
 /// The time limit. Runs that have not woken by then count as lost.
 const PATIENCE: Duration = d!("60s");
+/// The goal for the 99th percentile of the lateness.
 const LATENESS_MAX_S: f64 = 2.0;
 
 /// Starts all runs, and waits for them to wake.

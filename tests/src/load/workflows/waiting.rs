@@ -17,6 +17,7 @@ use super::{
     crowd, keys,
 };
 
+/// The goal for the memory of the process once the waiting runs have left memory.
 const MEMORY_MAX_MB: f64 = 100.0;
 /// Longer than 5 s, after which unused runs leave memory.
 const UNUSED: Duration = d!("8s");
