@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const ORDERS: (&str, &str) = ("0001_orders", "CREATE TABLE orders (name TEXT PRIMARY KEY)");
 const MAILED: (&str, &str) = ("0002_mailed", "CREATE TABLE mailed (name TEXT NOT NULL)");
 
-/// The queue of mails. It counts the mails that it has noted.
+/// The queue of mails. The state counts the noted mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     count: u64,

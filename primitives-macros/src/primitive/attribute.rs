@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// One option with its value, if it has one.
+/// One option, with an optional value.
 pub(crate) struct Setting {
     pub(crate) name: Ident,
     pub(crate) value: Option<Given>,

@@ -6,7 +6,7 @@ use syn::{FnArg, Pat, PatType, Signature, Type, TypeReference};
 
 use crate::{mistakes::Mistakes, transaction, types};
 
-/// A parameter, by the role that its type gives it.
+/// A parameter. The type decides the variant.
 pub(crate) enum Parameter {
     /// An owned value. It is part of the call and stored with it.
     Input { name: Ident, ty: Type },

@@ -7,9 +7,9 @@ use super::{part::Part, said::Said};
 /// The reports of one child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Life {
-    /// The number of files that it had opened.
+    /// The number of opened files.
     pub(super) opened: u32,
-    /// The number of operations that it had acknowledged.
+    /// The number of acknowledged operations.
     pub(super) acknowledged: u32,
     /// The parts of the system that were active.
     pub(super) moved: BTreeSet<Part>,

@@ -1,6 +1,6 @@
 //! `cargo crash`: a real process on real SQLite files, killed with SIGKILL at random moments.
 //!
-//! A parent process starts children, one after another. A child calls entities, sends messages, sets alarms,
+//! A parent process starts children, one at a time. A child calls entities, sends messages, sets alarms,
 //! does work, runs workflows, publishes events and writes tables of its own. The parent kills each child at
 //! a moment that the seed decides: most when they have acknowledged a number of operations, some while they
 //! open their files. Everything that a child wrote to its pipe before it died is a promise. The next child

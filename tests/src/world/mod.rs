@@ -238,7 +238,7 @@ impl Running {
         ask(&self.executor, self.process, future)
     }
 
-    /// Kills this process: all its tasks are gone.
+    /// Kills this process with all tasks.
     pub fn kill(self) {
         self.executor.kill(self.process);
         self.kernel.abandon();

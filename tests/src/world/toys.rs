@@ -235,7 +235,7 @@ pub fn adder_named(name: &'static str) -> Toy {
         })
 }
 
-/// A toy that takes dead letters. Its state has one line for each letter.
+/// A toy that takes dead letters. The state has one line per letter.
 pub fn letters() -> Toy {
     Toy::new("letters").own("letter", |turn| {
         let Input::Message { body, .. } = turn.input else { return Next::nothing() };
@@ -291,7 +291,7 @@ pub fn alarm_in(now: Millis, span: Duration) -> Change<Millis> {
     Change::Set(now.after(span))
 }
 
-/// The outcome of work that leaves this state.
+/// The outcome of work that sets this state.
 pub fn ok(state: impl ToString) -> Outcome {
     let state: Bytes = state.to_string().into();
     Outcome::Ok(Produced { value: state.clone(), state: Some(state), ..Produced::default() })

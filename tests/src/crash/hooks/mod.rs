@@ -39,7 +39,7 @@ const PLANNED: &str = super::typed::PLANNED;
 /// The number of buffers in a round, and of queues.
 const KEYS: u64 = 2;
 
-/// The number of turns after which a candle is put out. It is long enough that some candles ring before.
+/// The number of turns after which a candle is put out. Some candles ring before.
 const BURNS: u64 = 2;
 
 /// The stamping operation of a turn.

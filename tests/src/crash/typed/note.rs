@@ -1,4 +1,4 @@
-//! An object that is armed by one operation. Its alarm rings once, and not too early.
+//! An object. One operation arms it, and then the alarm rings once, not too early.
 
 use std::time::Duration;
 
