@@ -1,22 +1,25 @@
-//! Approved, rejected, or nobody answers within a day: three runs of one workflow, in a world whose clock moves by hand.
+//! Approval by a person: three runs of one workflow are approved, rejected, and not answered within a day.
 //!
-//! `select!` has one winner: it is recorded, and what lost is let go in the same commit. A deadline is a point in time: it stays where
-//! it was set, also if the process is away when it comes.
+//! `select!` has one winner. The winner is recorded, and the losing waits are released in the same commit. A
+//! deadline is a fixed point in time: it does not move, even if the process is down when it passes. The
+//! example runs in a test world, whose clock is moved by hand.
 
 use drystone::{Event, Flow, Primitives, Services, d, testing::Log, testing::World, workflow, workflow::RunPhase};
 use serde::{Deserialize, Serialize};
 
+/// Event: the request was approved.
 #[derive(Event, Serialize, Deserialize)]
 struct Approved {
     by: String,
 }
 
+/// Event: the request was rejected.
 #[derive(Event, Serialize, Deserialize)]
 struct Rejected {
     why: String,
 }
 
-/// How a request was answered.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Answer {
     Approved(String),
@@ -24,11 +27,13 @@ enum Answer {
     Nobody,
 }
 
+/// A request that waits for an answer.
 #[derive(Default, Serialize, Deserialize)]
 struct Approval;
 
 #[workflow(events(Approved, Rejected))]
 impl Approval {
+    /// The body: asks the boss, waits for the first of three outcomes, and tells the team.
     async fn run(flow: &Flow<Self>, what: String) -> Answer {
         flow.ask(what.clone()).await;
         let answer = select! {
@@ -40,7 +45,8 @@ impl Approval {
         answer
     }
 
-    /// A helper of the body: it asks once more, and gives up after a day. It is dropped where it is when an answer comes.
+    /// A helper of the body: asks once more after 20 hours, and gives up after a day. When an answer comes
+    /// first, the helper is dropped at the line that it waits on.
     async fn nag(flow: &Flow<Self>, what: &str) {
         flow.sleep("20h").await;
         flow.ask(format!("{what} (four hours left)")).await;
@@ -58,6 +64,7 @@ impl Approval {
     }
 }
 
+/// The services of the app. A step gets the field of type `Log` as `&Log`.
 #[derive(Services)]
 struct Deps {
     mail: Log,
@@ -87,7 +94,7 @@ async fn main() -> anyhow::Result<()> {
     post("after 22 hours");
 
     assert_eq!(boat.status().await?.map(|status| status.phase), Some(RunPhase::Suspended));
-    world.crash().await; // nobody is there when the day is over
+    world.crash().await; // the process is down when the day ends
     world.advance(d!("1d")).await;
     world.restart().await;
     world.settle().await;

@@ -1,7 +1,9 @@
-//! A checkout: charge, wait for an approval, say thanks. A workflow whose process dies in the middle, and that charges once.
+//! A checkout: charge, wait for an approval, send a mail. The process dies in the middle, and each order is
+//! still charged once.
 //!
-//! When it dies the first order is charged and waits; that is recorded, and is not done again. The second is being charged: the
-//! money is taken, and nothing is recorded yet. Its step runs again under the same work id, by which the provider knows it.
+//! When the process dies, the first order is charged and waits for its approval. The charge is recorded and
+//! is not repeated. The second order is being charged: the provider has taken the money, but nothing is
+//! recorded yet. Its step runs again with the same work id, and the provider recognizes the id.
 
 use std::path::PathBuf;
 
@@ -9,6 +11,7 @@ use drystone::{Context, Event, Failure, Flow, Primitives, Runtime, Services, d, 
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// The input of a run.
 #[derive(Serialize, Deserialize)]
 struct Order {
     card: String,
@@ -16,16 +19,19 @@ struct Order {
     email: String,
 }
 
+/// Event: the charge was approved.
 #[derive(Event, Serialize, Deserialize)]
 struct Approved {
     by: String,
 }
 
+/// Event: the charge was rejected.
 #[derive(Event, Serialize, Deserialize)]
 struct Rejected {
     why: String,
 }
 
+/// The state of a run, which queries read.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout {
     is_charged: bool,
@@ -33,6 +39,8 @@ struct Checkout {
 
 #[workflow(events(Approved, Rejected))]
 impl Checkout {
+    /// The body. After a crash it is replayed: recorded steps return their recorded results and do not run
+    /// again.
     async fn run(flow: &Flow<Self>, order: Order) -> Result<String, Failure> {
         let charge = flow.charge(order.card, order.cents).await?;
         flow.update(|checkout| checkout.is_charged = true);
@@ -45,6 +53,7 @@ impl Checkout {
         Ok(charge)
     }
 
+    /// A step: runs outside the body, at least once, and its result is recorded once.
     #[step(max_attempts = 5, backoff = "1s..1m", timeout = "30s")]
     async fn charge(card: String, cents: u64, payments: &Payments, cx: &Context) -> Result<String, Failure> {
         payments.charge(&cx.work_id(), &card, cents)
@@ -57,11 +66,12 @@ impl Checkout {
     }
 
     async fn is_charged(&self) -> bool {
-        self.is_charged // a query: it reads what is stored
+        self.is_charged // a query: reads the stored state
     }
 }
 
-/// A provider that outlives us: it takes the money for an id once, and says so again to whoever asks again.
+/// A payment provider that outlives our process. It charges once per id, and answers a repeated id as the
+/// first time.
 struct Payments(PathBuf);
 
 impl Payments {
@@ -80,6 +90,7 @@ impl Payments {
     }
 }
 
+/// The services of the app.
 #[derive(Services)]
 struct Deps {
     payments: Payments,

@@ -1,6 +1,8 @@
-//! A test that dies at every commit: what it finds in a step that charges twice, and a step that comes through.
+//! A test that crashes at every commit. It finds a step that charges twice, and passes once the step uses
+//! its work id.
 //!
-//! A scenario is the body of a test. What it returns must be the same with a crash before and after each of its commits.
+//! A scenario is the body of a test. It must return the same result when the process crashes before or after
+//! any commit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +13,7 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
+/// A workflow of two steps.
 #[derive(Default, Serialize, Deserialize)]
 struct Checkout;
 
@@ -28,12 +31,12 @@ impl Checkout {
 
     #[step]
     async fn charge(cents: u64, is_careful: bool, bank: &Bank, cx: &Context) -> u64 {
-        // A work id is the same in every attempt, also after a crash: the bank knows it again.
+        // The work id is the same in every attempt, even after a crash, so the bank recognizes a repeat.
         bank.charge(is_careful.then(|| cx.work_id()), cents)
     }
 }
 
-/// A fake of the bank: it charges once for an id, as the real one does, and every time without.
+/// A fake bank. Like the real one it charges once per id. Without an id it charges every time.
 #[derive(Clone, Default)]
 struct Bank(Arc<Mutex<Vec<Charge>>>);
 type Charge = (Option<String>, u64);
@@ -62,6 +65,7 @@ struct App {
     checkout: Checkout,
 }
 
+/// Runs the scenario with a crash at each commit. Each time the result must be the same as without a crash.
 fn tried(is_careful: bool) -> Result<Survived, CrashError> {
     block_on(crash_everywhere(async |setup| {
         let bank = Bank::default();

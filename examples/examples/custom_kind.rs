@@ -1,7 +1,7 @@
-//! A kind of one's own, used like ours: the search index is rebuilt once a page has been quiet for a while.
+//! A kind of your own: the search index of a page is rebuilt once the page has been quiet for a while.
 //!
-//! The kind is `drystone_examples::debounce`, a module of a hundred lines in another crate. It is named by its path and
-//! takes the same road as `object`, `continuous` and `buffer`.
+//! The kind is `drystone_examples::debounce`, a module of a hundred lines in another crate. It is named by
+//! its path and uses the same interface as `object`, `continuous` and `buffer`.
 
 use drystone::{Primitives, Runtime, d, primitive};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ struct Page {
 
 #[primitive(drystone_examples::debounce, quiet = "100ms")]
 impl Page {
-    /// Writes at the end.
+    /// Appends a word.
     async fn write(&mut self, word: String) {
         self.text += &word;
     }

@@ -1,18 +1,21 @@
-//! Mails that go out one by one, each until it is sent: a queue.
+//! A queue that sends mails, each until it has been sent.
 //!
-//! `enqueue` answers when the item is durable. Two are sent at once; the process dies in the middle of it, and the next one
-//! goes on with the same ids. What fails is tried again, and is a dead letter in the end.
+//! `enqueue` answers when the item is durable. Two mails are sent at a time. The process dies in the middle;
+//! the next process resumes with the same item ids. A failed item is retried, and becomes a dead letter
+//! after its last attempt.
 
 use drystone::{Item, Primitives, Runtime, Services, d, dead_letters::Filter, kinds::queue::Enqueue, primitive};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// An item of the queue.
 #[derive(Serialize, Deserialize)]
 struct Email {
     to: String,
     text: String,
 }
 
+/// A queue of mails. Its state is empty; Drystone stores the items.
 #[derive(Default, Serialize, Deserialize)]
 struct Emails;
 
@@ -20,11 +23,13 @@ struct Emails;
 impl Emails {
     #[process]
     async fn send(&self, item: Item<Email>, smtp: &Smtp) -> Result<(), String> {
-        // The item's id is the same over retries and restarts: the mail server can tell a repeat.
+        // The id of the item is the same over retries and restarts, so the mail server can recognize a
+        // repeat.
         smtp.send(&item.id, &item.value).await
     }
 }
 
+/// A fake mail server that does not know the user `nobody`.
 struct Smtp;
 
 impl Smtp {
@@ -56,7 +61,7 @@ fn main() -> anyhow::Result<()> {
             emails.pause().await?;
             for to in ["anna", "nobody", "bob", "carl", "dora"] {
                 let text = format!("welcome, {to}");
-                // However often somebody clicks, one welcome a day.
+                // A user who clicks twice still gets only one welcome mail a day.
                 let once = Enqueue::new().dedup(to, d!("24h"));
                 emails.enqueue_with(Email { to: to.into(), text: text.clone() }, &once).await?;
                 emails.enqueue_with(Email { to: to.into(), text }, &once).await?;

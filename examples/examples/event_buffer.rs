@@ -1,18 +1,20 @@
-//! Many small events, few large requests: a buffer.
+//! A buffer that turns many small events into few large requests.
 //!
-//! `add` answers when the item is durable. A full batch, or one that has waited long enough, is flushed; if that fails it
-//! is tried again, and in the end it is a dead letter with all its items: nothing is lost quietly.
+//! `add` answers when the item is durable. A batch is flushed when it is full or has waited long enough. A
+//! failed flush is retried. After the last attempt the batch becomes a dead letter with all its items, so
+//! nothing is lost silently.
 
 use drystone::{Batch, Primitives, Runtime, Services, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// An item of the buffer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Event {
     user: u32,
     what: String,
 }
 
-/// Events on their way to the warehouse, and how many have arrived.
+/// Events on their way to the warehouse. The state counts the events that have arrived.
 #[derive(Default, Serialize, Deserialize)]
 struct Events {
     arrived: usize,
@@ -22,19 +24,19 @@ struct Events {
 impl Events {
     #[flush]
     async fn upload(&mut self, batch: Batch<Event>, warehouse: &Warehouse) -> Result<(), String> {
-        // The batch's id is the same over retries: the warehouse can tell a repeat.
+        // The id of the batch is the same over retries, so the warehouse can recognize a repeat.
         warehouse.insert(&batch.id, &batch.items)?;
         self.arrived += batch.items.len();
         Ok(())
     }
 
-    /// How many have arrived.
+    /// Returns how many events have arrived.
     async fn arrived(&self) -> usize {
         self.arrived
     }
 }
 
-/// A warehouse that does not know user 7.
+/// A fake warehouse that refuses every batch with user 7.
 struct Warehouse;
 
 impl Warehouse {

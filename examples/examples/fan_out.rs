@@ -1,40 +1,45 @@
-//! A run that begins others and waits for all of them, while its process dies: each child ends once, and the parent misses none.
+//! A run that starts child runs and waits for all of them. The process dies meanwhile. Each child still ends
+//! once, and the parent gets every result.
 //!
-//! Each child counts into a tally by a durable call, which happens once, too, and two at a time hold a permit to do it.
+//! A child needs a permit to count its words, and only two children hold a permit at a time. Each child adds
+//! to a tally by a durable call, which happens once.
 
 use drystone::{Client, Flow, Primitives, RunError, Runtime, d, primitive, workflow, workflow::join_all};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
-/// A book whose chapters are counted.
+/// A book whose words are counted chapter by chapter.
 #[derive(Default, Serialize, Deserialize)]
 struct Book;
 
 #[workflow]
 impl Book {
+    /// Starts one child per chapter, and adds up their results.
     async fn run(
         flow: &Flow<Self>,
         chapters: Vec<String>,
         children: &Client<Chapter>,
     ) -> Result<u64, RunError<String>> {
         let chapter = |(number, text): (usize, String)| {
-            flow.child(children.get(format!("chapter-{number}")).execute(text)) // a key of its own, under the book's
+            flow.child(children.get(format!("chapter-{number}")).execute(text)) // a key under that of the book
         };
         let words = join_all(chapters.into_iter().enumerate().map(chapter)).await;
         words.into_iter().sum()
     }
 }
 
+/// A chapter of a book.
 #[derive(Default, Serialize, Deserialize)]
 struct Chapter;
 
 #[workflow]
 impl Chapter {
+    /// Counts the words under a permit, and adds them to the tally.
     async fn run(flow: &Flow<Self>, text: String, tally: &Client<Tally>, desk: &Client<Desk>) -> Result<u64, String> {
-        let permit = flow.permit(desk.get("desk").acquire()).await; // held by the run, over any crash
+        let permit = flow.permit(desk.get("desk").acquire()).await; // held by the run, also across crashes
         let words = flow.count(text).await?;
         drop(permit);
-        let all = flow.call(tally.get("all").add(words)).await; // done once, whatever happens to the process
+        let all = flow.call(tally.get("all").add(words)).await; // happens once, even if the process crashes
         println!("  {}: {words} words, {all} in all", flow.key_text().split('~').next().unwrap_or_default());
         Ok(words)
     }
@@ -49,7 +54,7 @@ impl Chapter {
     }
 }
 
-/// How much was counted.
+/// The number of words counted so far.
 #[derive(Default, Serialize, Deserialize)]
 struct Tally(u64);
 
@@ -61,7 +66,7 @@ impl Tally {
     }
 }
 
-/// Two can work at it.
+/// A desk with room for two.
 #[primitive(semaphore, permits = 2)]
 struct Desk;
 

@@ -1,14 +1,18 @@
-//! A ledger in the same file: each sale is booked exactly once, although the process dies while it books.
+//! A ledger in the same file as the runs: each sale is booked exactly once, although the process dies while
+//! it books.
 //!
-//! `#[step(transaction)]` writes tables of your own in the same transaction as the record that the step was executed. A step that acts on the
-//! world outside is executed at least once; this one has happened once, whatever crashes when.
+//! `#[step(transaction)]` writes your own tables in the same transaction as the record that the step was
+//! executed. An ordinary step, which acts on the outside world, runs at least once. The effect of a
+//! transactional step happens exactly once, at whatever point the process crashes.
 
 use drystone::{Failure, Flow, Primitives, Runtime, SqlError, Transaction, d, workflow};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// The table of the app, in the same file as the runs.
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS ledger (sale TEXT NOT NULL, cents INTEGER NOT NULL)";
 
+/// A sale: booked together with its tax.
 #[derive(Default, Serialize, Deserialize)]
 struct Sale;
 
@@ -20,7 +24,8 @@ impl Sale {
         Ok(format!("{total} cents were in the ledger when it was booked"))
     }
 
-    /// Books it, and says what is in the ledger now. It cannot wait, for nobody else writes meanwhile.
+    /// Books a sale and returns the total of the ledger. The function is not `async`, because no other write
+    /// can happen while it runs.
     #[step(transaction)]
     fn book(name: String, cents: u64, sql: &mut Transaction<'_>) -> Result<u64, Failure> {
         println!("  booking {cents} cents for {name}");

@@ -1,7 +1,9 @@
-//! A run that goes on for ever, a generation for each month: what it recorded of a month is gone when the next begins.
+//! A run that continues forever, with one generation per month.
 //!
-//! `continue_as` ends a generation and begins the next in one commit, with the input that it is given: that is all that is carried over, and the
-//! events that nobody took. So the history stays short, however long the run goes on. In a world whose clock moves by hand.
+//! `continue_as` ends a generation and begins the next one in a single commit. It carries over only the
+//! given input and the events that no wait has taken; everything recorded in the old month is dropped. So
+//! the history stays short however long the run continues. The example runs in a test world, whose clock is
+//! moved by hand.
 
 use drystone::{
     Event, Flow, Primitives, Services, d,
@@ -10,20 +12,22 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
+/// Event: a sale of this many cents.
 #[derive(Event, Serialize, Deserialize)]
 struct Sale(u64);
 
+/// Event: the books are closed, and the run ends.
 #[derive(Event, Serialize, Deserialize)]
 struct Close;
 
-/// What one month hands to the next.
+/// The input that one month hands to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Books {
     month: u32,
     cents: u64,
 }
 
-/// The month as it is seen meanwhile: it begins anew with every generation.
+/// The state of the current month, for queries. Each generation begins with a new one.
 #[derive(Default, Serialize, Deserialize)]
 struct Report {
     sales: u32,
@@ -31,6 +35,7 @@ struct Report {
 
 #[workflow(events(Sale, Close))]
 impl Report {
+    /// One month: adds up sales for 30 days, then begins the next month as a new generation.
     async fn run(flow: &Flow<Self>, mut books: Books) -> Books {
         let mut month = flow.sleep("30d");
         loop {

@@ -1,13 +1,14 @@
-//! Every night at half past two, by the clocks of Berlin: a continuous primitive with a cron schedule.
+//! A report every night at half past two, Berlin time: a continuous primitive with a cron schedule.
 //!
-//! On the last Sunday of March there is no half past two: clocks go from two to three, and the report is made at that
-//! moment. On the last Sunday of October there are two, and it is made once. What is missed while nothing runs is made up
-//! for, night by night. All in a world whose clock moves by hand.
+//! On the last Sunday of March, half past two does not exist: clocks go from two to three, and the report is
+//! made at that moment. On the last Sunday of October half past two comes twice, and the report is made
+//! once. Nights that are missed while the process is down are made up for, one by one. The example runs in a
+//! test world, whose clock is moved by hand.
 
 use drystone::{Context, Never, Primitives, Services, Timestamp, d, primitive, testing::Log, testing::World};
 use serde::{Deserialize, Serialize};
 
-/// The nights that a report was made for.
+/// The nights for which a report was made.
 #[derive(Default, Serialize, Deserialize)]
 struct Reports {
     nights: Vec<Timestamp>,
@@ -15,6 +16,7 @@ struct Reports {
 
 #[primitive(continuous, cron = "30 2 * * *", zone = "Europe/Berlin", missed = "backfill")]
 impl Reports {
+    /// Makes the report of a night. After downtime `scheduled_for` is earlier than `now`.
     #[tick]
     async fn report(&mut self, printer: &Log, cx: &Context) -> Result<(), Never> {
         self.nights.push(cx.scheduled_for());
@@ -33,7 +35,7 @@ struct App {
     reports: Reports,
 }
 
-/// The days before clocks go forward, and before they go back: 2026-03-27 and 2026-10-23.
+/// Two days before clocks go forward, and two days before they go back: 2026-03-27 and 2026-10-23.
 const NIGHTS: [i64; 2] = [1_774_609_200_000, 1_792_749_600_000];
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,37 +1,41 @@
-//! A cart that remembers, and reminds: an object with an alarm.
+//! An object with an alarm: a cart that remembers its items, and reminds its owner.
 //!
-//! What a `&mut self` action changes is durable when it answers, and gone if it fails; the alarm is in the same commit.
+//! The changes of a `&mut self` action are durable when the action answers, and dropped when the action
+//! fails. The alarm is set in the same commit.
 
 use drystone::{CallError, Context, Never, Primitives, Runtime, Services, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// The state of a cart.
 #[derive(Default, Serialize, Deserialize)]
 struct Cart {
     items: Vec<String>,
     reminded: bool,
 }
 
+/// The error of a third item.
 #[derive(Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("a cart holds two items, not more")]
 struct Full;
 
 #[primitive(object)]
 impl Cart {
-    /// Puts an item in; how many there are then.
+    /// Adds an item and returns the number of items.
     async fn put(&mut self, item: String, cx: &Context) -> Result<usize, Full> {
         self.items.push(item);
         if self.items.len() > 2 {
-            return Err(Full); // nothing of this is kept
+            return Err(Full); // the pushed item is dropped, too
         }
-        cx.alarm_in("200ms"); // counted anew with every item
+        cx.alarm_in("200ms"); // each item sets the alarm anew
         Ok(self.items.len())
     }
 
-    /// What is in it.
+    /// Returns the items as text.
     async fn items(&self) -> String {
         self.items.join(" and ")
     }
 
+    /// Runs when the alarm rings: 200 ms after the last item.
     #[alarm]
     async fn abandoned(&mut self, mail: &dyn Mail, cx: &Context) -> Result<(), Never> {
         mail.send(&cx.key_text(), &format!("you left {} in your cart", self.items().await));
@@ -40,6 +44,7 @@ impl Cart {
     }
 }
 
+/// A service as a trait, so that a test can use another implementation.
 trait Mail: Send + Sync {
     fn send(&self, to: &str, text: &str);
 }

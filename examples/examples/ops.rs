@@ -1,7 +1,7 @@
-//! What nobody could take, and what a person does about it: dead letters are listed, read, replayed and removed.
+//! Dead letters, and what a person can do about them: list, read, replay and remove.
 //!
-//! An item that failed too often, and events that their run did not take before it ended. Each replay is one commit: the letter goes and
-//! what was in it is sent, or neither.
+//! The example has a queue item that failed too often, and events that their run did not take before it
+//! ended. Each replay is one commit: the letter is removed and its content is sent, or neither happens.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,12 +12,13 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
-/// An answer of a customer. What a run did not take may be of use to another: it has a topic.
+/// A customer's answer. The event has a topic, so an answer that one run did not take can be published to
+/// another run.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one")]
 struct Answer(String);
 
-/// Takes one answer.
+/// An inquiry: takes one answer and ends.
 #[derive(Default, Serialize, Deserialize)]
 struct Inquiry;
 
@@ -28,6 +29,7 @@ impl Inquiry {
     }
 }
 
+/// A queue of mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails;
 
@@ -44,6 +46,7 @@ impl Mails {
     }
 }
 
+/// A fake mail relay that is down at first.
 #[derive(Default)]
 struct Relay {
     is_up: AtomicBool,
@@ -108,7 +111,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(runtime.shutdown(d!("5s")).await?)
 }
 
-/// A run that is ended before it takes its answer.
+/// Starts a run and terminates the run before its answer is taken.
 async fn leave_unread(client: &AppClient, key: &str, answer: &str) -> anyhow::Result<()> {
     let inquiry = client.inquiry(key);
     inquiry.start().await?;

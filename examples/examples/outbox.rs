@@ -1,15 +1,19 @@
-//! An outbox: an order and the mail about it are one transaction, and each mail is noted exactly once, although the process dies.
+//! An outbox: an order and its mail are written in one transaction. Each mail is noted exactly once,
+//! although the process dies.
 //!
-//! What a transaction sends is delivered if and only if its rows are kept. `#[process(transaction)]` writes tables of your own in the same
-//! transaction as the record that the item was processed.
+//! A message that a transaction sends is delivered if and only if the rows of the transaction are kept.
+//! `#[process(transaction)]` writes your own tables in the same transaction as the record that the item was
+//! processed.
 
 use drystone::{Item, Primitives, Runtime, SqlError, Transaction, d, primitive};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// A migration of the app's tables. Each migration is applied once in the life of the file.
 const ORDERS: (&str, &str) = ("0001_orders", "CREATE TABLE orders (name TEXT PRIMARY KEY)");
 const MAILED: (&str, &str) = ("0002_mailed", "CREATE TABLE mailed (name TEXT NOT NULL)");
 
+/// The queue of mails. The state counts the noted mails.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails {
     count: u64,
@@ -17,7 +21,7 @@ struct Mails {
 
 #[primitive(queue)]
 impl Mails {
-    /// Notes the mail. It cannot wait, for nobody else writes meanwhile.
+    /// Notes the mail. The function is not `async`, because no other write can happen while it runs.
     #[process(transaction, max_attempts = 3)]
     fn note(&mut self, item: Item<String>, sql: &mut Transaction<'_>) -> Result<(), SqlError> {
         println!("  noting the mail about {}", item.value);
@@ -43,7 +47,7 @@ fn main() -> anyhow::Result<()> {
         for name in ["coffee", "tea"] {
             let client = runtime.client();
             let ordered = runtime.transaction(move |sql| {
-                // Ordered in the first life, or now; a second order of the name sends nothing.
+                // The order may exist since the first life. A second order of the same name sends nothing.
                 if sql.execute("INSERT INTO orders VALUES (?1) ON CONFLICT DO NOTHING", (name,))? == 1 {
                     sql.send(client.mails("out").enqueue(name.to_owned()))?;
                 }

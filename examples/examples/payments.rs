@@ -1,12 +1,14 @@
-//! Payments: a webhook publishes, and whoever waits for that order hears of it; it need not know who that is.
+//! Topics: a webhook publishes a payment, and every run that waits for that order gets it. The webhook does
+//! not need to know the runs.
 //!
-//! `Paid` goes to all who wait for its order (a log), `Packing` to one of those who are free (a work queue). The process dies in between.
+//! `Paid` goes to all runs that wait for its order (a log). `Packing` goes to one free packer (a work
+//! queue). The process dies between the waits and the payment.
 
 use drystone::{Event, Flow, Primitives, PublishError, Runtime, d, workflow};
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
-/// Money has come for an order. All who wait for this order are told.
+/// Event: an order was paid. All runs that wait for this order get the event.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, key = order, from = "created")]
 struct Paid {
@@ -14,14 +16,14 @@ struct Paid {
     cents: u64,
 }
 
-/// A parcel is to be packed. The packer who waits longest gets it; with none it is kept.
+/// Event: a parcel must be packed. The longest waiting packer gets it. Without a waiting packer it is kept.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one", keep_for = "1d")]
 struct Packing {
     order: String,
 }
 
-/// Ships when the order is paid.
+/// Ships the order once it is paid.
 #[derive(Default, Serialize, Deserialize)]
 struct Shipping;
 
@@ -34,7 +36,7 @@ impl Shipping {
     }
 }
 
-/// Thanks when the order is paid, if that is soon.
+/// Thanks for the payment, or reminds if it does not come within an hour.
 #[derive(Default, Serialize, Deserialize)]
 struct Thanks;
 
@@ -79,6 +81,7 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
+/// The first life: lets two runs wait for the payment and two packers for work, then dies.
 async fn wait(client: &AppClient) -> anyhow::Result<()> {
     println!("  two runs wait for order-9 to be paid, and two packers for something to pack");
     client.shipping("ship-9").start("order-9".into()).await?;
@@ -92,6 +95,7 @@ async fn wait(client: &AppClient) -> anyhow::Result<()> {
     std::process::abort()
 }
 
+/// The second life: publishes the payment twice, and checks that it counts once.
 async fn pay(client: &AppClient) -> anyhow::Result<()> {
     println!("  the webhook comes, and comes again");
     for _ in 0..2 {

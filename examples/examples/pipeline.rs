@@ -1,23 +1,26 @@
-//! From one primitive to the next, exactly once at every hop: a buffer, a queue, an object.
+//! A pipeline from one primitive to the next, exactly once at every hop: a buffer, a queue, an object.
 //!
-//! Clicks are collected, each of a batch becomes a job, and each job is charged to an account. A message is a part of its
-//! sender's commit and is taken in its receiver's: code may run again after a failure, but what it sent then was never sent.
+//! Clicks are collected in batches, each click becomes a job, and each job is charged to an account. A
+//! message is part of its sender's commit and is taken in its receiver's commit. If code fails, its messages
+//! are dropped with its commit; the retry sends them.
 
 use drystone::{Batch, Client, Failure, Item, Never, Primitives, Runtime, d, primitive};
 use serde::{Deserialize, Serialize};
 
+/// A click of a customer, and its price.
 #[derive(Serialize, Deserialize)]
 struct Click {
     customer: String,
     cents: u64,
 }
 
-/// Clicks, on their way to be billed.
+/// Clicks that wait to be billed.
 #[derive(Default, Serialize, Deserialize)]
 struct Clicks;
 
 #[primitive(buffer, max_items = 4, max_wait = "50ms")]
 impl Clicks {
+    /// Sends one job per click. The messages are sent by the commit of this flush.
     #[flush]
     async fn pass_on(&mut self, batch: Batch<Click>, billing: &Client<Billing>) -> Result<(), Never> {
         billing.send(billing.get("all").enqueue_many(batch.items));
@@ -25,24 +28,25 @@ impl Clicks {
     }
 }
 
-/// Jobs: a click each.
+/// Billing jobs, one for each click.
 #[derive(Default, Serialize, Deserialize)]
 struct Billing;
 
 #[primitive(queue, concurrency = 4, backoff = "10ms")]
 impl Billing {
+    /// Charges the account of a customer. Every third job fails once, and its message is then not sent.
     #[process]
     async fn bill(&self, job: Item<Click>, accounts: &Client<Account>) -> Result<(), Failure> {
         let Click { customer, cents } = job.value;
         accounts.send(accounts.get(customer).charge(cents));
         if job.number.is_multiple_of(3) && job.attempt == 1 {
-            return Err("the pricing service hung up".into()); // and nothing was charged
+            return Err("the pricing service hung up".into()); // the message above is not sent
         }
         Ok(())
     }
 }
 
-/// What a customer owes.
+/// A customer's account, with the cents that they owe.
 #[derive(Default, Serialize, Deserialize)]
 struct Account {
     cents: u64,

@@ -1,7 +1,10 @@
-//! A saga: charge, reserve, ship. What fails in the end is undone, the last first, although the process dies while it is undone.
+//! A saga: charge, reserve, ship. When shipping fails, the earlier steps are undone, the last first,
+//! although the process dies in the middle of an undo.
 //!
-//! The lamp cannot be shipped: its place is released, and its money given back. Of the clock nobody knows whether a place is reserved, for the
-//! warehouse did not answer in time: it is released all the same, by what was asked for. An undo is a step: it runs at least once, recorded once.
+//! The lamp cannot be shipped: its place is released, and its money is given back. For the clock the
+//! warehouse did not answer in time, so it is unknown whether a place is reserved. The place is released
+//! anyway, by the input of the step. An undo is a step: it runs at least once, and its outcome is recorded
+//! once.
 
 use std::path::PathBuf;
 
@@ -9,6 +12,7 @@ use drystone::{Context, Failure, Flow, Primitives, Runtime, Services, d, workflo
 use drystone_examples::{is_first_life, two_lives};
 use serde::{Deserialize, Serialize};
 
+/// An order whose steps are undone if it cannot be shipped.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 
@@ -20,7 +24,7 @@ impl Order {
         flow.ship(what, place).await
     }
 
-    /// Its undo takes what it returned: it is due for every charge that is recorded.
+    /// The undo takes the output of this step. It is due for every recorded charge.
     #[step(undo = refund)]
     async fn charge(cents: u64, outside: &Outside, cx: &Context) -> String {
         outside.does(cx, &format!("{cents} cents are charged"));
@@ -35,7 +39,8 @@ impl Order {
         }
     }
 
-    /// Its undo takes what it took, and what it returned if that is known: it is due as well where nobody knows what became of it.
+    /// The undo takes the input of this step, and the output if that is known. It is due also if the outcome
+    /// is unknown.
     #[step(max_attempts = 1, timeout = "100ms", undo = release)]
     async fn reserve(what: String, outside: &Outside, cx: &Context) -> u32 {
         outside.does(cx, &format!("a place for the {what} is reserved"));
@@ -55,7 +60,7 @@ impl Order {
     }
 }
 
-/// A bank and a warehouse that outlive us: they do what has an id once.
+/// A bank and a warehouse that outlive our process. They act once per work id.
 struct Outside(PathBuf);
 
 impl Outside {

@@ -1,9 +1,9 @@
-//! Tokens kept fresh: a continuous primitive.
+//! A continuous primitive that keeps tokens fresh.
 //!
-//! A tick runs **at least** once. If the process dies after the provider has rotated the token and before the new one is
-//! stored, the tick runs again with the refresh token that was used already, and many providers then lock the user out.
-//! So the request carries the work id: it is the same over retries and restarts, and a provider that takes an idempotency
-//! key answers a repeat as it did the first time.
+//! A tick runs **at least** once. Suppose the process dies after the provider has rotated the token, and
+//! before the new token is stored. The tick then runs again with a refresh token that was already used, and
+//! many providers lock the user out. So the request carries the work id, which is the same over retries and
+//! restarts. A provider that takes an idempotency key answers a repeat as it did the first time.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use std::{
 use drystone::{Context, Primitives, Runtime, Services, d, primitive};
 use serde::{Deserialize, Serialize};
 
-/// One user's OAuth tokens, kept fresh.
+/// The OAuth tokens of one user.
 #[derive(Serialize, Deserialize)]
 struct TokenRefresher {
     access: String,
@@ -22,19 +22,19 @@ struct TokenRefresher {
 
 #[primitive(continuous, every = "100ms", max_attempts = 3, retry = "20ms")]
 impl TokenRefresher {
-    #[tick] // nobody receives its error: any error will do
+    #[tick] // no caller receives the error, so any error type will do
     async fn refresh(&mut self, oauth: &OAuth, cx: &Context) -> Result<(), String> {
         (self.access, self.refresh) = oauth.exchange(&self.refresh, cx.work_id(), cx.attempt())?;
         Ok(())
     }
 
-    /// The token as it is now.
+    /// Returns the current access token.
     async fn access(&self) -> String {
         self.access.clone()
     }
 }
 
-/// A provider that rotates tokens, and stumbles once. A repeat of a request is answered as it was the first time.
+/// A provider that rotates tokens, and fails once. It answers a repeated request as it did the first time.
 #[derive(Default)]
 struct OAuth(Mutex<HashMap<String, (String, String)>>);
 

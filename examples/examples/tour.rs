@@ -1,7 +1,9 @@
-//! Every kind on one SQLite file. The process dies in the middle; a new one opens the file, is asked nothing, and goes on.
+//! A tour of every kind on one SQLite file. The process dies in the middle. A new process opens the file and
+//! resumes on its own.
 //!
-//! The primitives are in `examples/src/app.rs`: a clock that ticks, a post that carries letters three at a time, a cart that
-//! reminds, mails that take turns on one line, an order that is packed once, and a page of a kind that is not ours.
+//! The primitives are in `examples/src/app.rs`: a clock that ticks, a post office that delivers letters in
+//! batches of three, a cart that reminds its owner, mails that share one line, an order that is packed once,
+//! and a page whose kind is defined outside Drystone.
 
 use drystone::{Runtime, d};
 use drystone_examples::{
@@ -26,7 +28,7 @@ fn main() -> anyhow::Result<()> {
             for letter in ["one", "two", "three"] {
                 println!("  post: letter {letter} is durable, {} wait", post.add(letter.into()).await?.buffered);
             }
-            std::future::pending::<()>().await; // until the flush kills us
+            std::future::pending::<()>().await; // until the flush kills the process
         }
         client.mails("m").resume().await?;
         client.mails("m").drain().await?;

@@ -1,7 +1,8 @@
-//! Webhooks: they come early, late, twice, and before anything is there to take them. None is lost and none counts twice.
+//! Webhooks come early, late, twice, and before any run waits for them. No event is lost, and none counts
+//! twice.
 //!
-//! Events are queued per run and type, first in first out; an event is taken by one wait, the oldest. What nobody took when a run
-//! ends is a dead letter.
+//! Events are queued per run and type, first in, first out. An event satisfies a single wait, the oldest. An
+//! event that no wait has taken when its run ends becomes a dead letter.
 
 use drystone::{
     CallError, Event, Flow, Primitives, Runtime, Services, d, dead_letters::Filter, testing::Latch, workflow,
@@ -9,27 +10,28 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A parcel was scanned somewhere.
+/// Event: a parcel was scanned at a place.
 #[derive(Event, Serialize, Deserialize)]
 struct Scanned(String);
 
-/// Somebody signed for it.
+/// Event: a person signed for the parcel.
 #[derive(Event, Serialize, Deserialize)]
 struct Signed(String);
 
+/// A parcel: scanned three times, then signed for.
 #[derive(Default, Serialize, Deserialize)]
 struct Parcel;
 
 #[workflow(events(Scanned, Signed))]
 impl Parcel {
     async fn run(flow: &Flow<Self>) -> String {
-        // In the order in which they came; none of them is taken before all are there.
+        // The scans in the order in which they came. The wait takes no event before all three have come.
         let route: Vec<_> = flow.wait_for::<Scanned>().times(3).await.into_iter().map(|scan| scan.0).collect();
         let signed = match flow.wait_for::<Signed>().timeout("50ms").await {
             Ok(signed) => signed,
             Err(timeout) => {
                 flow.remind(timeout.to_string()).await;
-                flow.wait_for::<Signed>().await // what came too late for the first wait is for this one
+                flow.wait_for::<Signed>().await // takes the event that came too late for the first wait
             }
         };
         format!("{} and signed by {}", route.join(", "), signed.0)
@@ -38,7 +40,7 @@ impl Parcel {
     #[step]
     async fn remind(why: String, printer: &Latch) {
         println!("  {why}: a reminder goes out");
-        printer.clone().wait().await; // it is slow
+        printer.clone().wait().await; // the printer is slow
     }
 }
 

@@ -1,11 +1,11 @@
-//! An app with a primitive of every kind, for the tour.
+//! The app of the tour, with a primitive of every kind.
 
 use drystone::{Batch, Client, Context, Event, Failure, Flow, Item, Never, Primitives, primitive, workflow};
 use serde::{Deserialize, Serialize};
 
 use crate::is_first_life;
 
-/// Something done again and again.
+/// A counter that ticks every 100 milliseconds.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Clock(pub u32);
 
@@ -19,7 +19,7 @@ impl Clock {
     }
 }
 
-/// Letters, carried three at a time.
+/// Delivers letters in batches of three.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Post(pub Vec<String>);
 
@@ -37,13 +37,13 @@ impl Post {
     }
 }
 
-/// A cart that reminds.
+/// A cart that reminds its owner after a second.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Cart(pub Vec<String>);
 
 #[primitive(object)]
 impl Cart {
-    /// Puts an item in.
+    /// Adds an item, and sets the alarm for the reminder.
     async fn put(&mut self, item: String, cx: &Context) {
         self.0.push(item);
         cx.alarm_in("1s");
@@ -55,7 +55,8 @@ impl Cart {
     }
 }
 
-/// A page that is indexed once it has been quiet for a while: a kind that is not ours.
+/// A page that is indexed once it has been quiet for a while. The kind, `debounce`, is defined in this
+/// crate.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Page;
 
@@ -68,7 +69,7 @@ impl Page {
     }
 }
 
-/// Mails, sent two at a time as far as the line allows.
+/// Sends mails, two at a time. Each mail needs a permit of the line.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mails;
 
@@ -82,15 +83,15 @@ impl Mails {
     }
 }
 
-/// One at a time.
+/// A line that one mail at a time may use.
 #[primitive(semaphore, permits = 1, lease = "1s")]
 pub struct Line;
 
-/// An order was paid.
+/// Event: an order was paid.
 #[derive(Event, Serialize, Deserialize)]
 pub struct Paid(pub u32);
 
-/// An order: packed, and shipped when it is paid.
+/// An order that is packed, and shipped once it is paid.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Order;
 
@@ -108,7 +109,7 @@ impl Order {
     }
 }
 
-/// All of them.
+/// The app: one field per primitive.
 #[derive(Primitives)]
 pub struct App {
     clock: Clock,

@@ -1,7 +1,8 @@
-//! A kind that is not ours: the hook runs once nothing has touched the entity for a while.
+//! A kind that is defined outside Drystone. Its hook runs once the entity has not been touched for a while.
 //!
-//! A kind is pure functions over a record: it sees a turn, and changes the record, the alarm and the status in it. Storing,
-//! waking, retries after a crash and the author's code are not its affair.
+//! A kind is a set of pure functions over a record. Each function sees a turn, and changes the record, the
+//! alarm and the status in it. Drystone stores the record, wakes the entity, retries after a crash and runs
+//! the author's code.
 
 use std::time::Duration;
 
@@ -14,29 +15,29 @@ use drystone::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What `#[primitive(debounce, quiet = "2s")]` sets.
+/// The options, as set by `#[primitive(debounce, quiet = "2s")]`.
 #[derive(Serialize)]
 pub struct Options {
     quiet: Duration,
 }
 
 impl Options {
-    /// Settles after a second.
+    /// The defaults: the hook runs after one quiet second.
     pub const NEW: Self = Self { quiet: Duration::from_secs(1) };
 
-    /// How long nothing must touch it.
+    /// How long the entity must be untouched before the hook runs.
     pub const fn quiet(mut self, text: &str) -> Self {
         self.quiet = literal::some_duration(text);
         self
     }
 
-    /// Any combination will do.
+    /// Checks all options together. Any combination is valid.
     pub const fn checked(self) -> Self {
         self
     }
 }
 
-/// The hook: `#[hook(settled)] async fn index(&mut self) -> Result<(), E>`.
+/// Names the hook: `#[hook(settled)] async fn index(&mut self) -> Result<(), E>`.
 #[allow(non_camel_case_types)]
 pub enum settled {}
 
@@ -46,7 +47,8 @@ impl TakenBy<settled> for () {
     }
 }
 
-/// How often it has settled; how often the hook has failed since.
+/// The record of the kind: how often the hook has succeeded, and how often it has failed since the last
+/// success.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Record {
     settled: u64,
@@ -88,12 +90,12 @@ impl Kind for Options {
 }
 
 drystone::verbs! {
-    /// What callers hold: `touch`, beside the verbs of every entity and the author's actions.
+    /// The verbs of the handle: `touch`, besides the verbs of every entity and the author's actions.
     pub struct Verbs;
 }
 
 impl<T: Primitive, I> Verbs<T, I> {
-    /// Puts off the hook by the quiet time.
+    /// Touches the entity: the hook runs after the quiet time, counted from now.
     pub fn touch(&self) -> Call<()> {
         self.address().call("touch", Args::new())
     }

@@ -1,4 +1,5 @@
-//! What the examples share: an app with every kind, a kind that is not ours, and a program with two lives.
+//! Code shared by the examples: an app with every kind, a kind defined outside Drystone, and a program with
+//! two lives.
 
 pub mod app;
 pub mod debounce;

@@ -1,15 +1,16 @@
-//! A program that runs itself twice over one file: a first life that dies, and a second that goes on.
+//! A program that runs itself twice over one file. The first life dies, the second life resumes.
 
 use std::{env, path::Path, process::Command};
 
 use anyhow::{Result, ensure};
 
-/// Whether this is the life that dies.
+/// Whether this process is the first life, which dies.
 pub fn is_first_life() -> bool {
     env::args().nth(2).is_some_and(|life| life == "first")
 }
 
-/// Runs `live` twice in a process of its own, over the same path. The first life must not end well, the second must.
+/// Runs `live` twice over the same file, each time in a process of its own. The first process must fail, the
+/// second must succeed.
 pub fn two_lives(live: impl AsyncFnOnce(&Path) -> Result<()>) -> Result<()> {
     if let Some(path) = env::args().nth(1) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -1,4 +1,5 @@
-//! `#[derive(Primitives)]`: an app, its typed client, and what each of its primitives needs of it.
+//! `#[derive(Primitives)]`: generates the app's typed client, and registers each primitive with the services
+//! it needs.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -6,10 +7,10 @@ use syn::{Attribute, Data, DataStruct, DeriveInput, Fields, Type};
 
 use crate::{mistakes::Mistakes, primitive::lenient, types};
 
-/// The methods that every client has beside its primitives'.
+/// The methods of every client besides those of its primitives. No field may have such a name.
 const RESERVED: &[&str] = &["publish", "topic", "topic_of"];
 
-/// One field: a primitive by its name.
+/// One field of the app: a primitive and its name.
 struct Part {
     name: Ident,
     ty: Type,
@@ -58,7 +59,7 @@ fn parts(input: &DeriveInput, mistakes: &mut Mistakes) -> Vec<Part> {
     parts.collect()
 }
 
-/// `AppClient`, as visible as the app.
+/// Generates `AppClient`, with the visibility of the app.
 fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
     let (app, vis, lenient) = (&input.ident, &input.vis, lenient());
     let client = format_ident!("{app}Client");
@@ -76,7 +77,8 @@ fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
         impl #client {
             #(#methods)*
 
-            /// Publishes an event: to all who wait for it, or to the one who waits longest. It is durable when this answers.
+            /// Publishes an event to all runs that wait for it, or to the longest waiting one with
+            /// `deliver = "one"`. The event is durable when the call answers.
             #vis fn publish<__E: ::drystone::workflow::TopicEvent>(
                 &self,
                 event: __E,
@@ -84,7 +86,7 @@ fn client(input: &DeriveInput, parts: &[Part]) -> TokenStream {
                 ::drystone::author::publish(&self.__desk, event)
             }
 
-            /// The topic of an event: who waits, what was published, who got it.
+            /// The topic of an event: its watchers, its published events, and their deliveries.
             #vis fn topic<__E>(&self) -> ::drystone::Topic<__E>
             where
                 __E: ::drystone::workflow::TopicEvent + ::drystone::workflow::AnyKey,
@@ -125,7 +127,8 @@ fn method(part: &Part, vis: &syn::Visibility) -> TokenStream {
     let (name, ty, text) = (&part.name, &part.ty, types::plain(&part.name));
     let said = format!("The `{text}` of a key.");
     let docs = if part.docs.is_empty() { vec![quote!(#[doc = #said])] } else { copied(&part.docs) };
-    // A type that is no primitive is one error: the bounds here and in `registers` fail alike, and the rest assumes them.
+    // A type that is no primitive must give only one error. So this bound and the one in `registers` fail in
+    // the same way, and all other code assumes them.
     let bound = quote_spanned!(types::end_of(ty)=> #ty: ::drystone::Primitive);
     quote! {
         #(#docs)*
@@ -142,7 +145,8 @@ fn copied(docs: &[Attribute]) -> Vec<TokenStream> {
     docs.iter().map(ToTokens::to_token_stream).collect()
 }
 
-/// Each primitive with the services of the app; what one of them lacks is an error where the app is started.
+/// Implements `App`, which registers each primitive with the services of the app. A missing service is an
+/// error where the app is started.
 fn registers(app: &Ident, parts: &[Part]) -> TokenStream {
     let (lenient, services) = (lenient(), types::local("D"));
     let mut bounds: Vec<&Type> = Vec::new();
@@ -171,7 +175,8 @@ fn registers(app: &Ident, parts: &[Part]) -> TokenStream {
     }
 }
 
-/// A type that is one field can be named by it; one that is two fields cannot.
+/// Implements `PartOf` for each type that is the type of exactly one field: only then does the type tell
+/// which field is meant.
 fn parts_of(app: &Ident, parts: &[Part]) -> TokenStream {
     let lenient = lenient();
     let once = parts.iter().filter(|part| parts.iter().filter(|other| same(&part.ty, &other.ty)).count() == 1);
@@ -192,7 +197,8 @@ fn same(one: &Type, other: &Type) -> bool {
     types::text(one) == types::text(other)
 }
 
-/// The fields are never read, for nobody makes an app: reading them once keeps the compiler from saying so.
+/// Reads each field once. No app value is ever made, so without this the compiler would warn about unused
+/// fields.
 fn read(app: &Ident, parts: &[Part]) -> TokenStream {
     let (lenient, names) = (lenient(), parts.iter().map(|part| &part.name).collect::<Vec<_>>());
     quote! {

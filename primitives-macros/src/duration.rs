@@ -1,6 +1,6 @@
 //! Durations as people write them: `59m`, `1h 30m`, `250 ms`.
 
-/// The milliseconds that `text` names, or what is wrong with it and what to write instead.
+/// Parses `text` into milliseconds. The error says what is wrong and what to write instead.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let mut rest = text.trim();
     if rest.is_empty() {

@@ -1,47 +1,49 @@
-//! What the macro knows of our own kinds, for nicer words than the compiler's. A kind from outside is known to nobody but
-//! itself: its module says the same by its items.
+//! The built-in kinds as the macro knows them, so that its messages are better than the compiler's. A kind
+//! from another crate is not listed: generated code takes the same facts from the items of that kind's
+//! module.
 
 use crate::suggest;
 
-/// One of our kinds.
+/// A built-in kind.
 pub(crate) struct Known {
-    /// Its name, and its module's.
+    /// The name of the kind, which is also the name of its module.
     pub(crate) name: &'static str,
-    /// Its options, and what each is set to.
+    /// The options, and the type of value that each takes.
     pub(crate) options: &'static [(&'static str, Value)],
-    /// Options of which exactly one is written.
+    /// Alternative options: exactly one must be set.
     pub(crate) one_of: &'static [&'static str],
-    /// Its hook.
+    /// The name of the hook, or [`NO_HOOK`].
     pub(crate) hook: &'static str,
-    /// How its hook is written, if it cannot do without.
+    /// How to write the hook, if the kind requires one.
     pub(crate) needs_hook: Option<&'static str>,
-    /// Its verbs.
+    /// The verbs of the kind's handle, besides [`COMMON_VERBS`].
     pub(crate) verbs: &'static [&'static str],
 }
 
-/// What an option is set to.
+/// The type of value that an option takes.
 #[derive(Clone, Copy)]
 pub(crate) enum Value {
-    /// A number from 1.
+    /// A number, at least 1.
     Count,
-    /// `"59m"`.
+    /// A duration: `"59m"`.
     Duration,
-    /// `"1m"`, `"1s..1m"`.
+    /// A constant pause, `"1m"`, or a doubling one, `"1s..1m"`.
     Pause,
-    /// `"0 3 * * *"`.
+    /// A cron expression: `"0 3 * * *"`.
     Cron,
-    /// `"Europe/Berlin"`.
+    /// A time zone: `"Europe/Berlin"`.
     Zone,
-    /// One of these texts.
+    /// One of these words.
     Word(&'static [&'static str]),
-    /// Nothing: its name is enough.
+    /// No value: the option is set by its name alone.
     Flag,
-    /// The path of a function that looks at an error.
+    /// The path of a function that takes an error and returns a `bool`.
     Function,
     /// The name of a step.
     Step,
 }
 
+/// All built-in kinds.
 const KINDS: &[Known] = &[
     Known {
         name: "object",
@@ -125,10 +127,10 @@ const KINDS: &[Known] = &[
     },
 ];
 
-/// The hook of a kind that has none: no attribute has this name.
+/// The `hook` of a kind without a hook. No attribute has this name.
 const NO_HOOK: &str = "";
 
-/// The methods of every handle.
+/// The methods of every handle. No action may have such a name.
 const COMMON_VERBS: &[&str] = &[
     "start",
     "start_with",
@@ -149,7 +151,7 @@ impl Known {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// The kind whose name is nearly this.
+    /// Returns the kind with the nearest name, if one is near.
     pub(crate) fn near(name: &str) -> Option<&'static Self> {
         suggest::nearest(name, &Self::names()).and_then(Self::named)
     }
@@ -158,43 +160,44 @@ impl Known {
         KINDS.iter().map(|kind| kind.name).collect()
     }
 
-    /// The kind that has a hook of this name.
+    /// Returns the kind that has a hook of this name.
     pub(crate) fn of_hook(hook: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.own_hook() == Some(hook))
     }
 
-    /// What an option is set to.
+    /// Returns the type of value that an option takes.
     pub(crate) fn option(&self, name: &str) -> Option<Value> {
         self.options.iter().find(|(option, _)| *option == name).map(|(_, value)| *value)
     }
 
-    /// Those of its options that speak of its hook, and may stand there.
+    /// Returns the options that configure the hook, which may be written on the hook too.
     pub(crate) fn options_of_hook(&self) -> Vec<&'static str> {
         const OF_HOOKS: &[&str] = &["max_attempts", "retry", "backoff", "timeout", "heartbeat"];
         self.options.iter().map(|(option, _)| *option).filter(|option| OF_HOOKS.contains(option)).collect()
     }
 
-    /// Its hook, if it has one.
+    /// Returns the name of the hook, if the kind has one.
     pub(crate) fn own_hook(&self) -> Option<&'static str> {
         Some(self.hook).filter(|hook| *hook != NO_HOOK)
     }
 
-    /// An option that cannot be left out, how it is written, and what it tells.
+    /// Returns the option that the kind requires: its name, an example, and its meaning in words. `None` if
+    /// all options may be left out.
     pub(crate) fn needs_option(&self) -> Option<(&'static str, &'static str, &'static str)> {
         (self.name == "semaphore").then_some(("permits", "permits = 10", "how many"))
     }
 
-    /// Two options that exclude each other, and may both be left out.
+    /// Returns two mutually exclusive options. Both may be left out.
     pub(crate) fn excluding(&self) -> Option<[&'static str; 2]> {
         (self.name == "semaphore").then_some(["lease", "window"])
     }
 
-    /// Whether it needs no functions: then it goes on the struct as well.
+    /// Whether the kind needs no functions. Then the attribute may go on the struct as well.
     pub(crate) fn goes_on_struct(&self) -> bool {
         self.name == "semaphore"
     }
 
-    /// Whose verb `name` is, if it is one.
+    /// Returns the owner of the verb `name`, worded for a message. `None` if `name` is not a verb.
     pub(crate) fn owner_of_verb(&self, name: &str) -> Option<&'static str> {
         if COMMON_VERBS.contains(&name) {
             return Some("every handle");

@@ -1,19 +1,19 @@
-//! What the author wrote wrong, collected so that all of it is reported together.
+//! The mistakes of the author, collected so that all of them are reported together.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-/// Mistakes, each at the author's own tokens.
+/// Compile errors, each located at the author's tokens.
 #[derive(Default)]
 pub(crate) struct Mistakes(Vec<syn::Error>);
 
 impl Mistakes {
-    /// A mistake at these tokens.
+    /// Adds a mistake located at these tokens.
     pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
         self.0.push(syn::Error::new_spanned(tokens, message));
     }
 
-    /// A mistake that syn found.
+    /// Adds an error that syn found.
     pub(crate) fn add(&mut self, error: syn::Error) {
         self.0.push(error);
     }

@@ -1,4 +1,4 @@
-//! `#[derive(Services)]`: each field is provided by its type.
+//! `#[derive(Services)]`: provides each field by its type.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,11 +6,11 @@ use syn::{Data, DeriveInput, Fields, Member, Type};
 
 use crate::{mistakes::Mistakes, primitive::lenient, types};
 
-/// One service: its type, and the field that holds it.
+/// A service: a type, and the field that holds the value.
 struct Service {
     ty: Type,
     field: Member,
-    /// Whether the field points to it.
+    /// Whether the field is a pointer to the service: an `Arc` or a `Box`.
     is_behind: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn services(input: TokenStream) -> TokenStream {
     quote!(#(#provided)* #mistakes)
 }
 
-/// The services of all fields, each type once.
+/// Collects the services of all fields. Each type may occur only once.
 fn read(fields: &Fields, mistakes: &mut Mistakes) -> Vec<Service> {
     let mut services: Vec<Service> = Vec::new();
     for (member, field) in fields.members().zip(fields) {
@@ -49,7 +49,7 @@ fn read(fields: &Fields, mistakes: &mut Mistakes) -> Vec<Service> {
     services
 }
 
-/// The field's type, and what it points to.
+/// Returns the field's type and, for an `Arc` or a `Box`, also the type inside.
 fn of_field(field: Member, ty: &Type) -> Vec<Service> {
     let mut services = vec![Service { ty: ty.clone(), field: field.clone(), is_behind: false }];
     if let Some(segment) = types::last_segment(ty).filter(|segment| segment.ident == "Arc" || segment.ident == "Box")

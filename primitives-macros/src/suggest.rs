@@ -1,6 +1,6 @@
-//! What the author may have meant.
+//! Suggestions for misspelled names.
 
-/// ``; did you mean `every`?`` if one of `names` is near, else ``; write one of: ..``.
+/// Returns ``; did you mean `every`?`` if one of `names` is near, otherwise ``; expected one of: ..``.
 pub(crate) fn among(written: &str, names: &[&str]) -> String {
     match nearest(written, names) {
         Some(name) => format!("; did you mean `{name}`?"),
@@ -9,13 +9,14 @@ pub(crate) fn among(written: &str, names: &[&str]) -> String {
     }
 }
 
-/// The one of `names` that is nearly `written`.
+/// Returns the name nearest to `written`, if one is near.
 pub(crate) fn nearest<'a>(written: &str, names: &[&'a str]) -> Option<&'a str> {
     let distances = names.iter().map(|name| (distance(written, name), *name));
     distances.min().filter(|(distance, name)| *distance <= 1 + name.len() / 4).map(|(_, name)| name)
 }
 
-/// How many letters must be put in, taken out or replaced to make one word of the other.
+/// The Levenshtein distance: how many letters must be inserted, removed or replaced to turn one word into
+/// the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (index, letter) in one.bytes().enumerate() {

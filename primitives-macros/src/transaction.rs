@@ -1,5 +1,6 @@
-//! Code that takes a transaction: `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`,
-//! hooks and actions.
+//! Code that takes a transaction: steps, hooks and actions. For example:
+//!
+//! `#[step(transaction)] fn book(total: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure>`
 
 use proc_macro2::Ident;
 use syn::{FnArg, ImplItemFn, PatType, Signature, Type};
@@ -15,16 +16,16 @@ use crate::{
     types,
 };
 
-/// Such code takes at most so long, for nobody else writes meanwhile.
+/// The longest `timeout` of transactional code. No other write can happen while the code runs.
 const LIMIT_MILLIS: u64 = 10_000;
 
-/// What the mistakes of such code are told about.
+/// The words for the code in messages.
 pub(crate) struct Noun {
-    /// The code: `a transactional step`.
+    /// With its article or attribute: `a transactional step`.
     pub(crate) full: String,
-    /// The same in a word: `step`.
+    /// In one word: `step`.
     pub(crate) short: &'static str,
-    /// Where it takes what it needs from.
+    /// Where the code can take from what it needs, if it asks for a service.
     pub(crate) advice: &'static str,
 }
 
@@ -54,13 +55,15 @@ impl Noun {
     }
 }
 
-/// Takes the word `transaction` out of the options: it is no part of the policy.
+/// Removes the word `transaction` from the options, because it is not part of the policy. Returns whether it
+/// was there.
 pub(crate) fn take_word(settings: &mut Vec<Setting>) -> bool {
     let place = settings.iter().position(|setting| setting.name == "transaction");
     place.map(|place| settings.remove(place)).is_some()
 }
 
-/// What it takes: its inputs, and at which place among them its transaction; `None` once its mistakes are told.
+/// Reads the parameters: the inputs, and the index of the transaction among all parameters. Returns `None`
+/// after reporting mistakes.
 pub(crate) fn parameters(
     noun: &Noun,
     function: &ImplItemFn,
@@ -90,7 +93,7 @@ pub(crate) fn parameters(
     place.filter(|_| is_sync && is_well).map(|place| (inputs, place))
 }
 
-/// Tells code that takes a transaction and does not say so.
+/// Reports code that takes a transaction without `transaction` in its attribute. Returns whether it does.
 pub(crate) fn refuse(form: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     let taken = typed(signature).find(|typed| is_mutable(&typed.ty) && names_transaction(&typed.ty));
     if let Some(taken) = taken {
@@ -100,7 +103,7 @@ pub(crate) fn refuse(form: &str, signature: &Signature, mistakes: &mut Mistakes)
     taken.is_some()
 }
 
-/// `timeout = "10s"` at most; that of a constant is looked at by the compiler.
+/// Checks that a literal `timeout` is at most 10 seconds. The compiler checks constants.
 pub(crate) fn check_timeout(noun: &Noun, settings: &[Setting], mistakes: &mut Mistakes) {
     for setting in settings.iter().filter(|setting| setting.name == "timeout") {
         if let Some(value @ Given::Literal(syn::Lit::Str(text))) = &setting.value
@@ -139,7 +142,7 @@ fn is_first(noun: &Noun, before: Option<usize>, typed: &PatType, mistakes: &mut 
     before.is_none()
 }
 
-/// An input, or a client to send by: nothing else is lent to it.
+/// Reads an input, or a client to send with. Transactional code may take no other reference.
 fn input(noun: &Noun, index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     match parameter::parameter(index, typed, struct_, mistakes)? {
         taken @ (Parameter::Input { .. } | Parameter::Client(_)) => Some(taken),
@@ -156,7 +159,7 @@ fn is_mutable(ty: &Type) -> bool {
     matches!(types::bare(ty), Type::Reference(reference) if reference.mutability.is_some())
 }
 
-/// `&mut Transaction<'_>`, by its name.
+/// Whether a type is `Transaction`, judged by its name, with or without a reference.
 pub(crate) fn names_transaction(ty: &Type) -> bool {
     types::last_segment(strip_reference(ty)).is_some_and(|segment| segment.ident == "Transaction")
 }

@@ -1,10 +1,10 @@
-//! Types as tokens: what can be told of one without knowing what it is.
+//! Types as tokens: facts about a type that need no type resolution.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{AngleBracketedGenericArguments, GenericArgument, PathArguments, PathSegment, Type};
 
-/// The type within parentheses and invisible groups.
+/// Strips parentheses and invisible groups.
 pub(crate) fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Paren(inner) => bare(&inner.elem),
@@ -13,7 +13,7 @@ pub(crate) fn bare(ty: &Type) -> &Type {
     }
 }
 
-/// The last segment of a path: `Result` of `anyhow::Result<T>`.
+/// Returns the last segment of a path: `Result` of `anyhow::Result<T>`.
 pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match bare(ty) {
         Type::Path(path) => path.path.segments.last(),
@@ -21,7 +21,7 @@ pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
-/// The type arguments of a segment.
+/// Returns the type arguments of a segment.
 pub(crate) fn arguments(segment: &PathSegment) -> Vec<&Type> {
     let PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) = &segment.arguments else {
         return Vec::new();
@@ -37,10 +37,10 @@ pub(crate) fn is_unit(ty: &Type) -> bool {
     matches!(bare(ty), Type::Tuple(tuple) if tuple.elems.is_empty())
 }
 
-/// Two types are the same if they are written alike.
+/// The text of a type. Two types count as the same if they are written alike.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
     let spaced = tokens.to_token_stream().to_string();
-    // Only between two words a space means something: `dyn Mail`.
+    // A space matters only between two words, as in `dyn Mail`.
     let is_word = |letter: Option<&char>| letter.is_some_and(|letter| letter.is_alphanumeric() || *letter == '_');
     let letters: Vec<char> = spaced.chars().collect();
     let keeps = |index: usize| is_word(letters.get(index.wrapping_sub(1))) && is_word(letters.get(index + 1));
@@ -52,12 +52,12 @@ pub(crate) fn text(tokens: &impl ToTokens) -> String {
         .collect()
 }
 
-/// The place of the last token: on stable, that of a whole type is the place of its first.
+/// The span of the last token. On stable, the span of a whole type is only that of its first token.
 pub(crate) fn end_of(tokens: &impl ToTokens) -> Span {
     tokens.to_token_stream().into_iter().last().map_or_else(Span::call_site, |token| token.span())
 }
 
-/// The same tokens, shown at another place.
+/// The same tokens, located at another span.
 pub(crate) fn located(tokens: TokenStream, at: Span) -> TokenStream {
     let place = |mut token: TokenTree| {
         if let TokenTree::Group(group) = &token {
@@ -69,7 +69,7 @@ pub(crate) fn located(tokens: TokenStream, at: Span) -> TokenStream {
     tokens.into_iter().map(place).collect()
 }
 
-/// Whether a type holds a reference, a lifetime or an `impl`, at any depth.
+/// Whether a type contains a reference, a lifetime other than `'static`, or an `impl`, at any depth.
 pub(crate) fn borrows(tokens: TokenStream) -> bool {
     let mut before_is_quote = false;
     tokens.into_iter().any(|token| match token {
@@ -86,13 +86,13 @@ pub(crate) fn borrows(tokens: TokenStream) -> bool {
     })
 }
 
-/// `Self` in a signature that is copied elsewhere is the author's struct.
+/// Replaces `Self` by the author's struct, for a type that is copied out of the `impl` block.
 pub(crate) fn without_self(ty: &Type, struct_: &Type) -> Type {
     let tokens = replace_self(ty.to_token_stream(), struct_);
     syn::parse2(tokens).unwrap_or_else(|_| ty.clone())
 }
 
-/// The same tokens with the author's struct for `Self`.
+/// The same tokens with the author's struct instead of `Self`.
 pub(crate) fn replace_self(tokens: TokenStream, struct_: &Type) -> TokenStream {
     let replace = |token: TokenTree| match token {
         TokenTree::Ident(ident) if ident == "Self" => located(struct_.to_token_stream(), ident.span()),
@@ -106,12 +106,12 @@ pub(crate) fn replace_self(tokens: TokenStream, struct_: &Type) -> TokenStream {
     tokens.into_iter().flat_map(replace).collect()
 }
 
-/// A name of ours among an author's.
+/// An identifier for generated code that cannot collide with the author's names.
 pub(crate) fn local(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }
 
-/// An identifier as text, without `r#`.
+/// The text of an identifier, without `r#`.
 pub(crate) fn plain(name: &Ident) -> String {
     let text = name.to_string();
     text.strip_prefix("r#").unwrap_or(&text).to_owned()

@@ -1,4 +1,5 @@
-//! The entity that is woken: its alarm, set by a call or when it was bound, counts and is cleared in one commit.
+//! An entity with an alarm. The alarm is set by a call or when the entity is bound. A ring is counted, and
+//! the alarm cleared, in a single commit.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -10,20 +11,20 @@ use drystone_runtime::{
 
 use crate::refuse::{malformed, unknown};
 
-/// Under this name wait those who want to hear it.
+/// Callers who wait for the bell to ring are held under this name.
 const RUNG: Name = Name::new("rung");
 
-/// Rings when its alarm is due.
+/// A bell, which rings when its alarm is due.
 pub(crate) struct Bell;
 
-/// What a bell has been through, as its state says.
+/// The past of a bell, as its state stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Past {
     pub(crate) armed: u32,
     pub(crate) rung: u32,
-    /// How often of those before its time.
+    /// How many times it rang too early.
     pub(crate) early: u32,
-    /// What the last alarm was set for.
+    /// The time for which the last alarm was set.
     pub(crate) due: i64,
 }
 
@@ -71,7 +72,8 @@ fn arm(past: Past, after: Duration, ticket: Ticket, now: Millis) -> Commit {
     }
 }
 
-/// One that no call has armed keeps the status that it was bound with: then nothing is written but count and alarm.
+/// A bell that was not armed by a call keeps the status that it was bound with. Then only count and alarm
+/// are written.
 fn ring(past: Past, at: Millis, now: Millis) -> Commit {
     let early = past.early + u32::from(now < at);
     Commit {

@@ -1,4 +1,4 @@
-//! A store whose transactions of authors' code can be held up, or done without anybody being told.
+//! A store that can hold up the transactions of authors' code, or run one and lose its answer.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -26,24 +26,25 @@ pub struct Held {
 }
 
 impl Held {
-    /// Over this store.
+    /// Wraps this store.
     pub fn new(inner: Sqlite) -> Self {
         Self { inner, doors: Mutex::default(), loses_answer: AtomicBool::new(false), asked: AtomicU64::new(0) }
     }
 
-    /// The next transaction opens the first door when it has come, and begins when the second is open.
+    /// Holds up the next transaction. The first latch opens when the transaction has come; the second one
+    /// lets it begin.
     pub fn hold(&self) -> (Latch, Latch) {
         let doors = (Latch::default(), Latch::default());
         *self.doors.lock().unwrap_or_else(PoisonError::into_inner) = Some(doors.clone());
         doors
     }
 
-    /// The next transaction is done, and answered with an error.
+    /// Lets the next transaction happen, and answers it with an error.
     pub fn lose_answer(&self) {
         self.loses_answer.store(true, Ordering::Relaxed);
     }
 
-    /// How many transactions there were.
+    /// The number of transactions so far.
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Programs that prove the kernel.
+//! Programs that prove the kernel, and what the tests share.
 
 #[cfg(any(feature = "crash", feature = "load"))]
 mod bell;
@@ -16,7 +16,7 @@ pub mod sim;
 pub mod typed;
 pub mod world;
 
-/// Every code block of the README compiles.
+/// Checks that every code block of the README compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;

@@ -1,4 +1,4 @@
-//! What the program logs, as a test sees it.
+//! The log lines of the test process.
 
 use std::{
     fmt::{Debug, Write},
@@ -12,14 +12,14 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Every warning and error of the process, from the first call of [`log_lines`] on.
+/// Every warning and error of the process since the first call of [`log_lines`].
 #[derive(Default)]
 pub struct LogLines {
     lines: Mutex<Vec<String>>,
     more: Condvar,
 }
 
-/// The lines of this process. Tests share them: each looks for a key or a word of its own.
+/// Returns the log lines of this process. All tests share them, so each test looks for its own key or word.
 pub fn log_lines() -> &'static LogLines {
     static LINES: OnceLock<&'static LogLines> = OnceLock::new();
     LINES.get_or_init(|| {
@@ -30,12 +30,13 @@ pub fn log_lines() -> &'static LogLines {
 }
 
 impl LogLines {
-    /// The lines so far that contain all these words.
+    /// Returns the lines so far with all these words.
     pub fn with(&self, words: &[&str]) -> Vec<String> {
         self.lines().iter().filter(|line| contains(line, words)).cloned().collect()
     }
 
-    /// Waits on a real clock until there is a line that contains all these words. A test that waits for a minute fails.
+    /// Waits by the real clock for a line that contains all these words. Panics after one minute, which
+    /// fails the test.
     pub fn wait_for(&self, words: &[&str]) -> String {
         let mut lines = self.lines();
         loop {
@@ -85,7 +86,7 @@ impl Subscriber for Collector {
     fn exit(&self, _: &Id) {}
 }
 
-/// A line under way: `ERROR the words key=app/a`.
+/// A line that is being written, such as `ERROR the words key=app/a`.
 struct Line(String);
 
 impl Visit for Line {

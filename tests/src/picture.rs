@@ -1,4 +1,4 @@
-//! Pictures of the docs: boxes and arrows, drawn from a text that people can read and change.
+//! The pictures of the docs: boxes and arrows, drawn from a text that people can read and change.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ const WIDTH: f64 = 262.0;
 const HEIGHT: f64 = 52.0;
 const MARGIN: f64 = 24.0;
 
-/// A box: where it is, and what is in it.
+/// A box with its place and its text.
 struct Shape<'a> {
     name: &'a str,
     kind: &'a str,
@@ -38,7 +38,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// An arrow between two boxes, with what it says.
+/// An arrow between two boxes, with its label.
 struct Arrow<'a> {
     from: &'a Shape<'a>,
     to: &'a Shape<'a>,
@@ -53,7 +53,7 @@ impl<'a> Arrow<'a> {
         Some(Self { from: named(from)?, to: named(to)?, side, label: label.trim() })
     }
 
-    /// From side to side, downwards, or around on the left.
+    /// Draws the arrow from side to side, downwards (`v`), or around on the left (`l`).
     fn draw(&self, out: &mut String) {
         let Self { from, to, .. } = self;
         let middle = HEIGHT / 2.0;
@@ -93,7 +93,7 @@ const STYLE: &str = "<style>\
 
 const TIP: &str = r#"<marker id="tip" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z" style="fill:#5b6472;stroke:none"/></marker>"#;
 
-/// The picture of a text, as SVG.
+/// Draws a text as SVG.
 pub fn drawn(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     let parts: Vec<(Vec<&str>, &str)> = lines

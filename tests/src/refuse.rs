@@ -1,4 +1,4 @@
-//! What entities of these programs do not understand.
+//! Refusals of calls that the entities of these programs do not understand.
 
 use drystone_runtime::{Error, Next};
 

@@ -1,4 +1,4 @@
-//! What the law tests of the typed layer share.
+//! Helpers shared by the law tests of the typed layer.
 
 use std::fmt::Debug;
 
@@ -8,16 +8,16 @@ use drystone::{
     testing::{Setup, World},
 };
 
-/// A world of each flavour: every law holds on memory and on SQLite.
+/// Returns the setup of a world on memory and of one on SQLite. Every law holds on both.
 pub fn both() -> impl Iterator<Item = Setup<()>> {
-    // Shown if the test fails: the last one is where it did.
+    // Printed only if the test fails: the last line names the store.
     ["memory", "SQLite"].into_iter().inspect(|name| println!("on {name}")).map(|name| match name {
         "memory" => World::memory(),
         _ => World::sqlite(),
     })
 }
 
-/// What each comes to; all are begun before any is waited for.
+/// Begins all calls before it waits for any of them. Returns their answers in order.
 pub async fn at_once<T: Send + 'static>(
     calls: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<T> {
@@ -29,7 +29,7 @@ pub async fn at_once<T: Send + 'static>(
     answers
 }
 
-/// The fault of a call that must have one.
+/// Returns the fault of a call. Panics if the call has none.
 #[track_caller]
 pub fn fault<T: Debug, E: Debug>(answer: Result<T, CallError<E>>) -> Error {
     match answer {

@@ -9,31 +9,31 @@ use syn::{
 
 use crate::{known::Known, mistakes::Mistakes, types};
 
-/// What the attribute says.
+/// The parsed attribute.
 pub(crate) struct Attribute {
     pub(crate) kind: Kind,
     pub(crate) options: Vec<Setting>,
 }
 
-/// The kind: one of ours, a module from elsewhere, or a word that names none.
+/// The kind: a built-in one, a module from elsewhere, or a name that is neither.
 pub(crate) enum Kind {
     Ours(&'static Known, Ident),
     Outside(Path),
     Unknown,
 }
 
-/// One option.
+/// One option, with an optional value.
 pub(crate) struct Setting {
     pub(crate) name: Ident,
     pub(crate) value: Option<Given>,
-    /// Whether what it is set to is a mistake that is told.
+    /// Whether the value was a mistake, which has been reported.
     pub(crate) is_refused: bool,
 }
 
-/// What an option is set to.
+/// The value of an option.
 pub(crate) enum Given {
     Literal(Lit),
-    /// The path of a constant: what it holds is seen by the compiler alone.
+    /// The path of a constant. Only the compiler sees its value.
     Constant(ExprPath),
 }
 
@@ -47,7 +47,8 @@ impl ToTokens for Given {
 }
 
 impl Kind {
-    /// The module of the kind, with our names at `at`. A kind that is unknown is expanded as if it were an object.
+    /// The module of the kind, with generated names located at `at`. An unknown kind is expanded like
+    /// `object`.
     pub(crate) fn module(&self, at: Span) -> TokenStream {
         let module = match self {
             Self::Ours(known, _) => Ident::new(known.name, Span::call_site()),
@@ -57,7 +58,7 @@ impl Kind {
         types::located(quote!(::drystone::kinds::#module), at)
     }
 
-    /// Where the author wrote it.
+    /// The place of the kind in the attribute.
     pub(crate) fn span(&self) -> Span {
         match self {
             Self::Ours(_, written) => written.span(),
@@ -112,7 +113,7 @@ impl Attribute {
     }
 }
 
-/// One option, after those `before` it.
+/// Reads one option. `before` are the options read so far, to find duplicates.
 pub(crate) fn setting(input: ParseStream<'_>, before: &[Setting], mistakes: &mut Mistakes) -> syn::Result<Setting> {
     let name: Ident = input.parse()?;
     if before.iter().any(|option| option.name == name) {
@@ -136,7 +137,7 @@ pub(crate) fn setting(input: ParseStream<'_>, before: &[Setting], mistakes: &mut
     Ok(Setting { name, value, is_refused })
 }
 
-/// The expression that `macro_rules!` has wrapped.
+/// Removes the invisible group that `macro_rules!` puts around an expression.
 fn ungrouped(expression: Expr) -> Expr {
     match expression {
         Expr::Group(group) => ungrouped(*group.expr),
@@ -144,7 +145,8 @@ fn ungrouped(expression: Expr) -> Expr {
     }
 }
 
-/// The kind of a path; a word that is nearly one of ours is taken for it once it is told, so that the rest can be checked.
+/// Finds the kind by its path. A name near to a built-in kind is reported, and then treated as that kind, so
+/// that the rest can be checked.
 fn kind(path: Path, mistakes: &mut Mistakes) -> Kind {
     let Some(name) = path.get_ident().cloned() else { return Kind::Outside(path) };
     if let Some(known) = Known::named(&name.to_string()) {

@@ -1,4 +1,4 @@
-//! What is wrong between the parts of a primitive; each part was checked when it was read.
+//! Checks between the parts of a primitive. Each part was already checked alone when it was read.
 
 use proc_macro2::Ident;
 use quote::quote;
@@ -51,7 +51,7 @@ fn check_options(model: &Model, known: &Known, written: &Ident, mistakes: &mut M
     check_beside_cron(model, known, mistakes);
 }
 
-/// Options that say nothing of any other schedule.
+/// Refuses options of `cron` on any other schedule.
 fn check_beside_cron(model: &Model, known: &Known, mistakes: &mut Mistakes) {
     let has_cron = model.options.iter().any(|setting| setting.name == "cron");
     if has_cron || known.option("cron").is_none() {
@@ -63,7 +63,7 @@ fn check_beside_cron(model: &Model, known: &Known, mistakes: &mut Mistakes) {
     }
 }
 
-/// Options that cannot be left out, or not be written together.
+/// Checks that required options are set, and that exclusive options are not set together.
 fn check_together(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mistakes) {
     if let Some((name, form, told)) = known.needs_option()
         && written_of(model, &[name]).is_empty()
@@ -78,7 +78,7 @@ fn check_together(model: &Model, known: &Known, written: &Ident, mistakes: &mut 
     }
 }
 
-/// Those of these options that are written.
+/// Returns the options from `names` that are set.
 fn written_of<'a>(model: &'a Model, names: &[&str]) -> Vec<&'a Ident> {
     let options = model.options.iter().map(|setting| &setting.name);
     options.filter(|name| names.iter().any(|option| name == option)).collect()
@@ -90,7 +90,7 @@ fn check_hook(model: &Model, known: &Known, written: &Ident, mistakes: &mut Mist
     }
 }
 
-/// An alarm that nothing listens to would ring unheard.
+/// Refuses an alarm that no hook would receive.
 fn check_alarm(model: &Model, known: &Known, sets_alarm: Option<&Ident>, mistakes: &mut Mistakes) {
     let Some(setter) = sets_alarm.filter(|_| !model.refused) else { return };
     if known.name != "object" {
@@ -129,7 +129,8 @@ fn check_reduce(model: &Model, known: &Known, mistakes: &mut Mistakes) {
     }
 }
 
-/// Several at once cannot each have the struct to itself: one would wait for the other, and nobody would see why.
+/// Refuses a `concurrency` above 1 with a hook that takes `&mut self`: the hooks would run one at a time,
+/// and nothing would tell the author why.
 fn check_concurrency(model: &Model, mistakes: &mut Mistakes) {
     let is_one = |value: &Option<Given>| value.as_ref().is_some_and(|value| quote!(#value).to_string() == "1");
     let several = model.options.iter().find(|setting| setting.name == "concurrency" && !is_one(&setting.value));
@@ -144,7 +145,7 @@ fn check_concurrency(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
-/// Nothing is there twice.
+/// Checks that no attribute occurs twice.
 fn check_once(model: &Model, mistakes: &mut Mistakes) {
     let mut words: Vec<&Ident> = model.hooks.iter().map(|hook| &hook.word).collect();
     words.extend(model.init.iter().map(|init| &init.word));

@@ -1,11 +1,11 @@
-//! What is left of a primitive that has mistakes: enough that the rest of the app compiles, so that one mistake is one
-//! error.
+//! The parts of a primitive with mistakes that are still expanded, so that the rest of the app compiles and
+//! one mistake gives one error.
 
 use proc_macro2::Ident;
 
 use super::{attribute::Kind, model::Model};
 
-/// The same primitive without its options, and without what was written twice or cannot stand alone.
+/// The same primitive without its options, without duplicates, and without parts that cannot compile alone.
 pub(crate) fn healthy(mut model: Model) -> Model {
     model.is_whole = false;
     model.options.clear();

@@ -1,4 +1,4 @@
-//! One function, read into the model by its role; `None` once its mistakes are told.
+//! Reads one function into the model by its role. Each reader returns `None` after reporting mistakes.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -19,10 +19,10 @@ use crate::{
     types,
 };
 
-/// What all of the author's functions have.
+/// The parts that all of the author's functions have.
 pub(crate) struct Function {
     pub(crate) name: Ident,
-    /// `&mut self`.
+    /// Whether it takes `&mut self`.
     pub(crate) writes: bool,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) docs: Vec<Attribute>,
@@ -37,7 +37,7 @@ impl Function {
         Self { name, writes, parameters, docs: named("doc"), cfgs: named("cfg"), deprecated: named("deprecated") }
     }
 
-    /// The owned parameters.
+    /// Returns the owned parameters.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = (&Ident, &Type)> {
         self.parameters.iter().filter_map(|parameter| match parameter {
             Parameter::Input { name, ty } => Some((name, ty)),
@@ -45,7 +45,7 @@ impl Function {
         })
     }
 
-    /// Whether it acts on nothing outside.
+    /// Whether it takes no service and no client, and so cannot act on anything outside the entity.
     pub(crate) fn is_pure(&self) -> bool {
         !self.parameters.iter().any(|parameter| matches!(parameter, Parameter::Service(_) | Parameter::Client(_)))
     }
@@ -55,7 +55,7 @@ impl Function {
     }
 }
 
-/// An `async fn` with `&self` or `&mut self`.
+/// Reads an action: an `async fn` with `&self` or `&mut self`.
 pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Action> {
     let signature = &function.sig;
     let is_plain = is_plain("an action", signature, mistakes);
@@ -72,7 +72,7 @@ pub(crate) fn action(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     Some(Action { function, returns, transaction: None, plain })
 }
 
-/// `#[action(transaction)]`: a plain `fn` with `&self` or `&mut self` that takes a transaction.
+/// Reads `#[action(transaction)]`: a plain `fn` with `&self` or `&mut self` that takes a transaction.
 pub(crate) fn transactional(
     (word, settings): (Ident, Vec<Setting>),
     function: &ImplItemFn,
@@ -97,7 +97,8 @@ pub(crate) fn transactional(
     Some(Action { function: Function::new(function, writes?, parameters), returns, transaction, plain: false })
 }
 
-/// A hook: with `self`, at most one input, and a `Result`; `async`, unless it is transactional.
+/// Reads a hook. It takes `self` and at most one input, returns a `Result`, and is `async` unless it is
+/// transactional.
 pub(crate) fn hook(
     (word, is_transaction): (Ident, bool),
     function: &ImplItemFn,
@@ -134,7 +135,7 @@ pub(crate) fn hook(
     Some(Hook { word, function, input, value, error: returns.error, transaction })
 }
 
-/// What a hook that was refused would take: callers hand in items of it.
+/// Returns the `Batch` parameter of a refused hook, so that the handle still has the right item type.
 pub(crate) fn item(function: &ImplItemFn) -> Option<TokenStream> {
     let batch = function.sig.inputs.iter().find_map(|argument| match argument {
         FnArg::Typed(typed) => {
@@ -145,7 +146,7 @@ pub(crate) fn item(function: &ImplItemFn) -> Option<TokenStream> {
     batch.map(ToTokens::to_token_stream)
 }
 
-/// `#[destroy]`: a hook that takes nothing.
+/// Reads `#[destroy]`: a hook without input.
 pub(crate) fn destroy(
     word: (Ident, bool),
     function: &ImplItemFn,
@@ -160,7 +161,7 @@ pub(crate) fn destroy(
     Some(hook)
 }
 
-/// `#[create]`: `async`, without `self`, and it makes a `Self` of its input.
+/// Reads `#[create]`: an `async fn` without `self` that makes a `Self` from its input.
 pub(crate) fn create(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Create> {
     let (noun, signature) = ("`#[create]`", &function.sig);
     let is_async = is_async(noun, signature, mistakes);
@@ -178,13 +179,13 @@ pub(crate) fn create(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mista
     Some(Create { function: Function::new(function, true, parameters?), returns })
 }
 
-/// What a function returns that makes a `Self`; `None` if it makes something else.
+/// Reads the return type of a function that makes a `Self`. Any other type is a mistake and gives `None`.
 fn makes(noun: &str, signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Returns> {
     let name = |ty: &Type| types::last_segment(ty).map(|segment| segment.ident.clone());
     let returns = Returns::read(signature, struct_);
     let is_state = match &returns {
         Returns::Plain(ty) => name(ty) == name(struct_),
-        // An alias need not say what it is when all went well; the compiler sees it.
+        // An alias such as `MyResult` need not name its success type. The compiler checks that type.
         Returns::Fallible(fallible) => fallible.value.as_ref().is_none_or(|value| name(value) == name(struct_)),
     };
     if is_state {
@@ -198,7 +199,7 @@ fn makes(noun: &str, signature: &Signature, struct_: &Type, mistakes: &mut Mista
     None
 }
 
-/// `#[init]`: `async`, without `self` and without input, and it makes a `Self`.
+/// Reads `#[init]`: an `async fn` without `self` and without input that makes a `Self`.
 pub(crate) fn init(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Init> {
     let (noun, signature) = ("`#[init]`", &function.sig);
     let is_async = is_async(noun, signature, mistakes);
@@ -228,7 +229,7 @@ pub(crate) fn init(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes:
     (is_async && is_plain).then(|| Init { word, function: Function::new(function, true, parameters), returns })
 }
 
-/// `#[reduce] fn fold(total: &mut Total, item: Item)`.
+/// Reads `#[reduce] fn fold(total: &mut Total, item: Item)`.
 pub(crate) fn reduce(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Reduce> {
     const FORM: &str = "write `#[reduce] fn fold(total: &mut Total, item: Item)`";
     let signature = &function.sig;
@@ -251,7 +252,7 @@ pub(crate) fn reduce(word: Ident, function: &ImplItemFn, struct_: &Type, mistake
     (is_sync && is_plain).then(|| Reduce { word, name: signature.ident.clone(), total, item })
 }
 
-/// `#[apply] fn apply(&mut self, value: V)`.
+/// Reads `#[apply] fn apply(&mut self, value: V)`.
 pub(crate) fn apply(word: Ident, function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Apply> {
     const FORM: &str = "write `#[apply] fn apply(&mut self, value: V)`";
     let signature = &function.sig;
@@ -292,7 +293,7 @@ fn is_sync(noun: &str, form: &str, signature: &Signature, mistakes: &mut Mistake
     signature.asyncness.is_none()
 }
 
-/// Neither generic nor `const`, `unsafe`, `extern` or variadic.
+/// Checks that a function is neither generic nor `const`, `unsafe`, `extern` or variadic.
 pub(crate) fn is_plain(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     let mut wrong = Vec::new();
     wrong.extend(signature.constness.map(|token| (token.to_token_stream(), "`const`")));
@@ -313,7 +314,7 @@ pub(crate) fn is_plain(noun: &str, signature: &Signature, mistakes: &mut Mistake
     wrong.is_empty()
 }
 
-/// Whether it takes `&mut self`; `None` if it takes neither that nor `&self`.
+/// Whether a function takes `&mut self`, not `&self`. A function with neither is a mistake and gives `None`.
 fn writes(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> Option<bool> {
     let Some(receiver) = signature.receiver() else {
         mistakes.at(&signature.ident, format!("{noun} works on the state: write `&self` or `&mut self`"));
@@ -335,7 +336,7 @@ pub(crate) fn borrowed(receiver: &Receiver) -> Option<bool> {
     }
 }
 
-/// The owned parameter, of which there is at most one.
+/// Returns the owned parameter. At most one is allowed.
 fn one_input(noun: &str, parameters: &[Parameter], mistakes: &mut Mistakes) -> Option<Option<Type>> {
     let inputs = parameters.iter().filter_map(|parameter| match parameter {
         Parameter::Input { ty, .. } => Some(ty),

@@ -1,5 +1,5 @@
-//! Options on a hook: `#[process(max_attempts = 1, timeout = "5s")]`. They are options of the kind that speak of its hook, and mean
-//! the same on `#[primitive(..)]`.
+//! Options on a hook, such as `#[process(max_attempts = 1, timeout = "5s")]`. They are the options of the
+//! kind that configure its hook, and mean the same in `#[primitive(..)]`.
 
 use proc_macro2::Ident;
 use syn::{
@@ -14,7 +14,7 @@ use crate::{
     suggest, transaction, types,
 };
 
-/// The settings in the parentheses of an attribute on a function.
+/// Reads the settings in the parentheses of an attribute on a function.
 pub(crate) fn settings(noun: &str, attribute: &Attribute, mistakes: &mut Mistakes) -> Vec<Setting> {
     let mut settings = Vec::new();
     let parse = |input: ParseStream<'_>| list(input, &mut settings, mistakes);
@@ -22,7 +22,8 @@ pub(crate) fn settings(noun: &str, attribute: &Attribute, mistakes: &mut Mistake
     settings
 }
 
-/// The name of a hook and its settings: `#[hook(settled, timeout = "5s")]`. `None` if it has no name.
+/// Reads the name of a hook and its settings: `#[hook(settled, timeout = "5s")]`. Returns `None` without a
+/// name.
 pub(super) fn named(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<(Ident, Vec<Setting>)> {
     let (mut name, mut settings) = (None, Vec::new());
     let parse = |input: ParseStream<'_>| {
@@ -63,7 +64,7 @@ fn list(input: ParseStream<'_>, settings: &mut Vec<Setting>, mistakes: &mut Mist
     Ok(())
 }
 
-/// Whether a `#[destroy]` is transactional: it has no other option.
+/// Whether a `#[destroy]` is transactional. It has no other option.
 pub(super) fn of_destroy(word: &Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> bool {
     let mut settings = settings("a hook", attribute, mistakes);
     let is_transaction = transaction::take_word(&mut settings);
@@ -74,7 +75,7 @@ pub(super) fn of_destroy(word: &Ident, attribute: &Attribute, mistakes: &mut Mis
     is_transaction
 }
 
-/// Adds the options of a hook to those of its primitive. An option of a kind from outside is checked by that kind.
+/// Adds the options of a hook to those of its primitive. A kind from another crate checks its own options.
 pub(super) fn join(
     (kind, options): (&Kind, &mut Vec<Setting>),
     word: &Ident,
@@ -121,7 +122,7 @@ fn is_of_hook(known: &Known, word: &Ident, setting: &Setting, mistakes: &mut Mis
     false
 }
 
-/// Refuses options where there are none.
+/// Refuses options on an attribute without options.
 pub(super) fn refuse(word: &Ident, attribute: &Attribute, mistakes: &mut Mistakes) {
     let message = format!("`#[{word}]` has no options");
     match &attribute.meta {

@@ -1,16 +1,16 @@
-//! Durations in the author's code: `cx.alarm_in("5m")` is checked where it stands, and becomes a constant.
+//! Durations in the author's code: the literal in `cx.alarm_in("5m")` is checked and replaced by a constant.
 //!
-//! A pass over tokens, because syn does not look into macros.
+//! This is a pass over tokens, because syn does not parse the arguments of macros.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::quote_spanned;
 
 use crate::{duration, mistakes::Mistakes};
 
-/// The functions that take a duration.
+/// The methods whose string literal is a duration.
 const TAKERS: &[&str] = &["alarm_in"];
 
-/// The tokens with each literal duration replaced.
+/// Returns the tokens with each literal duration replaced.
 pub(crate) fn checked(tokens: TokenStream, mistakes: &mut Mistakes) -> TokenStream {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut made = Vec::with_capacity(tokens.len());
@@ -27,7 +27,8 @@ pub(crate) fn checked(tokens: TokenStream, mistakes: &mut Mistakes) -> TokenStre
 }
 
 fn within(group: &Group, mistakes: &mut Mistakes) -> Group {
-    // A group that is made anew has one place instead of two brackets' places: leave alone what need not change.
+    // A rebuilt group has one span and loses those of its two brackets, so keep a group that need not
+    // change.
     if !mentions(group.stream()) {
         return group.clone();
     }
@@ -42,7 +43,7 @@ fn mentions(tokens: TokenStream) -> bool {
     })
 }
 
-/// The only argument of `.alarm_in(..)`, if it is a text.
+/// Returns the only argument of `.alarm_in(..)`, if it is a string literal.
 fn literal(before: &[TokenTree], group: &Group) -> Option<Literal> {
     let [.., TokenTree::Punct(dot), TokenTree::Ident(name)] = before else { return None };
     let takes = dot.as_char() == '.' && TAKERS.iter().any(|taker| name == taker);
@@ -56,7 +57,7 @@ fn literal(before: &[TokenTree], group: &Group) -> Option<Literal> {
     }
 }
 
-/// The first place where the author's code sets the alarm.
+/// Returns the first method call in the author's code that sets the alarm.
 pub(crate) fn sets_alarm(tokens: TokenStream) -> Option<Ident> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     tokens.iter().enumerate().find_map(|(index, token)| match token {
@@ -69,7 +70,7 @@ pub(crate) fn sets_alarm(tokens: TokenStream) -> Option<Ident> {
     })
 }
 
-/// The duration of a literal.
+/// Turns a literal into a `Duration`. Reports a mistake and uses zero if the literal is no duration.
 pub(crate) fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
     let source = literal.to_string();
     let millis = duration::parse(source.trim_matches('"')).unwrap_or_else(|wrong| {
@@ -79,7 +80,7 @@ pub(crate) fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStrea
     quote_spanned!(literal.span()=> ::core::time::Duration::from_millis(#millis))
 }
 
-/// The same group with other tokens in it.
+/// Returns the same group with other tokens in it.
 pub(crate) fn regrouped(group: &Group, tokens: TokenStream) -> Group {
     let mut made = Group::new(group.delimiter(), tokens);
     made.set_span(group.span());

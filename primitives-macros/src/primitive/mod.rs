@@ -1,5 +1,5 @@
-//! `#[primitive]`, in stages: the attribute and the block are parsed into a model, the model is checked, and what is
-//! healthy of it is expanded.
+//! `#[primitive]`, in stages: the attribute and the block are parsed into a model, the model is checked, and
+//! its valid parts are expanded.
 
 pub(crate) mod attribute;
 mod check;
@@ -23,7 +23,7 @@ use self::{attribute::Attribute, model::Model};
 pub(crate) use self::{expand::lenient, model::check_header};
 use crate::{known::Known, mistakes::Mistakes};
 
-/// The author's item, with what is made of it.
+/// Returns the author's item together with the generated code.
 pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
     let item = literals::checked(item, &mut mistakes);
@@ -74,7 +74,7 @@ fn of_block(attribute: Attribute, mut block: ItemImpl, mut mistakes: Mistakes) -
     quote!(#block #made #mistakes)
 }
 
-/// A primitive of a kind that needs no functions: a struct without fields.
+/// Expands a primitive on a struct without fields. Its kind needs no functions.
 fn of_struct(attribute: Attribute, item: &ItemStruct, mut mistakes: Mistakes) -> TokenStream {
     let kind = attribute.kind.ours().map_or("", |known| known.name);
     let ident = &item.ident;
@@ -96,7 +96,7 @@ fn of_struct(attribute: Attribute, item: &ItemStruct, mut mistakes: Mistakes) ->
         return quote!(#item #mistakes);
     }
     let Some(mut model) = Model::empty(attribute, syn::parse_quote!(#ident)) else { return quote!(#item #mistakes) };
-    // With fields it is refused, and need not be made.
+    // A struct with fields has been refused above, and is never made.
     model.made = Some(if item.fields.is_empty() { quote!(#ident {}) } else { quote!(::core::unreachable!()) });
     check::check(&model, None, &mut mistakes);
     let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };
@@ -104,7 +104,8 @@ fn of_struct(attribute: Attribute, item: &ItemStruct, mut mistakes: Mistakes) ->
     quote!(#item #made #mistakes)
 }
 
-/// An item that has no code of ours: it is still a primitive, so that the app that names it adds no error.
+/// Expands an item that cannot have the attribute. The type still becomes a primitive, so that naming it in
+/// an app is no further error.
 fn without_code(
     attribute: Attribute,
     item: &impl quote::ToTokens,

@@ -1,4 +1,4 @@
-//! An annotated `impl` block, as the rest of the macro sees it.
+//! An annotated `impl` block, as the later stages see it.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{mistakes::Mistakes, transaction, types};
 
-/// A primitive.
+/// The model of a primitive.
 pub(crate) struct Model {
     pub(crate) kind: Kind,
     pub(crate) options: Vec<Setting>,
-    /// The author's struct, and its plain name.
+    /// The author's struct as it is written. `name` is its plain name.
     pub(crate) struct_: Type,
     pub(crate) name: Ident,
     pub(crate) actions: Vec<Action>,
@@ -27,43 +27,45 @@ pub(crate) struct Model {
     pub(crate) destroy: Vec<Hook>,
     pub(crate) reduce: Vec<Reduce>,
     pub(crate) apply: Vec<Apply>,
-    /// Hooks that were refused: they are not missing.
+    /// Whether a hook, `#[reduce]` or `#[apply]` was refused. A refused function must not be reported as
+    /// missing too.
     pub(crate) refused: bool,
-    /// What the hook takes, if the hook itself is not there any more.
+    /// The input type of a refused hook.
     pub(crate) item: Option<TokenStream>,
-    /// Whether nothing is missing.
+    /// Whether nothing was left out after mistakes.
     pub(crate) is_whole: bool,
-    /// How the struct is made, if the macro sees that it has no fields: it needs no serde then.
+    /// The expression that makes the struct, if the macro sees that it has no fields. Then it needs no
+    /// serde.
     pub(crate) made: Option<TokenStream>,
 }
 
-/// An action of the author's.
+/// An action.
 pub(crate) struct Action {
     pub(crate) function: Function,
     pub(crate) returns: Returns,
     pub(crate) transaction: Option<Transactional>,
-    /// Whether it writes, takes nothing but its input, and waits for nothing.
+    /// Whether it takes `&mut self` and only inputs, and awaits nothing.
     pub(crate) plain: bool,
 }
 
-/// What makes an action transactional: `#[action(transaction)]`.
+/// The transaction of `#[action(transaction)]`.
 pub(crate) struct Transactional {
-    /// Where among its parameters its transaction is.
+    /// The index of the transaction among the parameters.
     pub(crate) place: usize,
-    /// `timeout = "5s"`.
+    /// The option `timeout = "5s"`.
     pub(crate) timeout: Option<Given>,
 }
 
-/// A hook of the kind's, or `#[destroy]`.
+/// A hook of the kind, or `#[destroy]`.
 pub(crate) struct Hook {
     pub(crate) word: Ident,
     pub(crate) function: Function,
-    /// The one owned parameter.
+    /// The only owned parameter.
     pub(crate) input: Option<Type>,
-    /// What is given to `#[apply]`.
+    /// The type of the value for `#[apply]`.
     pub(crate) value: Option<Type>,
     pub(crate) error: TokenStream,
-    /// Where among its parameters its transaction is, if it is transactional.
+    /// The index of the transaction among the parameters, if the hook is transactional.
     pub(crate) transaction: Option<usize>,
 }
 
@@ -96,7 +98,7 @@ pub(crate) struct Apply {
 }
 
 impl Model {
-    /// A primitive without code; `None` if the struct has no name of its own.
+    /// A primitive without functions. Returns `None` if the type has no name of its own.
     pub(crate) fn empty(attribute: Attribute, struct_: Type) -> Option<Self> {
         let name = types::last_segment(&struct_)?.ident.clone();
         let name = Ident::new(&name.to_string(), name.span().resolved_at(Span::call_site()));
@@ -120,7 +122,7 @@ impl Model {
         })
     }
 
-    /// Reads a block, and takes our attributes off it.
+    /// Reads a block into a model, and removes our attributes from it.
     pub(crate) fn read(attribute: Attribute, block: &mut ItemImpl, mistakes: &mut Mistakes) -> Option<Self> {
         let struct_ = (*block.self_ty).clone();
         let is_generic = !check_header("a primitive", "Cart", block, mistakes);
@@ -133,7 +135,8 @@ impl Model {
             if let ImplItem::Fn(function) = item {
                 let role = role::take(function, &model.kind, mistakes);
                 if function.sig.asyncness.is_none() && matches!(role, Role::Hook(..) | Role::Transactional(..)) {
-                    // Transactional code owns its input, for that is stored, whether or not it needs to.
+                    // Transactional code takes its input owned because the input is stored, so clippy must
+                    // not ask for a reference.
                     function.attrs.push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
                 }
                 if !is_generic && !is_of_trait {
@@ -180,7 +183,7 @@ impl Model {
         }
     }
 
-    /// What callers hand in items of: what the hook takes, or what is folded.
+    /// The type of the items that callers hand in: the item of `#[reduce]`, or else the input of the hook.
     pub(crate) fn item(&self) -> Option<TokenStream> {
         if let Some(Reduce { item, .. }) = self.reduce.first() {
             return Some(quote!(::drystone::kinds::buffer::Reduced<#item>));
@@ -189,13 +192,13 @@ impl Model {
         input.map(ToTokens::to_token_stream).or_else(|| self.item.clone())
     }
 
-    /// The hooks whose value goes to `#[apply]`.
+    /// Returns the hooks whose value goes to `#[apply]`.
     pub(crate) fn applying(&self) -> impl Iterator<Item = &Hook> {
         self.hooks.iter().filter(|hook| hook.value.is_some())
     }
 }
 
-/// A block of plain functions of one struct; whether it is of one type.
+/// Checks the header of a block: no trait, no `unsafe`, no generics. Returns whether it is free of generics.
 pub(crate) fn check_header(noun: &str, example: &str, block: &ItemImpl, mistakes: &mut Mistakes) -> bool {
     if let Some((path, _)) = &block.trait_ {
         mistakes.at(path, format!("{noun}'s functions are its own: write `impl {example}`, without a trait"));

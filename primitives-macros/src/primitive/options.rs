@@ -1,4 +1,5 @@
-//! The options of our own kinds, checked at their literals; constants are checked by the kind, in a constant.
+//! Checks the options of the built-in kinds that are literals. The kind checks constants itself, in a
+//! `const`.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -7,7 +8,7 @@ use syn::Lit;
 use super::attribute::{Given, Setting};
 use crate::{duration, known::Value, mistakes::Mistakes, suggest, types};
 
-/// Whether each option is one of these, and set to what it takes.
+/// Checks that each option is known and has a value of the right type.
 pub(crate) fn check_all(noun: &str, settings: &[&Setting], known: &[(&str, Value)], mistakes: &mut Mistakes) {
     for setting in settings {
         let name = setting.name.to_string();
@@ -21,7 +22,7 @@ pub(crate) fn check_all(noun: &str, settings: &[&Setting], known: &[(&str, Value
     }
 }
 
-/// Whether an option is set to what it takes.
+/// Checks that an option has a value of the right type.
 pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes) {
     let name = &setting.name;
     match (expected, &setting.value) {
@@ -37,10 +38,11 @@ pub(crate) fn check(setting: &Setting, expected: Value, mistakes: &mut Mistakes)
     }
 }
 
-/// What is wrong, after the option as it is written; not with the value twice.
+/// Formats a mistake, with the option as it is written. Does not repeat the value if the mistake begins with
+/// it.
 fn said(name: &Ident, value: &Given, wrong: &str) -> String {
     let written = match value {
-        // Spaces within a text are the author's.
+        // Spaces within a string literal are the author's.
         Given::Literal(literal) => literal.to_token_stream().to_string(),
         Given::Constant(path) => types::text(path),
     };
@@ -73,9 +75,9 @@ fn literal(expected: Value, value: &Lit) -> Result<(), String> {
             _ => Ok(()),
         },
         (Value::Pause, Lit::Str(text)) => pause(&text.value()),
-        // Read by the kind, in a constant: its words are shown at the literal, too.
+        // The kind parses the expression in a `const`. Its message, too, is shown at the literal.
         (Value::Cron, Lit::Str(_)) => cron_is_on(),
-        // Without the feature that is told at its `cron`.
+        // Without the feature, the mistake is reported at `cron`.
         (Value::Zone, Lit::Str(_)) => Ok(()),
         (Value::Word(words), Lit::Str(text)) if words.contains(&text.value().as_str()) => Ok(()),
         (expected, _) => Err(is_not(expected)),
@@ -86,7 +88,7 @@ fn is_not(expected: Value) -> String {
     format!("this is not {}; write for example {}", noun(expected), example(expected))
 }
 
-/// `"1m"`, or `"1s..1m"` for one that doubles.
+/// Checks a pause: `"1m"`, or `"1s..1m"` for a doubling one.
 pub(crate) fn pause(text: &str) -> Result<(), String> {
     let Some((first, last)) = text.split_once("..") else { return duration::parse(text).map(drop) };
     if duration::parse(first)? > duration::parse(last)? {
@@ -95,7 +97,7 @@ pub(crate) fn pause(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Cron schedules bring the tz database along: they are a feature.
+/// Cron schedules need the tz database, so they are behind a feature.
 fn cron_is_on() -> Result<(), String> {
     if cfg!(feature = "cron") {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a function takes: owned values are its input, references are what the app lends it.
+//! The parameters of a function: owned values are its input, references are lent by the app.
 
 use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
@@ -6,21 +6,21 @@ use syn::{FnArg, Pat, PatType, Signature, Type, TypeReference};
 
 use crate::{mistakes::Mistakes, transaction, types};
 
-/// One parameter.
+/// A parameter. The type decides the variant.
 pub(crate) enum Parameter {
-    /// An owned value: it is a part of the call, and stored with it.
+    /// An owned value. It is part of the call and stored with it.
     Input { name: Ident, ty: Type },
-    /// `&T`.
+    /// `&T`: a service of the app.
     Service(Type),
-    /// `&Context`.
+    /// `&Context`: when and for which entity the code runs.
     Context,
-    /// `&Client<P>`.
+    /// `&Client<P>`: a client of another primitive.
     Client(Type),
-    /// `&Heartbeat<T>`.
+    /// `&Heartbeat<T>`: reports the progress of a step.
     Heartbeat(Type),
 }
 
-/// The parameters behind `self`; `None` if one of them is a mistake.
+/// Reads the parameters after `self`. Any mistake gives `None`.
 pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
     let parameters = read_step(signature, struct_, mistakes)?;
     let beats = parameters.iter().position(|parameter| matches!(parameter, Parameter::Heartbeat(_)));
@@ -33,7 +33,7 @@ pub(crate) fn read(signature: &Signature, struct_: &Type, mistakes: &mut Mistake
     Some(parameters)
 }
 
-/// The parameters of a step, which may say how far it is.
+/// Reads the parameters of a step, which may include a heartbeat.
 pub(crate) fn read_step(signature: &Signature, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
     let typed = signature.inputs.iter().filter_map(|argument| match argument {
         FnArg::Typed(typed) => Some(typed),
@@ -43,7 +43,7 @@ pub(crate) fn read_step(signature: &Signature, struct_: &Type, mistakes: &mut Mi
     read.into_iter().collect()
 }
 
-/// One parameter; `None` if it is a mistake.
+/// Reads one parameter. A mistake gives `None`.
 pub(crate) fn parameter(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     let ty = types::without_self(&typed.ty, struct_);
     match types::bare(&ty) {
@@ -67,7 +67,7 @@ fn input(index: usize, pat: &Pat, ty: Type, written: &Type, mistakes: &mut Mista
     Some(Parameter::Input { name: name(index, pat), ty })
 }
 
-/// The name of a parameter, where its pattern has one.
+/// The name of a parameter, or `input_1` and so on if its pattern has no name.
 fn name(index: usize, pat: &Pat) -> Ident {
     match pat {
         Pat::Ident(pat) => pat.ident.clone(),
@@ -98,7 +98,7 @@ fn lent(reference: &TypeReference, written: &Type, mistakes: &mut Mistakes) -> O
     None
 }
 
-/// What to write instead of a reference to something that can only be an input.
+/// Returns the owned type to write instead of a reference to a type that can only be an input.
 fn owned_form(ty: &Type) -> Option<String> {
     if let Type::Slice(slice) = ty {
         return Some(format!("Vec<{}>", types::text(&slice.elem)));
@@ -132,7 +132,7 @@ fn owned_form(ty: &Type) -> Option<String> {
     }
 }
 
-/// Contexts and clients are told from services by their names.
+/// Recognizes contexts, clients and heartbeats by their names. Any other reference is a service.
 fn known(ty: &Type) -> Parameter {
     match types::last_segment(ty) {
         Some(segment) if segment.ident == "Context" => Parameter::Context,

@@ -1,5 +1,5 @@
-//! What a function returns. Whether that is a `Result` is told by its name: no trait can tell, because serde implements
-//! its traits for `Result` too.
+//! The return type of a function. A `Result` is recognized by its name: no trait can tell, because serde
+//! implements its traits for `Result` too.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{ReturnType, Signature, Type};
 
 use crate::{mistakes::Mistakes, types};
 
-/// What a function returns.
+/// The return type of a function.
 pub(crate) enum Returns {
     Plain(Type),
     Fallible(Fallible),
@@ -17,7 +17,7 @@ pub(crate) enum Returns {
 pub(crate) struct Fallible {
     pub(crate) ok: TokenStream,
     pub(crate) error: TokenStream,
-    /// What it is when all went well, if that is written.
+    /// The success type, if it is written out.
     pub(crate) value: Option<Type>,
 }
 
@@ -42,7 +42,7 @@ impl Returns {
         Self::Fallible(Fallible { ok, error, value })
     }
 
-    /// What a caller gets travels: it is owned, and of one type.
+    /// Checks that a return type is owned, because the value travels to the caller.
     pub(crate) fn check_travels(&self, noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
         let tokens = match self {
             Self::Plain(ty) => ty.to_token_stream(),

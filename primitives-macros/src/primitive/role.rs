@@ -1,4 +1,4 @@
-//! What a function is for: its attribute says so, or else its signature.
+//! The role of a function, given by its attribute or else by its signature.
 
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
@@ -9,26 +9,26 @@ use super::{
 };
 use crate::{known::Known, mistakes::Mistakes, suggest, transaction, types};
 
-/// What a function is for. The word of its attribute comes with it, for what is to be said of it.
+/// The role of a function. The `Ident` is the word of its attribute, where messages about it point.
 pub(crate) enum Role {
     Action,
-    /// `#[action(transaction)]`, with the options beside that word.
+    /// `#[action(transaction)]`, with the options beside `transaction`.
     Transactional(Ident, Vec<Setting>),
-    /// A hook of the kind's, with the options that stand on it.
+    /// A hook of the kind, with the options written on it.
     Hook(Ident, Vec<Setting>),
     Create,
     Init(Ident),
-    /// Whether it is transactional, too.
+    /// `#[destroy]`, and whether it is transactional.
     Destroy(Ident, bool),
     Reduce(Ident),
     Apply(Ident),
-    /// Plain Rust.
+    /// A function that stays plain Rust.
     Helper,
-    /// Nothing can be made of it; its mistake is told.
+    /// A function whose mistake has been reported.
     Refused,
 }
 
-/// The role of a function, whose own attributes are taken away: nobody but this macro knows them.
+/// Finds the role of a function, and removes our attributes from it, which only this macro knows.
 pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistakes) -> Role {
     let mut roles = Vec::new();
     function.attrs.retain(|attribute| match word(attribute) {
@@ -59,7 +59,7 @@ pub(crate) fn take(function: &mut ImplItemFn, kind: &Kind, mistakes: &mut Mistak
     }
 }
 
-/// The word of an attribute that is ours.
+/// Returns the word of an attribute, if the attribute is ours.
 fn word(attribute: &Attribute) -> Option<Ident> {
     let word = attribute.path().get_ident()?;
     let name = word.to_string();
@@ -72,7 +72,7 @@ fn without_attribute(function: &ImplItemFn) -> Role {
     if signature.asyncness.is_some() && signature.receiver().is_some() { Role::Action } else { Role::Helper }
 }
 
-/// `#[action(transaction)]`.
+/// Reads `#[action(transaction)]`.
 fn named_action(word: Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> Role {
     let mut settings = hook_options::settings("an action", attribute, mistakes);
     if transaction::take_word(&mut settings) {
@@ -84,7 +84,7 @@ fn named_action(word: Ident, attribute: &Attribute, mistakes: &mut Mistakes) -> 
     Role::Refused
 }
 
-/// `#[hook(name)]`.
+/// Reads `#[hook(name)]`.
 fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Role {
     let Some((name, settings)) = hook_options::named(attribute, mistakes) else { return Role::Refused };
     match kind {
@@ -98,7 +98,7 @@ fn named_hook(attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Ro
     }
 }
 
-/// `#[tick]`, which stands for `#[hook(tick)]` in our own kinds.
+/// Reads the short form of a hook, such as `#[tick]` for `#[hook(tick)]`. Only built-in kinds have it.
 fn sugar(word: Ident, attribute: &Attribute, kind: &Kind, mistakes: &mut Mistakes) -> Role {
     match kind {
         Kind::Ours(known, _) if word == known.hook => {

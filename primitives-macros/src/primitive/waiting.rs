@@ -1,8 +1,8 @@
-//! Whether code may wait for something, as far as its tokens tell.
+//! Whether code may await anything, as far as its tokens show.
 
 use proc_macro2::{TokenStream, TokenTree};
 
-/// Macros of the standard library that await nothing which is not written between their brackets.
+/// Macros of the standard library that await nothing except what is written between their brackets.
 const MACROS: [&str; 19] = [
     "assert",
     "assert_eq",
@@ -25,7 +25,8 @@ const MACROS: [&str; 19] = [
     "writeln",
 ];
 
-/// Whether code holds an `.await`, or anything that may expand to one: a macro that we do not know, or an attribute.
+/// Whether code contains an `.await`, or anything that may expand to one: a macro that is not in [`MACROS`],
+/// or an attribute.
 pub(super) fn may_wait(code: TokenStream) -> bool {
     let tokens: Vec<_> = code.into_iter().collect();
     tokens.iter().enumerate().any(|(index, token)| match token {
@@ -40,7 +41,8 @@ pub(super) fn may_wait(code: TokenStream) -> bool {
 
 fn is_call_of_another_macro(name: &str, next: &[TokenTree]) -> bool {
     let [TokenTree::Punct(mark), TokenTree::Group(_), ..] = next else { return false };
-    // `if !(a || b)`, `return !(..)`, `match !(..)`, `in !(..)` and `else` are no macros.
+    // A keyword before `!(..)` makes no macro call: `if !(a || b)`, `return !(..)`, `match !(..)`,
+    // `in !(..)`.
     let is_keyword = matches!(name, "if" | "return" | "match" | "while" | "in" | "break" | "move");
     mark.as_char() == '!' && !is_keyword && !MACROS.contains(&name)
 }

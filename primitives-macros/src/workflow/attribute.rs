@@ -27,12 +27,12 @@ pub(super) const OPTIONS: &[(&str, Value)] = &[
     ("overlap", Value::Word(&["skip", "queue", "parallel"])),
 ];
 
-/// Those that say nothing without `cron`.
+/// The options that have a meaning only beside `cron`.
 const BESIDE_CRON: &[&str] = &["zone", "missed", "overlap"];
 
 const EVENTS_FORM: &str = "`events(Approved, Rejected)`";
 
-/// What the attribute says.
+/// The parsed attribute.
 #[derive(Default)]
 pub(super) struct Attribute {
     pub(super) events: Vec<Path>,
@@ -69,7 +69,7 @@ impl Attribute {
         Ok(())
     }
 
-    /// `events(..)`.
+    /// Reads `events(..)`.
     fn list(&mut self, input: ParseStream<'_>, mistakes: &mut Mistakes) -> syn::Result<()> {
         let (word, content): (Ident, _) = (input.parse()?, input);
         let events;

@@ -1,9 +1,14 @@
-//! The body of a workflow, made durable: a pass over its tokens, because syn does not look into macros.
+//! Makes the body of a workflow durable. This is a pass over tokens, because syn does not parse the
+//! arguments of macros.
 //!
-//! Every `.await` goes through a check that its future is durable; `async` blocks become durable ones; bare `select!` and
-//! `join!` are ours; durations in literals become constants; and what a replay could not repeat is refused by its name. The
-//! `async` blocks among the arguments of `.run(..)` and `.try_run(..)` stay as they are: that code runs outside of the body. What `.run(..)`
-//! gives is checked to be no `Result`.
+//! - Each `.await` goes through a check that its future is durable.
+//! - `async` blocks become durable blocks.
+//! - A bare `select!` or `join!` becomes ours.
+//! - Literal durations become constants.
+//! - Calls that a replay could not repeat are refused by name.
+//!
+//! The `async` blocks among the arguments of `.run(..)` and `.try_run(..)` stay as they are, because that
+//! code runs outside the body. The value of `.run(..)` is checked not to be a `Result`.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -18,13 +23,13 @@ use crate::{
     types,
 };
 
-/// The methods that take a duration.
+/// The methods whose string literal is a duration.
 const TAKE_DURATION: &[&str] = &["sleep", "timeout", "within"];
 
-/// The method that takes pauses.
+/// The method whose string literal is a pause.
 const TAKES_PAUSES: &str = "backoff";
 
-/// The statements of a body, made durable.
+/// Returns the statements of a body, made durable.
 pub(super) fn durable(statements: TokenStream, mistakes: &mut Mistakes) -> TokenStream {
     let statements = Pass { mistakes, runs: false, has_changed: false }.tokens(statements);
     quote! {
@@ -36,9 +41,9 @@ pub(super) fn durable(statements: TokenStream, mistakes: &mut Mistakes) -> Token
 
 struct Pass<'a> {
     mistakes: &'a mut Mistakes,
-    /// Whether these are arguments of `.run(..)`, whose blocks are not of the body.
+    /// Whether the tokens are arguments of `.run(..)`. Blocks in them do not belong to the body.
     runs: bool,
-    /// Whether anything is another than the author wrote it.
+    /// Whether any token differs from the author's.
     has_changed: bool,
 }
 
@@ -63,14 +68,14 @@ impl Pass<'_> {
         made
     }
 
-    /// `.await` after its dot.
+    /// Replaces `await`. The dot before it has been written.
     fn awaited(&mut self, word: &Ident, made: &mut TokenStream) -> usize {
         self.has_changed = true;
         made.extend(quote_spanned!(word.span()=> __durable().await));
         1
     }
 
-    /// `async { .. }` and `async move { .. }`.
+    /// Replaces `async { .. }` and `async move { .. }`.
     fn block(&mut self, rest: &[TokenTree], made: &mut TokenStream) -> usize {
         let count = match rest {
             [_, TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Brace => 2,
@@ -99,11 +104,12 @@ impl Pass<'_> {
         count
     }
 
-    /// A group: the arguments of something, or a part of the code.
+    /// Rewrites a group: the arguments of a call, or another part of the code.
     fn group(&mut self, before: &[TokenTree], group: &Group, made: &mut TokenStream) -> usize {
         let method = method(before).filter(|_| group.delimiter() == Delimiter::Parenthesis);
         let name = method.map(Ident::to_string);
-        // A method that is given code, as a function of that name is. A step of that name is given values.
+        // A method that takes code is refused by the same rules as a function of that name. A step of that
+        // name takes values.
         if let Some((method, name)) = method.zip(name.clone()).filter(|_| is_code(group)) {
             self.refuse(method, forbidden::function(&[name], true));
         }
@@ -128,15 +134,15 @@ impl Pass<'_> {
         1
     }
 
-    /// What is in a group, if it is another than it was. A group that is made anew has one place instead of two brackets'
-    /// places: what need not change is left alone.
+    /// Rewrites the tokens of a group. Returns `None` if nothing changes: a rebuilt group has one span and
+    /// loses those of its two brackets, so an unchanged group is kept.
     fn within(&mut self, group: &Group, runs: bool) -> Option<TokenStream> {
         let mut pass = Pass { mistakes: self.mistakes, runs, has_changed: false };
         let tokens = pass.tokens(group.stream());
         pass.has_changed.then_some(tokens)
     }
 
-    /// `.backoff("1s..1m")`.
+    /// Checks the literal in `.backoff("1s..1m")`.
     fn pauses(&mut self, literal: &Literal) -> TokenStream {
         let source = literal.to_string();
         if let Err(wrong) = options::pause(source.trim_matches('"')) {
@@ -152,7 +158,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The path of a function or a macro.
+    /// Checks the path of a function or a macro, and makes a bare `select!` or `join!` ours.
     fn path(&mut self, rest: &[TokenTree], made: &mut TokenStream) -> usize {
         let names = names(rest);
         let count = names.len() + 2 * (names.len() - 1);
@@ -163,7 +169,7 @@ impl Pass<'_> {
         );
         let is_called = matches!(rest.get(count), Some(TokenTree::Group(_)));
         let wrong = if is_macro { forbidden::macro_(&names) } else { forbidden::function(&names, is_called) };
-        // A single word may be the author's own variable.
+        // A single word that is not called may be the author's own variable.
         let is_used = names.len() > 1 || is_macro || is_called;
         self.refuse(&path, wrong.filter(|_| is_used));
         if is_macro && forbidden::is_made_ours(&names) {
@@ -176,7 +182,7 @@ impl Pass<'_> {
     }
 }
 
-/// The names of the path that begins here: `tokio`, `spawn`.
+/// The segments of the path that begins here, such as `tokio`, `spawn`.
 fn names(tokens: &[TokenTree]) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = tokens;
@@ -196,18 +202,18 @@ fn names(tokens: &[TokenTree]) -> Vec<String> {
     names
 }
 
-/// Whether the next word is that of a method or a field.
+/// Whether the next word is the name of a method or a field.
 fn is_method(before: &[TokenTree]) -> bool {
     let is_dot = |token: &TokenTree| matches!(token, TokenTree::Punct(dot) if dot.as_char() == '.');
     match before {
-        // Not of a range: `0..count`.
+        // Two dots are a range: `0..count`.
         [.., first, second] if is_dot(second) => !is_dot(first),
         [only] => is_dot(only),
         _ => false,
     }
 }
 
-/// The method whose arguments come next, also behind `::<..>`.
+/// Returns the method whose arguments come next, with or without `::<..>`.
 fn method(before: &[TokenTree]) -> Option<&Ident> {
     let before = without_turbofish(before);
     match before {
@@ -232,7 +238,7 @@ fn without_turbofish(before: &[TokenTree]) -> &[TokenTree] {
     before
 }
 
-/// Whether the first argument is code to be run: a block or a closure.
+/// Whether the first argument is code: a block or a closure.
 fn is_code(group: &Group) -> bool {
     match group.stream().into_iter().next() {
         Some(TokenTree::Ident(word)) => word == "async" || word == "move",
@@ -241,12 +247,12 @@ fn is_code(group: &Group) -> bool {
     }
 }
 
-/// The only argument, if it is a text.
+/// Returns the only argument, if it is a string literal.
 fn text(group: &Group) -> Option<Literal> {
     let mut arguments = group.stream().into_iter();
     match (arguments.next(), arguments.next()) {
         (Some(TokenTree::Literal(literal)), None) if literal.to_string().starts_with('"') => Some(literal),
-        // What a `macro_rules!` was given.
+        // `macro_rules!` puts a captured literal into an invisible group.
         (Some(TokenTree::Group(inner)), None) if inner.delimiter() == Delimiter::None => text(&inner),
         _ => None,
     }
@@ -258,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// The tokens of a body, and how many mistakes are in it.
+    /// Returns the rewritten tokens of a body, and the number of mistakes in it.
     fn made(tokens: TokenStream) -> (String, usize) {
         let mut mistakes = Mistakes::default();
         let made = Pass { mistakes: &mut mistakes, runs: false, has_changed: false }.tokens(tokens);

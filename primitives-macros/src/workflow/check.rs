@@ -1,4 +1,4 @@
-//! What is wrong between the parts of a workflow; each part was checked when it was read.
+//! Checks between the parts of a workflow. Each part was already checked alone when it was read.
 
 use super::{model::Model, reserved, undo};
 use crate::{mistakes::Mistakes, types};
@@ -34,7 +34,7 @@ pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
-/// A run by cron is given its tick, and nothing else.
+/// Checks that the body of a workflow with `cron` takes its tick, and no other input.
 fn check_tick(model: &Model, mistakes: &mut Mistakes) {
     let (Some(run), true) = (model.run.first(), model.has_cron()) else { return };
     if run.function.inputs().count() != 1 {
@@ -44,7 +44,7 @@ fn check_tick(model: &Model, mistakes: &mut Mistakes) {
     }
 }
 
-/// Whose method a step of this name would be mistaken for.
+/// Returns the owner of the method that a step of this name would be confused with.
 pub(super) fn hides_step(name: &str) -> Option<&'static str> {
     if reserved::FLOW_METHODS.contains(&name) {
         return Some("`Flow`");

@@ -20,7 +20,7 @@ use crate::{
     suggest, types,
 };
 
-/// The options of an event that are its queue's.
+/// The options of an event for its queue and its topic.
 const OPTIONS: &[(&str, Value)] = &[
     ("keep", Value::Word(&["all", "latest", "first"])),
     ("max_queued", Value::Count),
@@ -33,10 +33,10 @@ const OPTIONS: &[(&str, Value)] = &[
     ("max_pending", Value::Count),
 ];
 
-/// Of how many fields a key can be: for so many there are tuples.
+/// The largest number of fields in a key. Tuples up to this size are supported.
 const KEY_FIELDS_MAX: usize = 6;
 
-/// Those that say nothing without `topic`.
+/// The options that have a meaning only beside `topic`.
 const BESIDE_TOPIC: &[&str] = &["deliver", "from", "keep_for", "max_pending"];
 
 pub(crate) fn event(input: TokenStream) -> TokenStream {
@@ -67,7 +67,7 @@ pub(crate) fn event(input: TokenStream) -> TokenStream {
     quote!(#made #mistakes)
 }
 
-/// What `#[event(..)]` says.
+/// The parsed `#[event(..)]`.
 #[derive(Default)]
 struct Said {
     name: Option<Lit>,
@@ -81,7 +81,8 @@ impl Said {
         self.queue.iter().any(|setting| setting.name == "topic")
     }
 
-    /// What is left of it if something is wrong: what others may do with the event, so that one mistake is one error.
+    /// Drops the options that other code does not depend on. The rest (the key, and whether the event has a
+    /// topic) keeps one mistake from giving further errors elsewhere.
     fn shape(self) -> Self {
         let queue = self.queue.into_iter().filter(|setting| setting.name == "topic").collect();
         Self { name: None, key: self.key, queue }
@@ -112,7 +113,9 @@ impl Said {
         }
     }
 
-    /// Of what a topic delivers to a run none is in another's way: what it keeps, and for how long, the options of `topic` say.
+    /// Refuses `keep = "latest"` and `keep = "first"` on an event with a topic. Events that a topic delivers
+    /// to a run do not replace each other; the options of `topic` say which events are kept, and for how
+    /// long.
     fn refuse_one_kept(&self, mistakes: &mut Mistakes) {
         for setting in self.queue.iter().filter(|setting| setting.name == "keep") {
             if !matches!(&setting.value, Some(Given::Literal(Lit::Str(word))) if word.value() == "all") {
@@ -171,7 +174,7 @@ fn or_name(value: &Option<Given>, name: &syn::Ident) -> TokenStream {
     value.as_ref().map_or_else(|| name.to_token_stream(), ToTokens::to_token_stream)
 }
 
-/// `key = order_id`: the field by which a wait can tell one event from another.
+/// Reads `key = order_id`: the field by which a wait selects an event.
 fn key(setting: &Setting, input: &DeriveInput, mistakes: &mut Mistakes) -> Option<Member> {
     let fields = fields_of(input, &setting.name, mistakes)?;
     let written = or_name(&setting.value, &setting.name);
@@ -182,7 +185,7 @@ fn key(setting: &Setting, input: &DeriveInput, mistakes: &mut Mistakes) -> Optio
     known_field(written, &fields, &input.ident, mistakes)
 }
 
-/// The names of an event's fields; a mistake if it is one that has none.
+/// Returns the names of the event's fields. Reports a mistake on an enum, which has none.
 fn fields_of(input: &DeriveInput, at: &Ident, mistakes: &mut Mistakes) -> Option<Vec<String>> {
     let Data::Struct(data) = &input.data else {
         mistakes.at(at, "`key` names a field of a struct, and an enum has none");
@@ -209,7 +212,7 @@ fn is_key_of_several(tokens: ParseStream<'_>) -> bool {
     is_key && ahead.peek(Paren)
 }
 
-/// `key = (tenant, order_id)`: the fields by which a wait can tell one event from another.
+/// Reads `key = (tenant, order_id)`: the fields by which a wait selects an event.
 fn key_of_several(tokens: ParseStream<'_>, input: &DeriveInput, mistakes: &mut Mistakes) -> syn::Result<Vec<Member>> {
     let (name, _): (Ident, Token![=]) = (tokens.parse()?, tokens.parse()?);
     let list;
@@ -234,7 +237,7 @@ fn key_of_several(tokens: ParseStream<'_>, input: &DeriveInput, mistakes: &mut M
     Ok(known)
 }
 
-/// All options, for what is to be said of an unknown one.
+/// All options, for the suggestions after an unknown one.
 fn all_options() -> Vec<(&'static str, Value)> {
     let mut options = vec![("name", Value::Flag), ("key", Value::Flag)];
     options.extend(OPTIONS);
@@ -258,7 +261,8 @@ fn made(input: &DeriveInput, said: &Said) -> TokenStream {
     let can = can(ident, said.is_topic(), !said.key.is_empty());
     let (options, key, asks) = (definition::all_set(&of, &said.queue, OPTIONS), key_of(&said.key), asks(input, said));
     let codec = quote_spanned!(ident.span()=> ::drystone::author::stored::<#ident>());
-    // A constant of its own is looked at by the compiler even if nobody asks for it.
+    // The options are a `const` item of their own, so that the compiler evaluates them even if they are
+    // never used.
     quote! {
         #[automatically_derived]
         #lenient
@@ -283,7 +287,7 @@ fn made(input: &DeriveInput, said: &Said) -> TokenStream {
     }
 }
 
-/// What can be done with it.
+/// Implements the marker traits that allow to publish the event, and to wait for it with or without a key.
 fn can(ident: &syn::Ident, is_topic: bool, is_keyed: bool) -> TokenStream {
     let mut traits = Vec::new();
     if is_topic {
@@ -293,7 +297,7 @@ fn can(ident: &syn::Ident, is_topic: bool, is_keyed: bool) -> TokenStream {
     quote!(#(#[automatically_derived] impl ::drystone::workflow::#traits for #ident {})*)
 }
 
-/// What a wait for it must say, and in which type.
+/// The type that says whether a wait must give a key, and of which type.
 fn asks(input: &DeriveInput, said: &Said) -> TokenStream {
     let is_asked = said.is_topic() && !said.key.is_empty();
     let must = if is_asked { quote!(WithoutItsKey) } else { quote!(Said) };
@@ -310,9 +314,10 @@ fn type_of<'a>(input: &'a DeriveInput, member: &Member) -> Option<&'a Type> {
     data.fields.members().zip(&data.fields).find(|(of, _)| of == member).map(|(_, field)| &field.ty)
 }
 
-/// Nothing for an event without a key; of one field what it shows, of several all that they show.
+/// Generates `fn key`. `None` without a key. The key of one field is its `Display`; several fields are
+/// encoded together.
 fn key_of(fields: &[Member]) -> Option<TokenStream> {
-    // A field that cannot be shown is told at its name.
+    // If a field does not implement `Display`, the error is shown at its name.
     let key = match fields {
         [] => return None,
         [field] => quote_spanned!(types::end_of(field)=> ::std::string::ToString::to_string(&self.#field)),

@@ -1,4 +1,5 @@
-//! What is left of a workflow that has mistakes: enough that the rest of the app compiles, so that one mistake is one error.
+//! The parts of a workflow with mistakes that are still expanded, so that the rest of the app compiles and
+//! one mistake gives one error.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -7,7 +8,7 @@ use syn::{ImplItem, ItemImpl};
 use super::{check, model::Model};
 use crate::types;
 
-/// The same workflow without its options, and without what cannot be there.
+/// The same workflow without its options, and without parts that cannot compile.
 pub(super) fn healthy(mut model: Model) -> Model {
     model.options.clear();
     for step in &mut model.steps {
@@ -22,7 +23,7 @@ pub(super) fn healthy(mut model: Model) -> Model {
     model
 }
 
-/// In a block that is no workflow's, nothing can take a `Flow`.
+/// Removes the functions that take a `Flow`, because only a workflow's block can have such functions.
 pub(super) fn without_flows(block: &mut ItemImpl) {
     let takes_flow =
         |item: &ImplItem| matches!(item, ImplItem::Fn(function) if names_flow(function.sig.to_token_stream()));

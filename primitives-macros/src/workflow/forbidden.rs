@@ -1,8 +1,10 @@
-//! What a body cannot use: it would be another in every replay, or lost in a crash. Told by name, with what to write instead.
+//! Functions and macros that a body cannot use, because they differ in every replay or are lost in a crash.
+//! Each is refused by name, with what to write instead.
 
-/// How a path ends, why it is refused, and what to write.
+/// The end of a path, the reason why it is refused, and what to write instead.
 type Rule = (&'static [&'static str], &'static str, &'static str);
 
+// The reasons for refusals, each with what to write instead.
 const CLOCK: (&str, &str) = ("is another time in every replay", "`flow.now()`");
 const CHANCE: (&str, &str) = ("is another number in every replay", "`flow.random()`");
 const UUID: (&str, &str) = ("is another one in every replay", "`flow.uuid()`");
@@ -19,6 +21,7 @@ const fn rule(path: &'static [&'static str], (why, instead): (&'static str, &'st
     (path, why, instead)
 }
 
+/// The functions that are refused.
 const FUNCTIONS: &[Rule] = &[
     rule(&["SystemTime", "now"], CLOCK),
     rule(&["Instant", "now"], CLOCK),
@@ -45,9 +48,10 @@ const FUNCTIONS: &[Rule] = &[
     rule(&["block_on"], BLOCK_ON),
 ];
 
-/// What is called in the root of these crates is chance.
+/// Crates whose root functions give random values.
 const CHANCES: &[&str] = &["rand", "fastrand", "getrandom"];
 
+/// The macros that are refused, unless they are our own.
 const MACROS: &[Rule] = &[
     rule(&["select"], SELECT),
     rule(&["select_biased"], SELECT),
@@ -55,19 +59,19 @@ const MACROS: &[Rule] = &[
     rule(&["try_join"], TRY_JOIN),
 ];
 
-/// What is wrong with this path of a function, if it is refused.
+/// Returns the message about the path of a function, if the path is refused.
 pub(super) fn function(path: &[String], is_called: bool) -> Option<String> {
     let is_chance = is_called && matches!(path, [krate, _] if CHANCES.contains(&krate.as_str()));
     said(FUNCTIONS, path, "").or_else(|| is_chance.then(|| refused(path, "", CHANCE)))
 }
 
-/// What is wrong with this path of a macro, if it is refused.
+/// Returns the message about the path of a macro, if the path is refused.
 pub(super) fn macro_(path: &[String]) -> Option<String> {
     let is_ours = is_made_ours(path) || path.first().is_some_and(|krate| krate == "drystone");
     if is_ours { None } else { said(MACROS, path, "!") }
 }
 
-/// Whether this path of a macro, as it stands in a body, is that of ours.
+/// Whether this path of a macro means our own macro in a body.
 pub(super) fn is_made_ours(path: &[String]) -> bool {
     matches!(path, [name] if name == "select" || name == "join")
 }

@@ -1,8 +1,8 @@
-//! A number that changes when code changes, and not when only its words or its places do.
+//! A hash that changes when code changes, and not when only its docs or its position change.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a over the text of the tokens, without documentation.
+/// Returns FNV-1a over the text of the tokens, without docs.
 pub(crate) fn of(tokens: TokenStream) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     hash.tokens(tokens);
@@ -40,14 +40,14 @@ impl Fnv {
     }
 
     fn text(&mut self, text: &str) {
-        // A byte that no text has, so that `a b` is not `ab`.
+        // A byte that no UTF-8 text contains ends each token, so that `a b` differs from `ab`.
         for byte in text.bytes().chain([0xff]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 }
 
-/// `[doc = ".."]`.
+/// Whether a token is `[doc = ".."]`.
 fn is_doc(token: &TokenTree) -> bool {
     let TokenTree::Group(group) = token else { return false };
     matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")

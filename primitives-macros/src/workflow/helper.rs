@@ -1,4 +1,5 @@
-//! Functions whose bodies are checked: `run`, `#[cancelled]`, helpers of the body, and `#[durable]` functions elsewhere.
+//! Functions whose bodies are made durable: `run`, `#[cancelled]`, helpers of the body, and `#[durable]`
+//! functions elsewhere.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -7,21 +8,22 @@ use syn::{Attribute, Block, Expr, ImplItemFn, ItemFn, Meta, ReturnType, Signatur
 use super::{body, role::Role};
 use crate::{mistakes::Mistakes, types};
 
-/// Bodies on their way to being durable.
+/// Makes bodies durable, and collects their mistakes.
 pub(super) struct Bodies {
-    /// Whether what is in them is kept.
+    /// Whether the statements are kept. After a mistake each body is replaced by `unreachable!()`.
     pub(super) are_kept: bool,
     pub(super) mistakes: Mistakes,
 }
 
 impl Bodies {
-    /// Makes the body of a function durable, if it is one of a workflow's.
+    /// Makes the body of a function durable, if its role calls for that.
     pub(super) fn make_durable(&mut self, role: &Role, function: &mut ImplItemFn) {
         match role {
             Role::Run | Role::Cancelled(_) => function.block.stmts = vec![verbatim(self.statements(&function.block))],
             Role::Helper => self.make_helper(&mut function.attrs, &mut function.sig, &mut function.block),
             Role::Step(_) if function.sig.asyncness.is_none() => {
-                // A transactional step owns its input, for that is stored, whether or not it needs to.
+                // A transactional step takes its input owned because the input is stored, so clippy must not
+                // ask for a reference.
                 function.attrs.push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
                 return;
             }
@@ -38,10 +40,11 @@ impl Bodies {
         if self.are_kept { durable } else { quote!(::core::unreachable!()) }
     }
 
-    /// `async fn helper(..) -> T` becomes `fn helper(..) -> Block<impl Future<Output = T> + Send>`, which can be awaited in a
-    /// body. Our own tokens are of this crate's edition, so that the type borrows from all parameters in any other.
+    /// Turns `async fn helper(..) -> T` into `fn helper(..) -> Block<impl Future<Output = T> + Send>`, which
+    /// a body can await. Generated tokens have the edition of this crate, so the return type borrows from
+    /// all parameters whatever the author's edition is.
     fn make_helper(&mut self, attributes: &mut Vec<Attribute>, signature: &mut Signature, block: &mut Block) {
-        // What it returns says so itself.
+        // The returned `Block` is `must_use` itself.
         attributes.retain(|attribute| !matches!(&attribute.meta, Meta::Path(path) if path.is_ident("must_use")));
         let statements = self.statements(block);
         let output: Type = match &signature.output {
@@ -64,7 +67,7 @@ impl Bodies {
     }
 }
 
-/// `#[durable] async fn`.
+/// Expands `#[durable] async fn`.
 pub(crate) fn durable(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
     if !attribute.is_empty() {
@@ -89,7 +92,7 @@ pub(crate) fn durable(attribute: &TokenStream, item: &TokenStream) -> TokenStrea
     quote!(#function #mistakes)
 }
 
-/// Tells the compiler what the block returns before it reads it: `?` needs to know.
+/// Tells the compiler the return type of the block before its statements, because `?` needs to know it.
 fn typed(output: &Type) -> Option<TokenStream> {
     let is_named = !has_impl(output.to_token_stream());
     let returned = types::local("returned");

@@ -6,7 +6,7 @@ use syn::{Expr, Token, parse::Parser, punctuated::Punctuated};
 
 use crate::types;
 
-/// All of them, as one tuple.
+/// Expands to code that awaits all futures, and returns their outputs as one tuple.
 pub(crate) fn join(input: TokenStream) -> TokenStream {
     let futures = match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(input) {
         Ok(futures) => futures,
@@ -32,7 +32,7 @@ pub(crate) fn join(input: TokenStream) -> TokenStream {
     }
 }
 
-/// `(a, (b, c))`.
+/// The pattern of nested pairs: `(a, (b, c))`.
 fn nested(names: &[proc_macro2::Ident]) -> TokenStream {
     match names {
         [] => quote!(()),

@@ -1,5 +1,6 @@
-//! `#[workflow]`, in stages: the attribute and the block are parsed into a model while their bodies are made durable, the
-//! model is checked, and what is healthy of it is expanded. And the macros that bodies use.
+//! `#[workflow]`, in stages: the attribute and the block are parsed into a model, the model is checked, the
+//! bodies are made durable, and the valid parts are expanded. This module also has the macros that bodies
+//! use.
 
 mod attribute;
 mod body;
@@ -28,7 +29,7 @@ use self::{attribute::Attribute, helper::Bodies, model::Model};
 pub(crate) use self::{event::event, helper::durable, join::join, select::select};
 use crate::mistakes::Mistakes;
 
-/// The author's item, with what is made of it.
+/// Returns the author's item together with the generated code.
 pub(crate) fn workflow(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
     let attribute = Attribute::parse(attribute, &mut mistakes);
@@ -69,7 +70,7 @@ fn of_block(attribute: Attribute, mut block: ItemImpl, hash: u64, mut mistakes: 
     check::check(&model, &mut mistakes);
     let is_healthy = mistakes.is_empty();
     let model = if is_healthy { model } else { fallback::healthy(model) };
-    // In a body that names a step with a mistake, the compiler would find another one.
+    // A body that calls a step with a mistake would give a second error, so no body is kept after a mistake.
     let mut bodies = Bodies { are_kept: is_healthy, mistakes };
     let functions = block.items.iter_mut().filter_map(|item| match item {
         ImplItem::Fn(function) => Some(function),
@@ -82,7 +83,8 @@ fn of_block(attribute: Attribute, mut block: ItemImpl, hash: u64, mut mistakes: 
     quote!(#block #made #mistakes)
 }
 
-/// An item that has no code of ours: it is still a workflow, so that the app that names it adds no error.
+/// Expands an item that cannot have the attribute. The type still becomes a workflow, so that naming it in
+/// an app is no further error.
 fn without_code(attribute: Attribute, item: &impl ToTokens, struct_: Option<Type>, mistakes: &Mistakes) -> TokenStream {
     let model = struct_.and_then(|struct_| Model::empty(attribute, struct_));
     let made = model.map(|model| expand::expand(&fallback::healthy(model)));

@@ -1,4 +1,4 @@
-//! An `impl` block with `#[workflow]`, as the rest of the macro sees it.
+//! An `impl` block with `#[workflow]`, as the later stages see it.
 
 use proc_macro2::{Ident, Span};
 use syn::{ExprPath, ImplItem, ItemImpl, Path, Type};
@@ -14,9 +14,9 @@ use crate::{
     types,
 };
 
-/// A workflow.
+/// The model of a workflow.
 pub(super) struct Model {
-    /// The author's struct, and its plain name.
+    /// The author's struct as it is written. `name` is its plain name.
     pub(super) struct_: Type,
     pub(super) name: Ident,
     pub(super) options: Vec<Setting>,
@@ -25,46 +25,46 @@ pub(super) struct Model {
     pub(super) steps: Vec<Step>,
     pub(super) queries: Vec<Query>,
     pub(super) cancelled: Vec<Cancelled>,
-    /// Whether there is a body, be it one that was refused.
+    /// Whether there is a body, even a refused one.
     pub(super) has_run: bool,
     pub(super) hash: u64,
-    /// All functions of the block, and whether each is a step, be it one that was refused.
+    /// All functions of the block, and whether each is a step. Refused ones are included.
     pub(super) functions: Vec<(Ident, bool)>,
     pub(super) updates: Vec<Update>,
 }
 
-/// `run`.
+/// The body.
 pub(super) struct Run {
     pub(super) function: Function,
     pub(super) returns: Returns,
 }
 
-/// `#[step]`.
+/// A step.
 pub(super) struct Step {
     pub(super) function: Function,
     pub(super) returns: Returns,
     pub(super) options: Vec<Setting>,
     pub(super) retry_if: Option<ExprPath>,
-    /// The step that undoes it.
+    /// The name of the undo step.
     pub(super) undo: Option<Ident>,
-    /// At which place among its parameters a transactional step takes its transaction.
+    /// The index of the transaction among the parameters, if the step is transactional.
     pub(super) transaction: Option<usize>,
 }
 
-/// An `async fn` with `&self`.
+/// A query: an `async fn` with `&self`.
 pub(super) struct Query {
     pub(super) function: Function,
     pub(super) returns: Returns,
 }
 
-/// A function with `&mut self`.
+/// An update: a function with `&mut self`.
 pub(super) struct Update {
     pub(super) function: Function,
     pub(super) returns: Returns,
     pub(super) is_async: bool,
 }
 
-/// `#[cancelled]`.
+/// The `#[cancelled]` body.
 pub(super) struct Cancelled {
     pub(super) word: Ident,
     pub(super) name: Ident,
@@ -72,7 +72,7 @@ pub(super) struct Cancelled {
 }
 
 impl Model {
-    /// A workflow without code; `None` if the struct has no name of its own.
+    /// A workflow without functions. Returns `None` if the type has no name of its own.
     pub(super) fn empty(attribute: Attribute, struct_: Type) -> Option<Self> {
         let name = types::last_segment(&struct_)?.ident.clone();
         let name = Ident::new(&name.to_string(), name.span().resolved_at(Span::call_site()));
@@ -93,12 +93,13 @@ impl Model {
         })
     }
 
-    /// Whether its runs are started by the clock on the wall.
+    /// Whether runs are started by a cron schedule.
     pub(super) fn has_cron(&self) -> bool {
         self.options.iter().any(|setting| setting.name == "cron")
     }
 
-    /// Reads a block, and takes our attributes off it; the roles of its functions, in order.
+    /// Reads a block into a model, and removes our attributes from it. Also returns the roles of its
+    /// functions, in order.
     pub(super) fn read(
         attribute: Attribute,
         block: &mut ItemImpl,
@@ -110,7 +111,7 @@ impl Model {
             return None;
         };
         let is_of_trait = block.trait_.is_some();
-        // The functions of a trait are not the workflow's, and its body is not missing among them.
+        // The functions of a trait are not the workflow's, so do not report a missing body.
         model.has_run = is_of_trait;
         let mut roles = Vec::new();
         for item in &mut block.items {

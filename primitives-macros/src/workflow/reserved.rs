@@ -1,8 +1,9 @@
-//! Names that an author's function cannot have, because something else is reached by them.
+//! Names that an author's function cannot have, because another method already has them.
 //!
-//! Constants alone, so that a test of the library can read this file and compare it with what there is.
+//! This file has only constants, so that a test of the library can include it and compare the lists with the
+//! real methods.
 
-/// What `Flow` answers to itself: a step of this name would never be reached.
+/// The methods of `Flow`. A step of such a name could never be called.
 pub(crate) const FLOW_METHODS: &[&str] = &[
     "run",
     "try_run",
@@ -28,10 +29,10 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
     "continue_as",
 ];
 
-/// What every value answers to, in a body or anywhere: likewise.
+/// Methods that any value has. They would hide a step in the same way.
 pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned", "within"];
 
-/// The verbs of a run: a query of this name would hide one.
+/// The verbs of a run. A query of such a name would hide the verb.
 pub(crate) const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",

@@ -1,11 +1,11 @@
-//! What a function of a workflow is for: its attribute says so, or else its signature.
+//! The role of a function of a workflow, given by its attribute or else by its signature.
 
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
 
 use crate::{mistakes::Mistakes, primitive::function::borrowed};
 
-/// What a function is for.
+/// The role of a function.
 pub(super) enum Role {
     /// The body.
     Run,
@@ -13,25 +13,25 @@ pub(super) enum Role {
     Step(Box<Attribute>),
     /// `#[cancelled]`: the body of a run that was cancelled.
     Cancelled(Ident),
-    /// Works on the state: `self`.
+    /// A function with `self` that reads the state.
     Query,
-    /// Changes the state: `&mut self`.
+    /// A function with `&mut self` that changes the state.
     Update,
-    /// A part of the body.
+    /// A helper of the body.
     Helper,
-    /// Plain Rust.
+    /// A function that stays plain Rust.
     Plain,
-    /// Nothing can be made of it; its mistake is told.
+    /// A function whose mistake has been reported.
     Refused,
 }
 
-/// The role of a function, whose own attributes are taken away: nobody but this macro knows them.
+/// Finds the role of a function, and removes our attributes from it, which only this macro knows.
 pub(super) fn take(function: &mut ImplItemFn, mistakes: &mut Mistakes) -> Role {
     let mut ours = Vec::new();
     function.attrs.retain(|attribute| {
         let word = attribute.path().get_ident().filter(|word| is_ours(word)).cloned();
         ours.extend(word.iter().map(|word| (word.clone(), attribute.clone())));
-        // A helper of the body is durable without saying so.
+        // A helper of the body is durable without the attribute, so `#[durable]` is removed too.
         word.is_none() && !attribute.path().is_ident("durable")
     });
     let mut ours = ours.into_iter();

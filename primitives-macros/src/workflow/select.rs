@@ -11,12 +11,12 @@ use crate::types;
 
 const FORM: &str = "write `select! { name = future => expression, .. }`";
 
-/// What is left of the arms after one has won is dropped before its expression runs, and that stands outside of any closure:
-/// `return`, `break`, `?` and `.await` mean what they mean around it.
+/// Expands `select!`. The losing futures are dropped before the winner's expression runs. The expression
+/// stands outside any closure, so `return`, `break`, `?` and `.await` act on the code around it.
 pub(crate) fn select(input: TokenStream) -> TokenStream {
     let arms = match syn::parse2::<Arms>(input) {
         Ok(Arms(arms)) => arms,
-        // The error stands for a value of any type.
+        // `compile_error!` fits where a value of any type is expected, so this is the only error.
         Err(error) => return error.to_compile_error(),
     };
     let (won, value) = (types::local("won"), types::local("value"));
@@ -34,7 +34,7 @@ pub(crate) fn select(input: TokenStream) -> TokenStream {
     }
 }
 
-/// What an arm does. The braces of a block are ours then: two pairs would be one too many to the compiler.
+/// The code of an arm. A block loses its own braces, because the compiler would warn about two pairs.
 fn done(expression: &Expr) -> TokenStream {
     match expression {
         Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
@@ -45,7 +45,7 @@ fn done(expression: &Expr) -> TokenStream {
     }
 }
 
-/// All futures, the first against the race of the others.
+/// Races all futures: the first one against the race of the others.
 fn raced(arms: &[Arm]) -> TokenStream {
     let mut futures = arms.iter().rev().map(|arm| &arm.future);
     let last = futures.next();
@@ -57,7 +57,7 @@ fn raced(arms: &[Arm]) -> TokenStream {
     quote!(#race.await)
 }
 
-/// The pattern of the arm with this number: `Right(Right(Left(value)))`.
+/// The pattern of the arm at `index`: `Right(Right(Left(value)))`.
 fn place(index: usize, count: usize, value: TokenStream) -> TokenStream {
     let either = quote!(::drystone::workflow::Either);
     let innermost = if index + 1 == count { value } else { quote!(#either::Left(#value)) };
@@ -114,7 +114,7 @@ impl Parse for Arm {
     }
 }
 
-/// Whether no comma is needed after it, as in a `match`.
+/// Whether no comma is needed after an expression, as in a `match`.
 fn ends_with_brace(expression: &Expr) -> bool {
     matches!(
         expression,
@@ -122,7 +122,7 @@ fn ends_with_brace(expression: &Expr) -> bool {
     )
 }
 
-/// What other `select!`s have and ours has not.
+/// Refuses syntax that other `select!` macros have and ours does not.
 fn refuse_foreign(input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(Token![else]) {
         return Err(input.error("a `select!` in a body waits for one of its arms: there is no `else`"));
@@ -133,7 +133,7 @@ fn refuse_foreign(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// A pattern that fits some values only, as far as names tell: what would become of the others?
+/// Refuses a pattern that fits only some values, as far as its name shows. Other values would have no arm.
 fn refuse_refutable(pattern: &Pat) -> syn::Result<()> {
     const SOME: [&str; 4] = ["Ok", "Err", "Some", "None"];
     let is_some = match pattern {
@@ -151,7 +151,7 @@ fn refuse_refutable(pattern: &Pat) -> syn::Result<()> {
     Err(syn::Error::new_spanned(pattern, message))
 }
 
-/// An error at what comes next, or else at what was there last.
+/// An error at the next token or, at the end of the input, at `last`.
 fn wanted(input: ParseStream<'_>, last: &impl quote::ToTokens, message: impl std::fmt::Display) -> syn::Error {
     if input.is_empty() { syn::Error::new_spanned(last, message) } else { input.error(message) }
 }

@@ -1,4 +1,5 @@
-//! What the functions of a workflow take and return, each read by its role; `None` once its mistakes are told.
+//! Reads the parameters and return types of a workflow's functions by their roles. Each reader returns
+//! `None` after reporting mistakes.
 
 use syn::{FnArg, ImplItemFn, PatType, ReturnType, Signature, Type};
 
@@ -16,7 +17,7 @@ use crate::{
 const RUN_FORM: &str = "write `async fn run(flow: &Flow<Self>, ..) -> Result<T, E>`";
 const CANCELLED_FORM: &str = "write `#[cancelled] async fn cleanup(flow: &Flow<Self>)`";
 
-/// `async fn run(flow: &Flow<Self>, order: Order) -> Result<Receipt, CheckoutError>`.
+/// Reads the body: `async fn run(flow: &Flow<Self>, order: Order) -> Result<Receipt, CheckoutError>`.
 pub(super) fn run(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Run> {
     let (noun, signature) = ("`run`", &function.sig);
     let is_async = is_async(noun, signature, mistakes);
@@ -35,7 +36,8 @@ pub(super) fn run(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes
     Some(Run { function: Function::new(function, false, inputs?), returns })
 }
 
-/// An input of a body: nothing is lent to it but the clients of other primitives, which it calls by its `Flow`.
+/// Reads an input of a body. The only references a body may take are clients of other primitives, which it
+/// calls by its `Flow`.
 fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes) -> Option<Parameter> {
     if is_flow(&typed.ty) {
         mistakes.at(&typed.ty, "the body has its `Flow` already: it is its first parameter");
@@ -61,7 +63,7 @@ fn input(index: usize, typed: &PatType, struct_: &Type, mistakes: &mut Mistakes)
     }
 }
 
-/// `#[cancelled] async fn cleanup(flow: &Flow<Self>)`.
+/// Reads `#[cancelled] async fn cleanup(flow: &Flow<Self>)`.
 pub(super) fn cancelled(
     word: proc_macro2::Ident,
     function: &ImplItemFn,
@@ -90,7 +92,7 @@ pub(super) fn cancelled(
     Some(Cancelled { word, name: signature.ident.clone(), returns })
 }
 
-/// `async fn stage(&self) -> Stage`.
+/// Reads a query: `async fn stage(&self) -> Stage`.
 pub(super) fn query(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Query> {
     let (noun, signature) = ("a query", &function.sig);
     let is_plain = is_plain(noun, signature, mistakes);
@@ -109,7 +111,7 @@ pub(super) fn query(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistak
     Some(Query { function: Function::new(function, false, parameters?), returns })
 }
 
-/// Whether a step or a query takes a `Flow`, which only bodies have.
+/// Reports a step or a query that takes a `Flow`, which only bodies have. Returns whether it does.
 pub(super) fn refuse_flow(noun: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     let flow = typed(signature).find(|typed| is_flow(&typed.ty));
     if let Some(flow) = flow {
@@ -119,7 +121,7 @@ pub(super) fn refuse_flow(noun: &str, signature: &Signature, mistakes: &mut Mist
     flow.is_some()
 }
 
-/// Whether the first parameter is the run, and there is no `self`.
+/// Whether the first parameter is the `Flow` and there is no `self`. Reports a mistake otherwise.
 fn has_flow_first(noun: &str, form: &str, signature: &Signature, mistakes: &mut Mistakes) -> bool {
     if let Some(receiver) = signature.receiver() {
         mistakes.at(receiver, format!("{noun} has no `self`: {form}; it sees the state by `flow.look(..)`"));
@@ -138,7 +140,7 @@ fn has_flow_first(noun: &str, form: &str, signature: &Signature, mistakes: &mut 
     }
 }
 
-/// `&Flow<Self>`, by its name.
+/// Whether a type is `&Flow<..>`, judged by its name.
 fn is_flow(ty: &Type) -> bool {
     matches!(types::bare(ty), Type::Reference(reference) if reference.mutability.is_none())
         && types::last_segment(strip_reference(ty)).is_some_and(|segment| segment.ident == "Flow")

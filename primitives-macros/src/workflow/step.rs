@@ -1,4 +1,6 @@
-//! `#[step(max_attempts = 5, ..)] async fn charge(card: Card, payments: &Payments) -> Result<Charge, PayError>`.
+//! Reads a step, for example:
+//!
+//! `#[step(max_attempts = 5)] async fn charge(card: Card, pay: &Payments) -> Result<Charge, PayError>`
 
 use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Type};
@@ -70,14 +72,15 @@ pub(super) fn read(
     Some(Step { function, returns, options: settings, retry_if, undo, transaction })
 }
 
-/// The options of a step, checked.
+/// Reads and checks the options of a step.
 fn settings(attribute: &Attribute, mistakes: &mut Mistakes) -> Vec<Setting> {
     let settings = hook_options::settings("a step", attribute, mistakes);
     options::check_all("a step", &settings.iter().collect::<Vec<_>>(), OPTIONS, mistakes);
     settings
 }
 
-/// `undo = refund`: another step of the block, which is no part of the policy either.
+/// Takes `undo = refund` out of the options. It names another step of the block, and is not part of the
+/// policy.
 fn take_undo(settings: &mut Vec<Setting>, mistakes: &mut Mistakes) -> Option<Ident> {
     let place = settings.iter().position(|setting| setting.name == "undo")?;
     let Some(Given::Constant(path)) = settings.remove(place).value else { return None };
@@ -88,7 +91,8 @@ fn take_undo(settings: &mut Vec<Setting>, mistakes: &mut Mistakes) -> Option<Ide
     name
 }
 
-/// `retry_if = PayError::is_temporary`, which is no part of the policy: code is not stored.
+/// Takes `retry_if = PayError::is_temporary` out of the options. The value is code, and code is not stored,
+/// so `retry_if` is not part of the policy.
 fn take_retry_if(
     settings: &mut Vec<Setting>,
     returns: &Returns,

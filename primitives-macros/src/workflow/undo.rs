@@ -1,4 +1,4 @@
-//! `#[step(undo = refund)]`: which step that is, and what it takes.
+//! `#[step(undo = refund)]`: finds the step that is the undo, and the inputs of the undo.
 
 use proc_macro2::Ident;
 use syn::Type;
@@ -6,24 +6,24 @@ use syn::Type;
 use super::model::{Model, Step};
 use crate::{mistakes::Mistakes, primitive::expand::calls, suggest, types};
 
-/// What an undo takes.
+/// The inputs that an undo takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// What the step returned.
+    /// The output of the step.
     Output,
-    /// What the step took, and what it returned if that is known.
+    /// The inputs of the step, and its output as an `Option`: `None` if the output is not known.
     Input,
 }
 
-/// The step that undoes another.
+/// Returns the undo of `step`, and the inputs of the undo.
 pub(super) fn undo_of<'a>(model: &'a Model, step: &Step) -> Option<(&'a Step, Takes)> {
     let name = step.undo.as_ref()?;
     let undo = model.steps.iter().find(|other| other.function.name == *name)?;
     Some((undo, takes(step, undo)))
 }
 
-/// Told by the types as they are written: one more input than the step has, the last of them an `Option`, unless that is just
-/// what the step returns.
+/// Decides by the types as they are written. The undo takes the step's inputs if it has one input more than
+/// the step, and the last input is an `Option` that is not itself the step's output.
 fn takes(step: &Step, undo: &Step) -> Takes {
     let inputs: Vec<&Type> = undo.function.inputs().map(|(_, ty)| ty).collect();
     let (output, _) = calls::outcome(&step.returns);
@@ -69,7 +69,8 @@ fn check_one(model: &Model, step: &Step, undo: &Ident, mistakes: &mut Mistakes) 
     }
 }
 
-/// Of which types they are, the compiler says; of what is missing or too much it would speak as of a call that nobody wrote.
+/// Checks only the number of inputs. The compiler checks their types, but about a wrong number it would
+/// complain of a generated call that the author never wrote.
 fn check_inputs(step: &Step, undo: &Step, place: &Ident, mistakes: &mut Mistakes) {
     let (found, name) = (undo.function.inputs().count(), &step.function.name);
     if takes(step, undo) == Takes::Input || found == 1 {

@@ -1,4 +1,5 @@
-//! `fn set_address(&mut self, address: Address) -> Result<Old, AddressError>`: changes the state that the body sees.
+//! Updates, such as `fn set_address(&mut self, address: Address) -> Result<Old, AddressError>`: they change
+//! the state that the body sees.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -39,7 +40,7 @@ pub(super) fn read(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistake
     Some(Update { function: Function::new(function, true, parameters?), returns, is_async })
 }
 
-/// Its parameters, of which none is lent.
+/// Reads the parameters of an update. No parameter may be a reference.
 fn inputs(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Option<Vec<Parameter>> {
     let read: Vec<Option<Parameter>> = typed(&function.sig)
         .enumerate()
@@ -58,7 +59,7 @@ fn inputs(function: &ImplItemFn, struct_: &Type, mistakes: &mut Mistakes) -> Opt
     read.into_iter().collect()
 }
 
-/// The first `.await` in it.
+/// Returns the first `.await` in the code.
 fn awaited(tokens: TokenStream) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(word) if word == "await" => Some(word),

@@ -1,9 +1,9 @@
-//! Calls that are asked again until they are answered.
+//! Calls that are repeated until they are answered.
 
 use anyhow::Result;
 use drystone::{Call, CallError};
 
-/// Asks until it is answered: the idempotency key makes that safe.
+/// Repeats a call until it is answered. The idempotency key makes the repeats safe.
 pub(super) async fn answered<T, E>(call: impl Fn() -> Call<T, E>) -> Result<T, CallError<E>> {
     loop {
         match call().await {

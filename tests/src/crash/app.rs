@@ -1,4 +1,4 @@
-//! The app of typed primitives, in one file, and how both files are opened.
+//! The app of typed primitives, and how the files of kernel and app are opened.
 
 use std::{
     path::{Path, PathBuf},
@@ -50,17 +50,19 @@ pub(super) struct App {
     parcel: Parcel,
 }
 
-/// Between two rounds the clock of both files goes on by so much. Everything that is kept for some time is over then: ended runs (7 days),
-/// events of topics (7 days), dead letters (30 days), replies to idempotency keys (24 hours, and 90 days for those of runs).
+/// The clock of both files moves ahead by this much between two rounds. Everything that is kept for a
+/// limited time has expired by then: ended runs (7 days), events of topics (7 days), dead letters (30 days),
+/// replies to idempotency keys (24 hours, or 90 days for those of runs).
 const BETWEEN_ROUNDS: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
-/// Small, so that the log is emptied under kills, and a child that opens it has little to read.
+/// Small, so that the log is emptied while children are killed, and a child that opens a file has little to
+/// read.
 const WAL_BYTES_MAX: u64 = 4 << 20;
 
-/// Often, for a life is short.
+/// Often, because a life is short.
 const SWEEP_EVERY: Duration = Duration::from_millis(25);
 
-/// A file, in the time of a round.
+/// Opens a file with the clock of a round.
 pub(super) fn store(file: &Path, round: u64) -> Result<Arc<Sqlite>> {
     let options = SqliteOptions::default();
     let wall = options.clock.clone();
@@ -69,18 +71,18 @@ pub(super) fn store(file: &Path, round: u64) -> Result<Arc<Sqlite>> {
     Ok(Arc::new(Sqlite::open(file, SqliteOptions { clock, wal_bytes_max: WAL_BYTES_MAX, ..options })?))
 }
 
-/// What both kernels are run with.
+/// Sets the options of both kernels.
 pub(super) fn options(options: &mut Options) {
     guilt::options(options);
     options.sweep_every = SWEEP_EVERY;
 }
 
-/// The file of the typed app, beside the kernel's.
+/// The path of the typed app's file, next to the kernel's file.
 pub(super) fn beside(file: &Path) -> PathBuf {
     file.with_extension("app.db")
 }
 
-/// Opens the app over its file; what guilty code does is the caller's choice.
+/// Opens the app over its file. `fate` decides what guilty code does.
 pub(super) async fn start(store: Arc<Sqlite>, fate: Fate) -> Result<Runtime<App>> {
     let schema = format!("{LOGBOOK}; {}", hooks::TABLES);
     let builder = Runtime::store(store).services(Deps { fate }).options(options).schema(schema);

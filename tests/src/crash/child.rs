@@ -1,4 +1,5 @@
-//! The process that is killed: it opens the files, asks again what was not acknowledged, and goes on.
+//! The process that is killed. It opens the files, repeats the operations that were not acknowledged, and
+//! continues.
 
 use std::{
     collections::VecDeque,
@@ -25,10 +26,10 @@ use super::{
 };
 use crate::bell::Bell;
 
-/// Callers at once.
+/// The number of concurrent callers.
 const LANES: usize = 16;
 
-/// Runs an errand; without `finish` it ends only by being killed.
+/// Runs an errand. Without `finish` it never ends by itself.
 pub(super) async fn run(errand: Errand) -> Result<()> {
     std::panic::set_hook(Box::new(typed::quiet));
     let kernel = open(&errand).await?;
@@ -72,7 +73,7 @@ async fn lane(kernel: Kernel, app: Arc<Runtime<App>>, queue: Arc<Queue>) -> Resu
     Ok(())
 }
 
-/// Does an operation; the number that it was answered.
+/// Performs an operation. Returns the number in its answer.
 async fn done(kernel: &Kernel, app: &Runtime<App>, op: Op) -> Result<u64> {
     if let Some(call) = op.call() {
         let answer = ask(kernel, &call).await?;
@@ -88,7 +89,7 @@ async fn done(kernel: &Kernel, app: &Runtime<App>, op: Op) -> Result<u64> {
     }
 }
 
-/// Asks until it is answered: the idempotency key makes that safe.
+/// Repeats a call until it is answered. The idempotency key makes the repeats safe.
 async fn ask(kernel: &Kernel, call: &Call) -> Result<Bytes> {
     loop {
         match kernel.call(call.clone()).await {
@@ -104,13 +105,14 @@ struct Queue(Mutex<Left>);
 struct Left {
     pending: VecDeque<Op>,
     next: u64,
-    /// The first that is not begun here.
+    /// The first operation that this child does not begin.
     end: u64,
 }
 
 impl Queue {
     fn new(errand: &Errand) -> Self {
-        // However early the last kill came, the guilty ones have their turn; the job is the last of them.
+        // However early the last kill came, the guilty operations must have begun. The job is the last of
+        // them.
         let end = if errand.finish { errand.next.max(GUILTY_JOB.0 + 1) } else { u64::MAX };
         Self(Mutex::new(Left { pending: errand.pending.iter().copied().collect(), next: errand.next, end }))
     }
@@ -123,13 +125,14 @@ impl Queue {
         let op = Op(left.next);
         (op.0 < left.end).then(|| {
             left.next += 1;
-            // Said under the lock, so that no later one is heard of without it.
+            // Report under the lock, so that the parent never hears of a later operation before an earlier
+            // one.
             Said::Begun(op).aloud();
             op
         })
     }
 
-    /// The first operation of the round that nobody began.
+    /// The first operation of the round that has not begun.
     fn next_unbegun(&self) -> Op {
         Op(self.0.lock().unwrap_or_else(PoisonError::into_inner).next)
     }

@@ -1,4 +1,4 @@
-//! The entity that counts: by calls, by messages, and as a relay that passes each call on as a message.
+//! An entity that counts calls and messages. As a relay, it also passes each call on as a message.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -11,7 +11,7 @@ use drystone_runtime::{
 use super::{SPACE, log::Entry, op::Op, part::Part};
 use crate::refuse::{malformed, unknown};
 
-/// Under this name wait those who ask for a count that is not reached yet.
+/// Callers who wait for a count that is not reached yet are held under this name.
 const COUNTED: Name = Name::new("counted");
 
 /// Counts operations and logs them.
@@ -43,12 +43,12 @@ impl Counter {
     }
 }
 
-/// An entity of a round that is judged ends. One that is not there stays so.
+/// Destroys an entity of a judged round. An unbound key stays unbound.
 pub(super) fn forget(is_there: bool, caller: Ticket) -> Next {
     Next::Commit(Commit { destroy: is_there, ..Commit::reply(caller, Ok(Bytes::new())) })
 }
 
-/// One more: count, log and answers, in one commit.
+/// Counts one more operation: count, log and answers, in one commit.
 fn add(count: u64, op: Op, caller: Option<Ticket>) -> Commit {
     let who = caller.map(To::Ticket).into_iter().chain([To::All(COUNTED)]);
     Commit {

@@ -1,4 +1,4 @@
-//! What the files say at the end of a round, read by the parent.
+//! The contents of the files at the end of a round, as the parent reads them.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -21,37 +21,37 @@ use super::{
 };
 use crate::bell::Past;
 
-/// How many entities are read at once.
+/// The number of entities read at once.
 const PAGE: usize = 1_000;
 
-/// How long the app may take to close.
+/// The time limit for closing the app.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Everything stored that has to do with the promises.
+/// Everything stored that the promises are checked against.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     /// The logs of counters and workers, by key.
     pub(super) logs: BTreeMap<String, Vec<Entry>>,
     /// The bells, by key.
     pub(super) bells: BTreeMap<String, Past>,
-    /// What is wrong with entities, of whatever sort: parked, failing, or left by a round before.
+    /// Faults of entities of any kind: parked, failing, or left over from an earlier round.
     pub(super) ill: Vec<String>,
-    /// What SQLite says of its files, if that is not `ok`.
+    /// Errors reported by SQLite's integrity check.
     pub(super) damage: Vec<String>,
-    /// What the typed primitives have stored.
+    /// The contents of the typed primitives.
     pub(super) typed: typed::Evidence,
-    /// What became of the runs.
+    /// The outcomes of the runs.
     pub(super) fleet: fleet::Evidence,
-    /// What transactions have written.
+    /// The rows that transactions have written.
     pub(super) hooks: hooks::Evidence,
-    /// What of their messages was delivered.
+    /// The messages of transactions that were delivered.
     pub(super) outbox: outbox::Evidence,
-    /// What was heard in the storm.
+    /// The events that runs heard in the storm.
     pub(super) storm: storm::Evidence,
 }
 
 impl Evidence {
-    /// That of the round in which this was heard.
+    /// Reads the evidence of the round that `heard` belongs to.
     pub(super) async fn gather(file: &Path, heard: &Heard) -> Result<Self> {
         let mut evidence = Self::default();
         evidence.read_kernel(file, heard.round).await?;
@@ -90,7 +90,7 @@ impl Evidence {
         Ok(app.shutdown(PATIENCE).await?)
     }
 
-    /// Looks whether anything is wrong with any entity of a store; those of the round.
+    /// Records the faults of all entities in a store. Returns the entities of the round.
     async fn look_at_all(&mut self, store: &Sqlite, round: u64) -> Result<Vec<Entity>> {
         let stuck = all(store, Query { stuck: true, ..Query::default() }).await?;
         self.ill.extend(stuck.iter().map(|entity| format!("nothing will wake `{}`", entity.key)));
@@ -100,7 +100,8 @@ impl Evidence {
     }
 }
 
-/// What is wrong with an entity. Kills come from outside: none but the guilty may be held for them (W2).
+/// Describes what is wrong with an entity, if anything. All other kills come from outside, so only guilty
+/// entities may be held (W2).
 fn illness(entity: &Entity, round: u64) -> Option<String> {
     let name = name(entity);
     if is_guilty(&name) {
@@ -115,12 +116,12 @@ fn illness(entity: &Entity, round: u64) -> Option<String> {
     is_left(&name, round).then(|| format!("{name} was left by a round before {round}"))
 }
 
-/// Whether an entity is one of those that kill their process. They stay in the files.
+/// Whether an entity kills its process. Such entities stay in the files.
 fn is_guilty(name: &str) -> bool {
     name.starts_with("guilty")
 }
 
-/// Whether an entity of an earlier round is still there.
+/// Whether an entity is left over from an earlier round.
 pub(super) fn is_left(name: &str, round: u64) -> bool {
     !is_guilty(name) && round_of(name).is_some_and(|of| of < round)
 }

@@ -1,12 +1,12 @@
-//! What becomes of a process in which guilty code of a typed app runs.
+//! The fate of a process that runs guilty code of the typed app.
 
 use drystone::Services;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It dies.
+    /// The process dies.
     Dies,
-    /// It fails: the parent reads the file, and must outlive that.
+    /// The code only fails. The parent reads the file and must survive that.
     Lives,
 }
 

@@ -1,15 +1,17 @@
-//! What a campaign takes: the files with their logs, the memory of a child when it is killed, and that of the parent. What was judged and has
-//! ended must leave nothing behind, so that the last life costs what the first ones did.
+//! The footprint of a campaign: the files with their logs, the memory of a child when it is killed, and the
+//! memory of the parent. A judged and ended round must leave nothing behind, so that the last life costs
+//! what the first ones did.
 
 use std::{fmt, fs, path::Path};
 
-/// So many kills are one window: of each the largest figures count, for a log is emptied between them.
+/// The number of kills in a window. The largest figures of a window count, because the log is emptied in
+/// between.
 const WINDOW: u32 = 50;
 
-/// The window that ends with this kill is what the last one is compared with.
+/// The window that ends with this kill is compared with the last window.
 const EARLY: u32 = 200;
 
-/// What of the early window the last one may take, in hundredths.
+/// The largest allowed size of the last window, in hundredths of the early window.
 const GROWTH_MAX: u64 = 150;
 
 /// Bytes at one moment, or the largest of a window.
@@ -31,7 +33,7 @@ impl Footprint {
     }
 }
 
-/// How much a campaign takes as it goes on.
+/// The footprints in the course of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Growth {
     kills: u32,
@@ -41,7 +43,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// What was found at a kill.
+    /// Records the footprint that was found at a kill.
     pub(super) fn measured(&mut self, found: Footprint) {
         self.kills += 1;
         self.window = self.window.max(found);
@@ -54,7 +56,7 @@ impl Growth {
         }
     }
 
-    /// What has grown more than it may.
+    /// Describes every figure that has grown more than it may.
     pub(super) fn excessive(&self) -> Vec<String> {
         let (Some(early), Some(last)) = (self.early, self.last) else { return Vec::new() };
         let pairs = early.all().into_iter().zip(last.all());
@@ -84,7 +86,7 @@ pub(super) fn files(directory: &Path) -> u64 {
     entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
 }
 
-/// The resident memory of a process; 0 where the system does not say.
+/// The resident memory of a process. 0 if the system does not tell.
 pub(super) fn resident(process: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

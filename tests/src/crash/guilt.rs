@@ -1,5 +1,5 @@
-//! How often guilty code kills its process: a few times, then it is mended. Nothing is ever held in a campaign, for the parent's
-//! kills acquit whatever is held back.
+//! Guilty code, which kills its process a few times and is mended then. Nothing is ever held in a campaign,
+//! because the parent's kills acquit every suspect that is held back.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,23 +11,24 @@ use std::{
 
 use drystone_runtime::Options;
 
-/// How often each guilty one kills.
+/// How often each guilty piece of code kills.
 pub(super) const KILLS_MAX: usize = 4;
 
-/// What a child opens its files with. Lives are short here: a suspect is held back and watched for as short a time.
+/// Sets the options of a child's kernels. Lives are short, so suspects are held back and watched for a short
+/// time only.
 pub(super) fn options(options: &mut Options) {
     options.probation = Duration::from_millis(50);
 }
 
-/// Where kills are written down. In the parent there is no such file, and nobody kills.
+/// The file that counts the kills. It is not set in the parent, where guilty code must not kill.
 static FILE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Kills are written down beside this file from now on.
+/// Counts kills in a file next to this one from now on.
 pub(super) fn remember_beside(file: &Path) {
     FILE.get_or_init(|| file.with_extension("kills"));
 }
 
-/// Kills the process, if this one has not killed too often.
+/// Kills the process, unless `who` has killed often enough.
 pub(super) fn kill(who: &str) {
     let Some(file) = FILE.get() else { return };
     let kills = fs::read_to_string(file).unwrap_or_default().lines().filter(|line| *line == who).count();

@@ -1,4 +1,5 @@
-//! What the parent has heard from the children of one round: the promises that the files must keep.
+//! Everything that the parent has heard from the children of one round: the promises that the files must
+//! keep.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,32 +13,32 @@ use super::{
     said::Said,
 };
 
-/// Everything that the children of a round said before they died.
+/// Everything that the children of a round reported before they died.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
     pub(super) round: u64,
     pub(super) begun: BTreeSet<Op>,
-    /// With the number that each was answered.
+    /// The acknowledged operations, each with the number in its answer.
     pub(super) acknowledged: BTreeMap<Op, u64>,
     pub(super) ran: BTreeSet<Op>,
     pub(super) jobs: Jobs,
     pub(super) permits: Permits,
-    /// Whether the runs that are to hear all of the round have begun.
+    /// Whether the runs that must hear the whole round have begun.
     gathered: bool,
-    /// How many turns the round before had, until nothing of it is left.
+    /// How many turns the round before had. 0 once nothing of it is left.
     retire: u64,
     pub(super) finished: bool,
 }
 
-/// What was heard of jobs.
+/// Everything that was heard of jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
-    /// Under which name each was executed.
+    /// The name under which each job was executed.
     pub(super) names: BTreeMap<Op, u64>,
     pub(super) recorded: BTreeSet<Op>,
-    /// Those that were executed after their success was recorded.
+    /// The jobs that were executed after their success was recorded.
     pub(super) redelivered: Vec<Op>,
-    /// Those that were executed under several names.
+    /// The jobs that were executed under several names.
     pub(super) renamed: Vec<Op>,
 }
 
@@ -53,14 +54,14 @@ impl Jobs {
 }
 
 impl Heard {
-    /// Nothing yet, of this round; the one before had so many turns.
+    /// The start of a round, of which nothing is heard yet. The round before had `retire` turns.
     pub(super) fn of_round(round: u64, retire: u64) -> Self {
         Self { round, retire, ..Self::default() }
     }
 
     pub(super) fn hear(&mut self, said: Said) {
         match said {
-            // How far a child comes is no promise.
+            // The progress of a child is no promise.
             Said::Opened | Said::Moved(_) => {}
             Said::Gathered => self.gathered = true,
             Said::Retired => self.retire = 0,
@@ -80,24 +81,24 @@ impl Heard {
         }
     }
 
-    /// A child has ended, and its lines are all heard.
+    /// Records that a child has ended. All its lines have been heard.
     pub(super) fn life_ended(&mut self) {
         self.permits.life_ended();
     }
 
-    /// What the next child does.
+    /// Returns the errand of the next child.
     pub(super) fn errand(&self, file: &Path, finish: bool) -> Errand {
         let pending = self.begun.iter().copied().filter(|op| !self.acknowledged.contains_key(op)).collect();
         let (next, gathered, retire) = (self.next().0, self.gathered, self.retire);
         Errand { file: file.to_owned(), round: self.round, pending, next, finish, gathered, retire }
     }
 
-    /// The first operation of the round that nobody began.
+    /// The first operation of the round that has not begun.
     pub(super) fn next(&self) -> Op {
         self.begun.last().map_or(Op(Op::of_round(self.round).start), |op| Op(op.0 + 1))
     }
 
-    /// How many operations of each deed there were, at most.
+    /// An upper bound for the number of operations of each deed.
     pub(super) fn turns(&self) -> u64 {
         self.begun.last().map_or(0, |op| op.turn() + 1)
     }

@@ -1,28 +1,28 @@
-//! One child, from its start to its end: how far it came.
+//! The life of one child, and its progress.
 
 use std::collections::BTreeSet;
 
 use super::{part::Part, said::Said};
 
-/// What was heard of one child.
+/// The reports of one child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Life {
-    /// How many of its files were open.
+    /// The number of opened files.
     pub(super) opened: u32,
-    /// How many operations it acknowledged.
+    /// The number of acknowledged operations.
     pub(super) acknowledged: u32,
-    /// The parts in which it moved.
+    /// The parts of the system that were active.
     pub(super) moved: BTreeSet<Part>,
-    /// How it was killed, if it was we who ended it.
+    /// When it was killed, if the parent killed it.
     pub(super) killed: Option<Killed>,
 }
 
-/// When a child was killed.
+/// The phase in which a child was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Killed {
-    /// While it opened its files and took up what was begun.
+    /// It was opening its files and resuming earlier work.
     Opening,
-    /// While it worked.
+    /// It was working.
     Working,
 }
 

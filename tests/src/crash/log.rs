@@ -1,6 +1,6 @@
-//! The log that every entity here keeps in rows: which operations it took, in order.
+//! The log that every entity of this program keeps in rows: the operations that it took, in order.
 //!
-//! A sum alone hides one lost and one doubled; a log names both.
+//! A sum hides one lost and one doubled operation. A log names both.
 
 use anyhow::{Result, bail};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -17,15 +17,15 @@ const PAGE: u32 = 500;
 /// One line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Its place, from 1.
+    /// The place in the log, from 1.
     pub(super) nth: u64,
     pub(super) op: Op,
-    /// Whether it is the operation that killed the process, and acted on nothing.
+    /// Whether this is the operation that killed the process, and acted on nothing.
     pub(super) crashed: bool,
 }
 
 impl Entry {
-    /// The row that a commit puts.
+    /// The row of this entry.
     pub(super) fn row(self) -> Row {
         let mut body = BytesMut::with_capacity(9);
         body.put_u64(self.op.0);
@@ -43,7 +43,7 @@ fn place(nth: u64) -> Bytes {
     nth.to_be_bytes().to_vec().into()
 }
 
-/// The whole log of an entity.
+/// Reads the whole log of an entity.
 pub(super) async fn read(store: &dyn Store, entity: Version) -> Result<Vec<Entry>> {
     let mut log: Vec<Entry> = Vec::new();
     loop {

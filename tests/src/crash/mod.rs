@@ -1,17 +1,22 @@
 //! `cargo crash`: a real process on real SQLite files, killed with SIGKILL at random moments.
 //!
-//! A parent starts children that call, send, set alarms, work, run workflows, publish events and write tables of their own, and kills each
-//! at a moment that a seed decides: when it has acknowledged so many operations, and some more while they open their files. What a child said over its pipe before
-//! it died is a promise; the next child opens the same files and goes on.
+//! A parent process starts children, one at a time. A child calls entities, sends messages, sets alarms,
+//! does work, runs workflows, publishes events and writes tables of its own. The parent kills each child at
+//! a moment that the seed decides: most when they have acknowledged a number of operations, some while they
+//! open their files. Everything that a child wrote to its pipe before it died is a promise. The next child
+//! opens the same files and resumes.
 //!
-//! A campaign is a sequence of rounds. At the end of each, one child brings everything to rest; the parent reads the files itself and holds
-//! them against every promise: nothing acknowledged is lost, nothing is there twice, whatever was begun came to its end. Then the clock of
-//! the files goes on by 100 days, and the next round, on the same files, retires what the last one left. So a life costs the same however many
-//! were before it, and the files stay as small; the campaign measures that and fails if they grow.
+//! A campaign is a sequence of rounds. At the end of a round, one child brings everything to rest. Then the
+//! parent reads the files and checks every promise: nothing acknowledged is lost, nothing is there twice,
+//! and everything that was begun has ended. After that the clock of the files moves ahead by 100 days. The
+//! next round works on the same files, and retires what the round before has left. So each life costs the
+//! same, and the files stay small. The campaign measures this and fails if they grow.
 //!
-//! Four pieces of code kill their own process a few times: neither they nor their neighbours are held, for the process dies without them,
-//! too (W2).
-//! A campaign whose children had done too little when they were killed, or in which a part of the system was idle, proves nothing, and fails.
+//! Four pieces of code kill their own process a few times. Neither they nor their neighbours are held,
+//! because the process also dies without them (W2).
+//!
+//! A campaign proves nothing, and fails, if its children had done too little when they were killed, or if a
+//! part of the system was idle.
 
 mod answered;
 mod app;
@@ -57,10 +62,10 @@ use self::{
 };
 pub use self::{plan::Plan, proof::Proof, verdict::Verdict};
 
-/// The space of all keys of the kernel's own entities.
+/// The space of all entities that are written directly on the kernel.
 const SPACE: &str = "crash";
 
-/// Runs the program: as the parent, or as one of its children.
+/// Runs the program, as the parent or as one of its children.
 pub fn main() -> Result<ExitCode> {
     match CommandLine::parse().task(std::env::current_exe()?) {
         Task::Child(errand) => runtime()?.block_on(child::run(errand)).map(|()| ExitCode::SUCCESS),
@@ -78,21 +83,22 @@ pub fn main() -> Result<ExitCode> {
     }
 }
 
-/// Kills children as planned and judges what is left after each round.
+/// Runs a campaign: kills children as planned, and judges the files after each round.
 pub fn campaign(plan: &Plan) -> Result<Verdict> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("crash.db");
     let (mut campaign, mut verdict) = (Campaign::new(plan, &file), Verdict::default());
     while !campaign.is_over() && verdict.is_clean() {
         campaign.round()?;
-        // Files that were left in the middle may not be read as those that are at rest are: then this is what is known.
+        // A round that was broken off may leave files that cannot be read. In this case report the reason
+        // for breaking off.
         let broken_off = || campaign.failure.clone().unwrap_or_else(|| "what is stored cannot be read".into());
         let evidence = runtime()?.block_on(Evidence::gather(&file, &campaign.heard)).with_context(broken_off)?;
         verdict.judge(&campaign, &evidence);
     }
     verdict.close(&campaign);
     if !verdict.is_clean() {
-        // No other run comes to the same: what is to be understood is in there.
+        // Another run would end differently, so keep the files to find the cause.
         eprintln!("the files are kept in {}", directory.keep().display());
     }
     Ok(verdict)

@@ -1,6 +1,8 @@
-//! When a child is killed: when it has come so far, and a little later, so that a kill falls into whatever it does then.
+//! When a child is killed: after a certain progress, and after a short pause, so that the kill hits whatever
+//! the child does then.
 //!
-//! How far it came is heard, not timed: a slow machine kills no earlier than a fast one, and every child that was to work has worked.
+//! Progress is counted, not timed. So a slow machine kills no earlier than a fast one, and every child that
+//! was to work has worked.
 
 use std::{ops::Range, time::Duration};
 
@@ -8,29 +10,31 @@ use drystone_runtime::stable_hash;
 
 use super::life::{Killed, Life};
 
-/// One life in so many is killed while its child opens its files and takes up what was begun, the first one among them.
+/// One life in this many is killed while the child opens its files and resumes earlier work. The first life
+/// is included.
 const OPENING: u32 = 4;
 
-/// How many files a child opens.
+/// The number of files that a child opens.
 const FILES: u64 = 2;
 
-/// A child that works is killed after so many operations: among them is one of each sort.
+/// A working child is killed after this many operations, which include one of each sort.
 pub(super) const ACKNOWLEDGED: Range<u64> = 16..65;
 
-/// And so much later: a few commits.
+/// The pause before the kill, in microseconds: the time of a few commits.
 const PAUSE_US: Range<u64> = 0..20_001;
 
-/// How far a child comes.
+/// The progress at which a child is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     opened: u32,
     acknowledged: u32,
-    /// How long it lives on.
+    /// The pause between the progress and the kill.
     pub(super) pause: Duration,
 }
 
 impl Moment {
-    /// That of a life: a child that dies of itself is followed by one that is killed elsewhere.
+    /// The moment for a life. Each life has another, so a child that dies by itself is followed by a
+    /// different kill.
     pub(super) fn of(seed: u64, life: u32) -> Self {
         let draw = |what: &str, from: Range<u64>| {
             let chance = stable_hash(&[&seed.to_be_bytes(), &life.to_be_bytes(), what.as_bytes()]);
@@ -45,12 +49,12 @@ impl Moment {
         Self { opened: opened as u32, acknowledged: acknowledged as u32, pause }
     }
 
-    /// Whether a child has come so far.
+    /// Whether a child has made this progress.
     pub(super) fn has_come(&self, life: &Life) -> bool {
         life.opened >= self.opened && life.acknowledged >= self.acknowledged
     }
 
-    /// What a kill in this moment is.
+    /// The phase that a kill at this moment hits.
     pub(super) fn kind(&self) -> Killed {
         if self.acknowledged == 0 { Killed::Opening } else { Killed::Working }
     }

@@ -1,6 +1,8 @@
-//! The operations of a campaign: numbered, so that each has one name before and after any crash.
+//! The operations of a campaign. They are numbered, so that each has the same name before and after any
+//! crash.
 //!
-//! A campaign is divided into rounds. The number of an operation says its round, what it does, to which entity, and its idempotency key.
+//! A campaign is divided into rounds. The number of an operation tells its round, its deed, its entity, and
+//! its idempotency key.
 
 use std::ops::Range;
 
@@ -11,22 +13,22 @@ use drystone_runtime::{Call, stable_hash};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Op(pub(super) u64);
 
-/// What an operation does.
+/// The deed of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Adds one to a counter.
     Add,
     /// Adds one to a relay, which sends a message in the same commit.
     Relay,
-    /// Sets the alarm of a bell of its own.
+    /// Sets the alarm of its own bell.
     Arm,
     /// Gives a worker a piece of work.
     Work,
-    /// Adds an item to a pile: a buffer.
+    /// Adds an item to a pile, which is a buffer.
     Item,
-    /// Sets the alarm of a note of its own: an object.
+    /// Sets the alarm of its own note, which is an object.
     Note,
-    /// Enqueues a job: a queue.
+    /// Enqueues a job in a queue.
     Job,
     /// Starts workflows and sends them events.
     Sail,
@@ -40,19 +42,19 @@ pub(super) enum Deed {
     Order,
 }
 
-/// How many deeds there are.
+/// The number of deeds.
 pub(super) const DEEDS: u64 = 12;
 
-/// Of so many operations in a row, the number of the one that sails.
+/// The remainder, by [`DEEDS`], of the operations that sail.
 pub(super) const SAIL: u64 = 7;
-/// Of the one that stamps, and of the one that orders.
+/// The remainders of the operations that stamp, and of the operations that order.
 pub(super) const STAMP: u64 = 10;
 pub(super) const ORDER: u64 = 11;
 
-/// No round has so many operations.
+/// The numbers reserved for a round. No round has so many operations.
 const ROUND: u64 = 1_000_000;
 
-/// What becomes of a batch with this item in it, of several the worst; or of this job.
+/// The outcome of a job, or of a batch with this item. The worst item of a batch decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     Succeeds,
@@ -61,20 +63,21 @@ pub(super) enum Rule {
     Kills,
 }
 
-/// The piece of work that kills every process it runs in.
+/// The guilty piece of work, which kills the process.
 pub(super) const GUILTY: Op = Op(51);
 
-/// The item whose flush kills: later, so that one of them is given up before the next begins.
+/// The guilty item, whose flush kills the process. The number is higher, so that the kills by one guilty
+/// operation are over before those by the next begin.
 pub(super) const GUILTY_ITEM: Op = Op(268);
 
-/// The job that kills: later still.
+/// The guilty job, which kills the process. It comes last.
 pub(super) const GUILTY_JOB: Op = Op(474);
 
-/// No alarm is set further ahead: some ring in the same process, some in the next.
+/// How far ahead an alarm may be set. Some alarms ring in the same process, some in the next.
 const ALARM_MS_MAX: u64 = 60;
 
 impl Op {
-    /// The operations of a round.
+    /// The numbers of a round's operations.
     pub(super) fn of_round(round: u64) -> Range<u64> {
         round * ROUND..(round + 1) * ROUND
     }
@@ -104,12 +107,12 @@ impl Op {
         }
     }
 
-    /// How many operations of its deed the round had before it.
+    /// The number of operations with the same deed before this one in the round.
     pub(super) fn turn(self) -> u64 {
         self.nth() / DEEDS
     }
 
-    /// What its flush does, if it is an item, or itself, if it is a job.
+    /// The outcome of the flush, for an item, or of the job itself.
     pub(super) fn rule(self) -> Rule {
         match self.turn() {
             _ if self == GUILTY_ITEM || self == GUILTY_JOB => Rule::Kills,
@@ -119,7 +122,7 @@ impl Op {
         }
     }
 
-    /// The entity that it is asked of. Every round has entities of its own.
+    /// The key of the entity that is called. Every round has its own entities.
     pub(super) fn key(self) -> String {
         let turn = self.turn();
         let name = match self.deed() {
@@ -142,7 +145,7 @@ impl Op {
         in_round(&name, self.round())
     }
 
-    /// The call of the kernel that does it; `None` if it is one of the typed app's.
+    /// The kernel call for this operation. `None` if it is a call of the typed app.
     pub(super) fn call(self) -> Option<Call> {
         let (definition, verb) = match self.deed() {
             Deed::Add => ("counter", "add"),
@@ -156,17 +159,17 @@ impl Op {
         Some(Call::new(definition, self.key(), verb, body).once(self.once()))
     }
 
-    /// Its idempotency key: asked again, it is answered as it was the first time.
+    /// The idempotency key. A repeated operation gets its first answer.
     pub(super) fn once(self) -> String {
         format!("op-{}", self.0)
     }
 
-    /// The counter that a relay passes it on to: two relays share a receiver.
+    /// The counter that a relay passes the operation on to. Two relays share a receiver.
     pub(super) fn sink(self) -> String {
         in_round(if self.turn() % 3 == 1 { "sink-one" } else { "sink-two" }, self.round())
     }
 
-    /// How far ahead an alarm is set.
+    /// How far ahead the alarm is set.
     pub(super) fn alarm_ms(self) -> u64 {
         stable_hash(&[&self.0.to_be_bytes()]) % ALARM_MS_MAX
     }
@@ -187,14 +190,14 @@ pub(super) fn in_round(name: &str, round: u64) -> String {
     format!("{name}@{round}")
 }
 
-/// The round that a key belongs to; that of a child run is its parent's.
+/// The round that a key belongs to. A child run belongs to the round of its parent.
 pub(super) fn round_of(key: &str) -> Option<u64> {
     let (_, round) = key.rsplit_once('@')?;
     let digits = round.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(round.len());
     round[..digits].parse().ok()
 }
 
-/// The counter that every piece of work adds itself to.
+/// The counter to which every piece of work adds itself.
 pub(super) fn ledger(round: u64) -> String {
     in_round("ledger", round)
 }

@@ -1,4 +1,5 @@
-//! The process that kills: it starts a child, listens, ends it at a random moment, and starts the next.
+//! The process that kills: it starts a child, listens to it, kills it at a random moment, and starts the
+//! next.
 
 use std::{
     io::{BufRead, BufReader},
@@ -22,31 +23,32 @@ use super::{
     said::Said,
 };
 
-/// What `abort` ends a process with.
+/// The signal of `abort`.
 const SIGABRT: i32 = 6;
-/// If the guilty ones have killed so many, they are never going to be given up.
+/// If guilty code has killed this many children, it never stops killing.
 const ABORTS_MAX: u32 = 40;
-/// How long a child may take to come to its kill, or to its end, rests included: one that takes longer is stuck.
+/// The time limit for a child to come to its kill or to its end, rests included. A child that takes longer
+/// is stuck.
 const LIFE_MAX: Duration = Duration::from_secs(120);
-/// How many children are killed in a round, before one finishes and the round is judged.
+/// The number of children that are killed in a round before one finishes and the round is judged.
 const KILLS_OF_ROUND: u32 = 50;
 
-/// A campaign of kills, and what it has come to so far.
+/// A campaign of kills, and its results so far.
 #[derive(Debug)]
 pub(super) struct Campaign {
     plan: Plan,
     file: PathBuf,
-    /// What was heard in the last round.
+    /// Everything that was heard in the last round.
     pub(super) heard: Heard,
     rounds: u32,
     lives: u32,
-    /// How many operations were acknowledged in all rounds.
+    /// The number of operations acknowledged in all rounds.
     pub(super) acknowledged: usize,
     pub(super) proof: Proof,
     pub(super) growth: Growth,
-    /// Children that the guilty ones killed.
+    /// The number of children killed by guilty code.
     pub(super) aborts: u32,
-    /// Why it was broken off, if it was: what was begun then is not all done.
+    /// Why the campaign was broken off, if it was. Operations of such a round need not all be done.
     pub(super) failure: Option<String>,
 }
 
@@ -54,7 +56,7 @@ pub(super) struct Campaign {
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Killed,
-    /// Killed because it came no further.
+    /// Killed because it made no progress.
     Stuck,
     Aborted,
     Finished,
@@ -77,12 +79,12 @@ impl Campaign {
         }
     }
 
-    /// Whether as many were killed as planned, and the last round has come to its end.
+    /// Whether as many children were killed as planned, or the campaign was broken off.
     pub(super) fn is_over(&self) -> bool {
         self.failure.is_some() || (self.rounds > 0 && self.proof.kills >= self.plan.kills)
     }
 
-    /// One round: kills children, then lets one finish in peace.
+    /// Runs a round: kills children, then lets the last child finish in peace.
     pub(super) fn round(&mut self) -> Result<()> {
         self.heard = Heard::of_round(self.rounds.into(), self.heard.turns());
         self.rounds += 1;
@@ -100,7 +102,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// One child, from its start to its end.
+    /// Runs a child until its end. Without a moment the child is not killed.
     fn child(&mut self, moment: Option<Moment>) -> Result<End> {
         let errand: Errand = self.heard.errand(&self.file, moment.is_none());
         let mut child = Command::new(&self.plan.program).args(errand.arguments()).stdout(Stdio::piped()).spawn()?;
@@ -111,7 +113,7 @@ impl Campaign {
         if kill.is_some() {
             child.kill()?;
         }
-        // What it said before it died is still in the pipe, and counts.
+        // The lines that the child wrote before it died are still in the pipe, and count.
         for said in lines {
             self.hear(said?, &mut life);
         }
@@ -123,7 +125,7 @@ impl Campaign {
         Ok(end)
     }
 
-    /// Counts a life that has ended, and what it took if it was killed at work.
+    /// Counts a life that has ended, and its footprint if the child was killed at work.
     fn count(&mut self, life: &Life, child: u64) {
         let kills = self.proof.kills;
         self.proof.count(life);
@@ -133,8 +135,8 @@ impl Campaign {
         }
     }
 
-    /// Listens until the moment has come and its pause is over, or the child's time is; as what it is to be killed then, unless it has come
-    /// to its own end before.
+    /// Listens until the child must be killed: its moment has come and its pause is over, or its time is up.
+    /// Returns how the child ends by that kill, or `None` if the child ended by itself first.
     fn hear_until(
         &mut self,
         lines: &Receiver<Result<Said>>,
@@ -159,7 +161,7 @@ impl Campaign {
         self.heard.hear(said);
     }
 
-    /// A child that died of itself in the moment of its kill counts as what it died of.
+    /// Tells how a child ended. A child that aborted at the moment of its kill counts as aborted.
     fn ended(&mut self, child: &mut Child, kill: Option<End>) -> Result<End> {
         let status = child.wait()?;
         let end = match (status.signal(), kill) {

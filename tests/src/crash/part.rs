@@ -1,7 +1,7 @@
-//! The parts of the system that a campaign keeps busy, and in which of them a life has moved.
+//! The parts of the system that a campaign keeps busy, and the parts that were active in a life.
 //!
-//! A part that joins gets a variant here, its code calls [`Part::moved`] or its operation is listed in [`Part::of`], and its evidence
-//! is judged beside that of the others.
+//! A new part gets a variant here. Its code calls [`Part::moved`], or its operation is listed in
+//! [`Part::of`]. Its evidence is judged together with that of the other parts.
 
 use std::{
     fmt,
@@ -31,7 +31,7 @@ pub(super) enum Part {
     Outbox,
 }
 
-/// The parts in which this process has moved.
+/// The parts that were active in this process.
 static MOVED: AtomicU32 = AtomicU32::new(0);
 
 impl Part {
@@ -54,7 +54,8 @@ impl Part {
         Self::Outbox,
     ];
 
-    /// The part that has moved when an operation is acknowledged; `None` if the part moves later, in code that says so itself.
+    /// The part that was active when an operation is acknowledged. `None` if the part is active later, in
+    /// code that calls [`Part::moved`].
     pub(super) fn of(deed: Deed) -> Option<Self> {
         match deed {
             Deed::Add => Some(Self::Calls),
@@ -64,7 +65,8 @@ impl Part {
         }
     }
 
-    /// Tells the parent that code of this part runs; once in a process, for a line each time would slow it.
+    /// Reports to the parent that code of this part runs. It reports only once per process, because a line
+    /// each time would slow the process down.
     pub(super) fn moved(self) {
         let bit = 1 << self as u32;
         if MOVED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {

@@ -1,4 +1,5 @@
-//! What was heard of semaphores: fencing tokens that callers got, and runs that held the one permit of a dock.
+//! Everything that was heard of semaphores: fencing tokens that callers got, and runs that held the only
+//! permit of a dock.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +8,19 @@ use super::{fleet, op::Op};
 /// Everything that was heard of permits in one round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Permits {
-    /// The operation that each token was given to, by semaphore.
+    /// The operation that got each token, by semaphore and token.
     tokens: BTreeMap<(String, u64), Op>,
-    /// The highest token of each semaphore in this life, and in those before it.
+    /// The highest token of each semaphore, in this life and in all lives before it.
     highest: BTreeMap<String, (u64, u64)>,
-    /// Who holds the permit of each dock.
+    /// The operation that holds the permit of each dock.
     holders: BTreeMap<String, Op>,
-    /// What broke a promise.
+    /// The promises that were broken.
     pub(super) wrong: Vec<String>,
 }
 
 impl Permits {
-    /// A caller got a permit with this token: no other has it, and it is higher than those of all lives before (S2).
+    /// Records a token that a caller got. No other caller may have it, and it must be higher than those of
+    /// all earlier lives (S2).
     pub(super) fn granted(&mut self, op: Op, token: u64) {
         let key = op.key();
         if let Some(other) = self.tokens.insert((key.clone(), token), op) {
@@ -35,7 +37,8 @@ impl Permits {
         self.highest.values_mut().for_each(|(here, before)| *before = *here);
     }
 
-    /// A run holds the one permit of its dock; its step may say so again after a crash (S5, M5).
+    /// Records that a run holds the only permit of its dock. Its step may report this again after a crash
+    /// (S5, M5).
     pub(super) fn docked(&mut self, op: Op) {
         let dock = fleet::dock(op);
         let holder = *self.holders.entry(dock.clone()).or_insert(op);

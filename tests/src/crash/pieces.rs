@@ -1,4 +1,4 @@
-//! A worker's record: the pieces of work that it was given and that have not ended, and how many have.
+//! The record of a worker: its pieces of work that have not ended, and the number of those that have.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use drystone_runtime::{Work, WorkId};
@@ -8,9 +8,9 @@ use super::op::Op;
 /// The pieces of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pieces {
-    /// How many have ended.
+    /// The number of ended pieces.
     pub(super) ended: u64,
-    /// Those that have not, each with the attempt that is to run.
+    /// The pieces that have not ended, each with its next attempt.
     pub(super) open: Vec<(Op, u32)>,
 }
 
@@ -33,19 +33,19 @@ impl Pieces {
         head.freeze()
     }
 
-    /// All that should run.
+    /// All work that should run.
     pub(super) fn work(&self) -> Vec<Work> {
         let listed = |(op, attempt): &(Op, u32)| Work { attempt: *attempt, input: op.encode(), ..Work::new(name(*op)) };
         self.open.iter().map(listed).collect()
     }
 
-    /// The piece that this work is, if it has not ended.
+    /// The index of the piece that this work belongs to, if the piece has not ended.
     pub(super) fn find(&self, work: &WorkId) -> Option<usize> {
         self.open.iter().position(|(op, _)| name(*op) == work.as_str())
     }
 }
 
-/// What a piece is called; stable, so that it serves as an idempotency key as well.
+/// The name of a piece. The name is stable, and serves as the idempotency key.
 pub(super) fn name(op: Op) -> String {
     format!("piece-{}", op.0)
 }

@@ -1,4 +1,4 @@
-//! The command line: what a process of this program is to do.
+//! The command line: the task of a process of this program.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,15 @@ use clap::{Args, Parser, Subcommand};
 
 use super::{moment::Moment, op::Op};
 
-/// Kills a real process on real SQLite files with SIGKILL, starts it again, and checks what the files hold.
+/// Kills a real process on real SQLite files with SIGKILL, starts it again, and checks the files.
 ///
-/// Nothing that was acknowledged may be lost, nothing may be there twice, and whatever was begun must come to its end.
-/// The exit code is 1 if a promise was broken or the processes had done too little when they were killed.
-/// The files of a failed campaign are kept, and their directory is printed.
+/// Nothing that was acknowledged may be lost, nothing may be there twice, and everything that was begun must
+/// end. The exit code is 1 if a promise was broken, or if the processes had done too little when they were
+/// killed. The files of a failed campaign are kept, and their directory is printed.
 #[derive(Debug, Parser)]
 #[command(name = "crash", bin_name = "cargo crash --", disable_help_subcommand = true)]
 pub(super) struct CommandLine {
-    /// How many processes are killed.
+    /// The number of processes to kill.
     #[arg(long, value_name = "N", default_value_t = 200)]
     kills: u32,
     /// The seed that decides the moments of the kills.
@@ -26,13 +26,13 @@ pub(super) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// Be the process that is killed. The campaign itself starts these.
+    /// Runs the process that is killed. The campaign starts it.
     #[command(hide = true)]
     Child(Errand),
 }
 
 impl CommandLine {
-    /// What this process is to do; `program` is what the parent starts as its children.
+    /// Returns the task of this process. The parent starts `program` as its children.
     pub(super) fn task(self, program: PathBuf) -> Task {
         match self.part {
             Some(Part::Child(errand)) => Task::Child(errand),
@@ -41,52 +41,52 @@ impl CommandLine {
     }
 }
 
-/// How the parent goes about it.
+/// The plan of a campaign.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many children are killed.
+    /// The number of children to kill.
     pub kills: u32,
-    /// Decides when.
+    /// The seed that decides the moments of the kills.
     pub seed: u64,
-    /// This program.
+    /// The path of this program.
     pub program: PathBuf,
 }
 
 impl Plan {
-    /// When a child is killed.
+    /// The moment at which a child is killed.
     pub(super) fn moment(&self, life: u32) -> Moment {
         Moment::of(self.seed, life)
     }
 }
 
-/// What one child does.
+/// The task of one child.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Errand {
-    /// The store.
+    /// The file of the kernel.
     #[arg(long)]
     pub(super) file: PathBuf,
-    /// The round that it belongs to.
+    /// The round of the child.
     #[arg(long)]
     pub(super) round: u64,
-    /// Operations that were begun and not acknowledged: they are asked again first.
+    /// Operations that were begun and not acknowledged. They are repeated first.
     #[arg(long, value_parser = op)]
     pub(super) pending: Vec<Op>,
-    /// The first operation that nobody began.
+    /// The first operation that has not begun.
     #[arg(long)]
     pub(super) next: u64,
-    /// Whether to bring everything to rest and end, instead of going on for ever.
+    /// Whether to bring everything to rest and end, instead of continuing forever.
     #[arg(long)]
     pub(super) finish: bool,
-    /// Whether the runs that are to hear all of the round have begun.
+    /// Whether the runs that must hear the whole round have begun.
     #[arg(long)]
     pub(super) gathered: bool,
-    /// How many turns of the round before are to be retired.
+    /// The number of turns of the round before, which are to be retired.
     #[arg(long)]
     pub(super) retire: u64,
 }
 
 impl Errand {
-    /// The command line that [`CommandLine`] reads.
+    /// The arguments that [`CommandLine`] parses.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut words = vec!["child".to_owned()];
         words.push(format!("--file={}", self.file.to_string_lossy()));
@@ -104,7 +104,7 @@ fn op(word: &str) -> Result<Op, std::num::ParseIntError> {
     word.parse().map(Op)
 }
 
-/// Parent or child.
+/// The task of a process.
 #[derive(Debug)]
 pub(super) enum Task {
     Parent(Plan),

@@ -1,4 +1,5 @@
-//! What a campaign is worth: how much was done by children that were then killed. A kill of a child that did nothing proves nothing.
+//! The worth of a campaign: how much was done by children that were then killed. Killing a child that did
+//! nothing proves nothing.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,23 +8,25 @@ use super::{
     part::Part,
 };
 
-/// Fewer operations per kill are none that could have been lost. Each kill comes after sixteen or more.
+/// The least number of operations per kill. With fewer, nothing could have been lost. Each kill comes after
+/// sixteen or more.
 const ACKNOWLEDGED_MIN: u32 = 16;
 
-/// A part may be idle in one life of so many, and in a few that are killed before anything of a round is under way.
+/// A part may be idle in one of this many lives, and in a few more that are killed before the round has got
+/// going.
 const IDLE_IN: u32 = 10;
 const IDLE_AT_FIRST: u32 = 4;
 
-/// What was done in the lives that were killed.
+/// Everything that was done in the lives that were killed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// How many children were killed while they worked.
+    /// The number of children killed while they worked.
     pub kills: u32,
-    /// How many others were killed while they opened their files.
+    /// The number of children killed while they opened their files.
     pub openings: u32,
-    /// How many operations those had acknowledged that were killed while they worked.
+    /// The number of operations acknowledged by the children that were killed while they worked.
     pub acknowledged: u32,
-    /// In how many of their lives each part moved.
+    /// The number of those lives in which each part was active.
     moved: BTreeMap<Part, u32>,
 }
 
@@ -40,12 +43,12 @@ impl Proof {
         }
     }
 
-    /// In how many lives that were killed at work a part has moved.
+    /// The number of lives, killed at work, in which a part was active.
     fn moved(&self, part: Part) -> u32 {
         self.moved.get(&part).copied().unwrap_or_default()
     }
 
-    /// Why it proves nothing, if it does not.
+    /// Lists the reasons why the campaign proves nothing. Empty if it proves something.
     pub(super) fn hollow(&self) -> Vec<String> {
         let mut hollow = Vec::new();
         if self.acknowledged < self.kills * ACKNOWLEDGED_MIN {

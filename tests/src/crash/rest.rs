@@ -1,4 +1,4 @@
-//! How the last child of a round brings everything to rest: it waits for messages, alarms, work and runs, as callers do.
+//! The end of a round. The last child waits for messages, alarms, work and runs, as callers do.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,17 +18,17 @@ use super::{
     outbox, storm, typed,
 };
 
-/// What has not come to rest by then is stuck.
+/// The time limit. Anything that is not at rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at what goes by itself.
+/// The pause between two looks at entities that are being removed.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How many entities are listed at once.
+/// The number of entities listed at once.
 const PAGE: usize = 1_000;
 
-/// Waits until everything of the round of `next` has ended, and nothing of those before is left, then closes both kernels. Every operation
-/// before `next` is acknowledged.
+/// Waits until everything of the round of `next` has ended and nothing of earlier rounds is left. Then
+/// closes both kernels. Every operation before `next` is acknowledged.
 pub(super) async fn reach(kernel: Kernel, app: Runtime<App>, next: Op) -> Result<()> {
     let round = next.round();
     settled(&kernel, round).await?;
@@ -59,7 +59,7 @@ async fn settled(kernel: &Kernel, round: u64) -> Result<()> {
     Ok(())
 }
 
-/// How many messages each sink is to get: as many as its relays have counted.
+/// The number of messages that each sink must get: the sum of its relays' counts.
 async fn sent(kernel: &Kernel, round: u64) -> Result<Vec<(String, u64)>> {
     let mut sinks: Vec<(String, u64)> = Vec::new();
     let ops = Op::of_round(round).map(Op).take_while(|op| op.turn() < 3).filter(|op| op.deed() == Deed::Relay);
@@ -75,7 +75,7 @@ async fn sent(kernel: &Kernel, round: u64) -> Result<Vec<(String, u64)>> {
     Ok(sinks)
 }
 
-/// Waits until no entity of an earlier round is there.
+/// Waits until no entity of an earlier round is left.
 async fn gone(kernel: &Kernel, round: u64) -> Result<()> {
     loop {
         let entities = listed(kernel, Query::default()).await?;

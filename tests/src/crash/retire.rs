@@ -1,5 +1,5 @@
-//! What a judged round left in the files goes: entities are destroyed here, while children work and are killed; runs, events, dead letters
-//! and replies go by themselves, for their time is over.
+//! Removes what a judged round left in the files. Entities are destroyed here, while children work and are
+//! killed. Runs, events, dead letters and replies have expired and go by themselves.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,13 +19,13 @@ use super::{
     typed,
 };
 
-/// Entities that are destroyed at once.
+/// The number of entities destroyed at once.
 const LANES: usize = 8;
 
-/// An entity that is to go.
+/// An entity to destroy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
-    /// One of the kernel's own, by its definition.
+    /// An entity written directly on the kernel, with its definition.
     Kernel(&'static str, String),
     Pile(String),
     Note(String),
@@ -40,7 +40,8 @@ pub(super) enum Left {
     Post(String),
 }
 
-/// Destroys what is left of the round before, which had so many turns, and says so. A life that is killed meanwhile leaves it to the next.
+/// Destroys the entities of the round before, which had `turns` turns, and reports it. If this life is
+/// killed meanwhile, the next life destroys them.
 pub(super) async fn round_before(kernel: Kernel, app: Arc<Runtime<App>>, round: u64, turns: u64) -> Result<()> {
     if turns == 0 {
         return Ok(());
@@ -60,7 +61,8 @@ pub(super) async fn round_before(kernel: Kernel, app: Arc<Runtime<App>>, round: 
     Ok(())
 }
 
-/// Every entity of a round that does not go by itself. The guilty ones stay: they are few, and show what became of them.
+/// Every entity of a round that does not go by itself. Guilty entities stay: the files then show how these
+/// few ended.
 pub(super) fn entities(round: u64, turns: u64) -> BTreeSet<Left> {
     let mut left = BTreeSet::from([Left::Kernel("counter", ledger(round)), Left::Clock(typed::clock(round))]);
     left.extend(fleet::harbours(round).map(Left::Harbour));
@@ -81,7 +83,7 @@ pub(super) fn entities(round: u64, turns: u64) -> BTreeSet<Left> {
             Deed::Job => Left::Jobs(key),
             Deed::Permit => Left::Berth(key),
             Deed::Sail => Left::Dock(fleet::dock(op)),
-            // Candles are put out within their round, and parcels go by themselves.
+            // Candles are destroyed within their round, and parcels expire by themselves.
             Deed::Publish | Deed::Stamp | Deed::Order => continue,
         });
     }

@@ -1,4 +1,4 @@
-//! What a child says over its pipe, a line each. What it said before it was killed is all that counts.
+//! The lines that a child writes to its pipe. Only lines written before the child was killed count.
 
 use std::{
     fmt,
@@ -13,23 +13,23 @@ use super::{op::Op, part::Part};
 /// One line of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// One more of its files is open, and what was begun there is taken up.
+    /// One more file is open, and earlier work in it has been taken up.
     Opened,
-    /// The runs that are to hear all of a round have begun.
+    /// The runs that must hear the whole round have begun.
     Gathered,
-    /// What the round before left in the files is gone.
+    /// Everything that the round before left in the files is gone.
     Retired,
     /// Code of this part runs.
     Moved(Part),
-    /// It is about to ask for this operation for the first time.
+    /// This operation is about to be asked for the first time.
     Begun(Op),
-    /// The operation was answered: it must never be lost from here on. With the answer's number.
+    /// The operation was answered with this number. From here on it must never be lost.
     Acknowledged(Op, u64),
     /// The operation's work has started.
     Ran(Op),
-    /// The execution of a job has begun, under a name that is always the same.
+    /// The execution of a job has begun, under this name, which must always be the same.
     Processed(Op, u64),
-    /// The job's success is recorded: it must never be executed from here on.
+    /// The success of the job is recorded. From here on it must never be executed.
     Recorded(Op),
     /// The run of this operation holds the only permit of its dock.
     Docked(Op),
@@ -40,11 +40,11 @@ pub(super) enum Said {
 }
 
 impl Said {
-    /// Writes it to the pipe. Standard output holds lines back only until they end, so it is with the parent
-    /// when this returns, whatever becomes of us.
+    /// Writes the line to the pipe and flushes it. When this returns, the parent can read the line, even if
+    /// this process dies.
     pub(super) fn aloud(self) {
         let mut out = io::stdout().lock();
-        // A parent that left reads nothing more, and will end us.
+        // An error means that the parent has stopped reading. It will end this process.
         let _ = writeln!(out, "{self}").and_then(|()| out.flush());
     }
 }

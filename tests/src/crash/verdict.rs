@@ -1,4 +1,4 @@
-//! The judgement: every promise that was heard, against what is stored.
+//! The verdict: compares every promise that was heard with what is stored.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,42 +14,42 @@ use super::{
     proof::Proof,
 };
 
-/// A piece of work, a flush, a job and a step.
+/// The number of guilty pieces of code: a piece of work, a flush, a job and a step.
 const GUILTY_ONES: u32 = 4;
 
-/// What a campaign came to.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many children were killed.
+    /// The number of children that the parent killed.
     pub kills: u32,
-    /// How many operations were acknowledged.
+    /// The number of acknowledged operations.
     pub acknowledged: usize,
-    /// How many children the guilty ones killed.
+    /// The number of children killed by guilty code.
     pub aborts: u32,
-    /// What was done by those that were killed.
+    /// The work that the killed children had done.
     pub proof: Proof,
-    /// What files and memory came to.
+    /// The growth of files and memory.
     pub(super) growth: Growth,
-    /// What was acknowledged and is not there.
+    /// Acknowledged operations that are missing.
     pub lost: Vec<String>,
-    /// What is there more than once.
+    /// Operations stored more than once.
     pub doubled: Vec<String>,
-    /// Anything else that is not as promised.
+    /// All other broken promises.
     pub wrong: Vec<String>,
 }
 
 impl Verdict {
-    /// Whether every promise was kept, and enough of them were made by children that were killed.
+    /// Whether every promise was kept, and the killed children had made enough promises.
     pub fn is_clean(&self) -> bool {
         self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
     }
 
-    /// Judges the round that has come to its end.
+    /// Judges the round that has ended.
     pub(super) fn judge(&mut self, campaign: &Campaign, evidence: &Evidence) {
         self.round(&campaign.heard, campaign.failure.as_deref(), evidence);
     }
 
-    /// What a campaign came to, when its last round is judged.
+    /// Completes the verdict after the last round.
     pub(super) fn close(&mut self, campaign: &Campaign) {
         (self.kills, self.acknowledged, self.aborts) = (campaign.proof.kills, campaign.acknowledged, campaign.aborts);
         (self.proof, self.growth) = (campaign.proof.clone(), campaign.growth.clone());
@@ -57,7 +57,7 @@ impl Verdict {
         self.worth();
     }
 
-    /// Whether kills, memory and guilty ones are what a campaign is to have.
+    /// Checks the proof, the growth, and the number of kills by guilty code.
     fn worth(&mut self) {
         let (hollow, excessive) = (self.proof.hollow(), self.growth.excessive());
         self.wrong.extend(hollow.into_iter().chain(excessive));
@@ -73,7 +73,7 @@ impl Verdict {
             if heard.acknowledged.contains_key(op) {
                 self.operation(*op, heard, evidence, &logs);
             } else if failure.is_none() {
-                // Of a round that was broken off, nothing was promised.
+                // A round that was broken off promises nothing.
                 self.wrong.push(format!("{op:?} was never acknowledged"));
             }
         }
@@ -95,14 +95,15 @@ impl Verdict {
             Deed::Item => evidence.typed.item(op, self),
             Deed::Note => evidence.typed.note(op, self),
             Deed::Job => self.processed(op, heard, evidence),
-            // Runs say what became of them, and listeners what they heard; tokens are judged as they are heard of.
+            // Runs, listeners and tokens are judged elsewhere: runs and listeners in `health`, tokens when
+            // they are heard.
             Deed::Stamp => evidence.hooks.stamp(op, self),
             Deed::Order => self.once(op, "the orders", evidence.hooks.times(Writer::Order, op)),
             Deed::Sail | Deed::Publish | Deed::Permit => {}
         }
     }
 
-    /// In the log once, and in the place that its caller was told.
+    /// Checks that an operation is in the log once, at the place that its caller was told.
     fn counted(&mut self, op: Op, answer: u64, logs: &BTreeMap<&str, Tally>) {
         let key = op.key();
         self.once(op, &key, times(logs, &key, op));
@@ -121,7 +122,8 @@ impl Verdict {
         }
     }
 
-    /// Ended once, having run, and acted once; the guilty piece ended as such.
+    /// Checks that a piece of work ran, ended once and acted once, and that only the guilty piece is marked
+    /// as guilty.
     fn worked(&mut self, op: Op, heard: &Heard, logs: &BTreeMap<&str, Tally>) {
         let key = op.key();
         self.once(op, &key, times(logs, &key, op));
@@ -138,7 +140,8 @@ impl Verdict {
         }
     }
 
-    /// Processed once, or a dead letter; executed under one name, and never after its success was recorded.
+    /// Checks that a job was processed once or is a dead letter, had only one name, and was not executed
+    /// after its success was recorded.
     fn processed(&mut self, op: Op, heard: &Heard, evidence: &Evidence) {
         let jobs = &heard.jobs;
         evidence.typed.job(op, self);
@@ -159,7 +162,7 @@ impl Verdict {
         }
     }
 
-    /// Messages of one sender are taken in the order in which they were sent (M1).
+    /// Checks that the messages of one sender were taken in the order in which they were sent (M1).
     fn order(&mut self, evidence: &Evidence) {
         for (key, log) in evidence.logs.iter().filter(|(key, _)| key.starts_with("relay")) {
             let sent: Vec<Op> = log.iter().map(|entry| entry.op).collect();
@@ -171,7 +174,7 @@ impl Verdict {
         }
     }
 
-    /// Nothing is stored that nobody asked for.
+    /// Checks that nothing is stored without having been asked for.
     fn strangers(&mut self, heard: &Heard, evidence: &Evidence) {
         for (key, log) in &evidence.logs {
             let strangers = log.iter().filter(|entry| !heard.begun.contains(&entry.op));
@@ -189,7 +192,7 @@ impl Verdict {
     }
 }
 
-/// A log by operation.
+/// The entries of a log, by operation.
 struct Tally(BTreeMap<Op, Vec<Entry>>);
 
 impl Tally {
@@ -209,7 +212,7 @@ fn times(logs: &BTreeMap<&str, Tally>, key: &str, op: Op) -> usize {
 }
 
 impl fmt::Display for Verdict {
-    /// What is not as promised, a line each; the last line is the sum.
+    /// Writes one line per broken promise, and a summary as the last line.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (word, what) in [("lost", &self.lost), ("doubled", &self.doubled), ("wrong", &self.wrong)] {
             what.iter().try_for_each(|what| writeln!(out, "{word}: {what}"))?;
@@ -228,7 +231,7 @@ mod tests {
         Entry { nth, op, crashed: op == GUILTY }
     }
 
-    /// One operation of each sort, and the guilty one, all as they should be.
+    /// One operation of each sort and the guilty one, with all promises kept.
     fn kept() -> (Heard, Evidence) {
         let [add, relay, arm, work] = [0, 1, 2, 3].map(Op);
         let mut heard = Heard::default();

@@ -1,4 +1,5 @@
-//! The entity that works: each piece acts on another entity, ends once, and one of them kills the process a few times.
+//! An entity that works. Each piece of work acts on another entity and ends once. One piece kills the
+//! process a few times.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -20,10 +21,10 @@ use super::{
 };
 use crate::refuse::{malformed, unknown};
 
-/// Under this name wait those who want it to have nothing left to do.
+/// Callers who wait for the worker to have nothing left to do are held under this name.
 const IDLE: Name = Name::new("idle");
 
-/// Works on what it is given, everything at once.
+/// Works on all its pieces at the same time.
 pub(super) struct Worker;
 
 impl Worker {
@@ -71,7 +72,8 @@ fn at_rest(commit: Commit) -> Commit {
     Commit { status: Some(Status::resting("idle")), replies, ..commit }
 }
 
-/// One piece: it adds itself to the ledger, once however often it runs.
+/// Runs one piece of work, which adds itself to the ledger. The idempotency key makes it count once, however
+/// often it runs.
 async fn piece(op: Op, cx: Cx) -> Outcome {
     Part::Work.moved();
     Said::Ran(op).aloud();

@@ -1,4 +1,5 @@
-//! The entity that is written to: `put` is one pure turn, one commit of 200 bytes, one answer of eight.
+//! The entity that is written to. A `put` is one pure turn, one commit of 200 bytes, and an answer of eight
+//! bytes.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -8,7 +9,7 @@ use drystone_runtime::{
     Work,
 };
 
-/// Bytes of a state: a count and padding.
+/// The bytes of a state: a count and padding.
 const STATE_BYTES: usize = 200;
 const COUNT_BYTES: usize = 8;
 
@@ -21,7 +22,7 @@ impl Adder {
         Definition { kind: "adder".into(), name, space, config: Bytes::new(), handler: Arc::new(Self) }
     }
 
-    /// The state of one that was never called.
+    /// The state of an adder that was never called.
     pub(super) fn state() -> Bytes {
         Bytes::from_static(&[0; STATE_BYTES])
     }
@@ -52,7 +53,7 @@ impl Handler for Adder {
     }
 }
 
-/// What a call brings: all of the new state but its count.
+/// The body of a call: the whole new state except for the count.
 pub(super) fn body() -> Bytes {
     Bytes::from_static(&[1; STATE_BYTES - COUNT_BYTES])
 }

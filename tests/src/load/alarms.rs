@@ -1,4 +1,4 @@
-//! Alarms that fall due a hundred in every millisecond: all ring, once, and not much too late.
+//! Alarms that fall due a hundred per millisecond. All must ring once, and not much too late.
 
 use std::{
     path::Path,
@@ -26,15 +26,16 @@ use super::{
 };
 use crate::bell::{Bell, Past};
 
-/// The first falls due so long after the kernel is opened.
+/// The time from the opening of the kernel to the first alarm.
 const LEAD: Duration = Duration::from_secs(2);
-/// So long is allowed for setting each of them before.
+/// The time allowed for setting one alarm in the file.
 const SETTING_OF_ONE: Duration = Duration::from_micros(60);
-/// After so long those that did not ring are counted as lost.
+/// The time limit. Alarms that have not rung by then count as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The goal for the 99th percentile of the lateness.
 const LATENESS_MAX_S: f64 = 2.0;
 
-/// Binds the bells, sets their alarms, opens the kernel and listens.
+/// Binds the bells, sets their alarms, opens the kernel and waits for the alarms.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let path = directory.join("alarms.db");
     let definition = Bell::definition("load");
@@ -53,8 +54,8 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(())
 }
 
-/// Sets the alarms, evenly, and says when the first is due (since 1970). Straight in the file, in one
-/// statement, and far enough ahead that it is done by then: its own time must not count as lateness.
+/// Sets the alarms, evenly spread, and returns when the first is due (since 1970). It writes directly to the
+/// file in one statement, and far enough ahead: the time of this statement must not count as lateness.
 fn spread(path: &Path, plan: &Plan) -> Result<Duration> {
     let first = SystemTime::now().duration_since(UNIX_EPOCH)? + LEAD + SETTING_OF_ONE * plan.alarms;
     let sql = "UPDATE drystone_entity SET alarm_at = ?1 + (id & 0xffffffff) * ?2 / ?3";
@@ -67,12 +68,12 @@ fn until(moment: Duration) -> Result<Duration> {
     Ok(moment.saturating_sub(SystemTime::now().duration_since(UNIX_EPOCH)?))
 }
 
-/// What a bell that has rung was set for.
+/// The time for which the alarm of a bell was set, if the bell has rung.
 fn rung(entity: &Entity) -> Option<Millis> {
     Past::decode(&entity.state).filter(|past| past.rung > 0).map(|past| Millis(past.due))
 }
 
-/// How many rang exactly once, by what is stored in the end.
+/// The number of bells that rang exactly once, according to the store at the end.
 async fn rung_once(store: &Tap<Sqlite>) -> Result<usize> {
     let mut query = Query { limit: 1_000, ..Query::default() };
     let mut once = 0;
@@ -87,12 +88,12 @@ async fn rung_once(store: &Tap<Sqlite>) -> Result<usize> {
     }
 }
 
-/// What was heard.
+/// The results.
 struct Rang {
     lateness: Measured,
     once: usize,
     all: bool,
-    /// What others used of the machine meanwhile. They can only make us later.
+    /// The share of the machine that other programs used meanwhile. They can only delay the alarms.
     others: f64,
 }
 
@@ -104,7 +105,7 @@ fn tell(plan: &Plan, rang: &Rang, report: &mut Report) {
     report.line(Line { what, p50: Some(p50), p99: Some(p99), note, ..Line::default() });
     let bound = Bound::AtLeast(f64::from(plan.alarms));
     report.goal(Goal { name: "alarms_fired_once", bound, value: rang.once as f64 });
-    // Alarms that never rang have no lateness, and must not make the others' look good.
+    // Alarms that never rang have no lateness. Without this the result would look better than it is.
     let value = if rang.all { p99.as_secs_f64() } else { f64::NAN };
     report.goal(Goal { name: "alarms_p99_lateness_s", bound: Bound::Below(LATENESS_MAX_S), value });
 }

@@ -1,8 +1,8 @@
 //! The limit that the kernel is measured against: one thread, one prepared statement, group commit.
 //!
-//! It does exactly `UPDATE drystone_entity SET version=?, state=? WHERE id=? AND version=?`, on a file that the real
-//! store made, with that store's options and its manner of checkpoints. It checks no epoch, keeps no other
-//! table, merges nothing and runs nobody's code: whoever stores a row durably cannot do less.
+//! It executes only `UPDATE drystone_entity SET version=?, state=? WHERE id=? AND version=?`. The file was
+//! made by the real store, and has the same options and checkpoints. The bare writer checks no epoch, has no
+//! other table, merges nothing and runs no author code. No program that stores a row durably can do less.
 
 use std::{
     path::Path,
@@ -22,7 +22,7 @@ use super::{
     wal::Wal,
 };
 
-/// A writer thread; it ends when this is dropped.
+/// A writer thread, which ends when this value is dropped.
 pub(super) struct Bare {
     requests: Sender<Request>,
     state: Bytes,
@@ -31,7 +31,7 @@ pub(super) struct Bare {
 struct Request {
     row: usize,
     state: Bytes,
-    /// Answered with the new version: eight bytes, as the kernel's caller gets.
+    /// Answers with the new version, in eight bytes, like the kernel.
     reply: oneshot::Sender<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Writer for Bare {
     }
 }
 
-/// Commits of one row each, made by one thread one after another, as a caller alone would make them.
+/// Commits of one row each, made in sequence by a single thread, as for a single caller.
 pub(super) struct Direct {
     table: Table,
     state: Bytes,
@@ -79,7 +79,7 @@ impl Direct {
     }
 }
 
-/// The entities of a file, with the versions that the next writes expect.
+/// The entities of a file, with the version that the next write of each expects.
 struct Table {
     connection: Connection,
     rows: Vec<(i64, i64)>,
@@ -97,7 +97,7 @@ impl Table {
         Ok(Self { connection, rows, wal: Wal::start(path)? })
     }
 
-    /// Everyone who waits when the last commit is durable shares the next one.
+    /// Serves requests. All requests that wait when a commit becomes durable share the next commit.
     fn serve(mut self, waiting: &Receiver<Request>) {
         while let Ok(first) = waiting.recv() {
             let batch: Vec<Request> = std::iter::once(first).chain(waiting.try_iter()).collect();
@@ -106,7 +106,7 @@ impl Table {
                 return;
             }
             for request in batch {
-                // A caller that left misses nothing: its row is written.
+                // If the caller has left, its row is still written.
                 let _ = request.reply.send(self.rows[request.row].1 as u64);
             }
         }
@@ -119,7 +119,7 @@ impl Table {
         self.wal.written(&self.connection, rows)
     }
 
-    /// How many rows it wrote.
+    /// Returns the number of rows written.
     fn update<'a>(&mut self, writes: impl IntoIterator<Item = (usize, &'a Bytes)>) -> Result<usize> {
         let sql = "UPDATE drystone_entity SET version=?, state=? WHERE id=? AND version=?";
         let (mut update, mut rows) = (self.connection.prepare_cached(sql)?, 0);

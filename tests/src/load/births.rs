@@ -1,4 +1,4 @@
-//! Entities by the hundred thousand, bound straight through the store before any kernel opens it.
+//! Binds hundreds of thousands of entities directly through the store, before any kernel opens it.
 
 use std::time::Duration;
 
@@ -9,25 +9,26 @@ use drystone_runtime::{
     store::{After, Batch, Claimed, Guard, Touched, Verdict, Want, Worker, Write},
 };
 
-/// So many in one transaction.
+/// The number of entities in one transaction.
 const BATCH: u32 = 4_000;
 
-/// Which entities to bind.
+/// The entities to bind.
 pub(super) struct Births<'a> {
     pub(super) definition: &'a Definition,
     pub(super) count: u32,
     pub(super) state: Bytes,
-    /// When each is to be woken, by its number.
+    /// The alarm of each entity, by its number.
     pub(super) alarm: &'a (dyn Fn(u32) -> Option<Millis> + Sync),
 }
 
-/// The key of the nth.
+/// The key of the `nth` entity.
 pub(super) fn key(nth: u32) -> Bytes {
     format!("entity-{nth}").into()
 }
 
 impl Births<'_> {
-    /// Binds them all, in a lease of their own that ends cleanly: what opens the store next finds no crash.
+    /// Binds all entities, in a lease of its own that ends cleanly, so that the next opening of the store
+    /// finds no crash.
     pub(super) async fn bind(&self, store: &dyn Store) -> Result<()> {
         let worker = Worker { id: "births".into(), address: String::new() };
         let take = Want::Take { at_most: u32::MAX, lease: Duration::from_secs(600) };

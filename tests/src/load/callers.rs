@@ -1,4 +1,5 @@
-//! Callers that each write one row after another: the same for the bare writer and for the kernel.
+//! Concurrent callers, each of which writes rows in sequence. The bare writer and the kernel get the same
+//! calls.
 
 use std::{
     sync::Arc,
@@ -10,12 +11,12 @@ use drystone_runtime::stable_hash;
 
 use super::measured::Measured;
 
-/// What can write the row of a key, and answers when that is durable.
+/// Writes the row of a key, and answers when the row is durable.
 pub(super) trait Writer: Send + Sync + 'static {
     fn write(&self, row: usize) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// So many callers at once, over so many keys, for so long.
+/// The load: the number of callers at once, the number of keys, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Callers {
     pub(super) callers: u64,
@@ -24,7 +25,7 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Lets them all write, and times every call of theirs.
+    /// Lets all callers write, and times each of their calls.
     pub(super) async fn drive<W: Writer>(self, writer: &Arc<W>) -> Result<Measured> {
         let start = Instant::now();
         let until = start + self.span;
@@ -49,8 +50,8 @@ impl Callers {
         Ok(latencies)
     }
 
-    /// The row of a caller's nth call: random, and the same in every round and for every writer, for it is
-    /// the dirty pages that cost.
+    /// The row of a caller's `nth` call. It is random, but the same in every round and for every writer,
+    /// because the number of dirty pages decides the cost.
     pub(super) fn row(self, caller: u64, nth: u64) -> usize {
         (stable_hash(&[&caller.to_le_bytes(), &nth.to_le_bytes()]) % self.rows) as usize
     }

@@ -18,9 +18,9 @@ use tokio::time::sleep;
 
 use super::births::Births;
 
-/// So long may a file be held after it was closed.
+/// The longest time that a file may stay locked after it was closed.
 const HELD_MAX: Duration = d!("10s");
-/// Between two tries to open it.
+/// The pause between two attempts to open the file.
 const LOOK: Duration = d!("10ms");
 
 /// Opens the store, as a user's program does.
@@ -33,15 +33,15 @@ pub(super) async fn make(path: &Path, births: &Births<'_>) -> Result<()> {
     births.bind(&open(path)?).await
 }
 
-/// A kernel with the defaults that users get.
+/// Opens a kernel with the default options that users get.
 pub(super) async fn kernel(store: Arc<dyn Store>, definition: Definition) -> Result<Kernel> {
     let registry = Registry::new().with(definition);
     let (kernel, _) = Kernel::open(store, registry, Arc::new(TokioDriver::new()?), Options::default()).await?;
     Ok(kernel)
 }
 
-/// Opens the file of an app again that was closed in this process. The threads of the one before may still be on their way out, and hold the
-/// file until then.
+/// Opens the file of an app again after it was closed in this process. The threads of the old runtime may
+/// still be ending, and lock the file until then.
 pub(super) async fn reopened<A, E>(open: impl AsyncFn() -> Result<A, E>) -> Result<A, E> {
     let start = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! A goal, what was measured, and whether that meets it.
+//! A goal, the measured value, and whether the value meets the goal.
 
 use std::fmt;
 
-/// One goal and its value.
+/// One goal and the measured value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) name: &'static str,
@@ -10,8 +10,8 @@ pub(super) struct Goal {
     pub(super) value: f64,
 }
 
-/// The goals that hold on a machine that is busy with other things, too: counts, sizes, instructions, and ratios far
-/// from their bound. `--strict` asks for these.
+/// The goals that hold even on a machine that is busy with other things: counts, sizes, instructions, and
+/// ratios far from their bound. `--strict` requires these.
 const HOLD_ON_A_BUSY_MACHINE: &[&str] = &[
     "writes_one_key",
     "typed_call_instructions",
@@ -41,7 +41,7 @@ const HOLD_ON_A_BUSY_MACHINE: &[&str] = &[
     "sleepers_open_s",
 ];
 
-/// What the value must be.
+/// The bound of the value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bound {
     AtLeast(f64),
@@ -50,12 +50,12 @@ pub(super) enum Bound {
 }
 
 impl Goal {
-    /// Whether it is met on a busy machine, too, unless something is wrong.
+    /// Whether the goal is met even on a busy machine, if nothing is wrong.
     pub(super) fn holds_on_a_busy_machine(&self) -> bool {
         HOLD_ON_A_BUSY_MACHINE.contains(&self.name)
     }
 
-    /// A value that could not be measured (not a number) meets no goal.
+    /// Whether the value is within the bound. A value that could not be measured (not a number) never is.
     pub(super) fn met(&self) -> bool {
         match self.bound {
             Bound::AtLeast(least) => self.value >= least,

@@ -1,4 +1,4 @@
-//! A kernel as something that writes rows: one call, of one definition, over many keys.
+//! A kernel as a writer of rows: one verb of one definition, over many keys.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl Kernels {
         Self { kernel, definition: definition.into(), keys: (0..count).map(births::key).collect(), body }
     }
 
-    /// Those that write 200 bytes each.
+    /// A writer of adders, whose calls write 200 bytes each.
     pub(super) fn adders(kernel: Kernel, count: u32) -> Self {
         Self::new(kernel, "adder", count, adder::body())
     }

@@ -1,4 +1,4 @@
-//! What a stretch of calls took: latencies in order, and the time in all.
+//! The times of a series of calls: latencies in ascending order, and the elapsed time.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(super) struct Measured {
     ascending: Vec<Duration>,
     elapsed: Duration,
-    /// What is counted per second of each call.
+    /// The number of parts of each call. Rates count parts.
     parts: u64,
 }
 
@@ -17,17 +17,17 @@ impl Measured {
         Self { ascending: latencies, elapsed, parts: 1 }
     }
 
-    /// The same calls, with another end.
+    /// The same calls over another elapsed time.
     pub(super) fn over(self, elapsed: Duration) -> Self {
         Self { elapsed, ..self }
     }
 
-    /// The same calls, of so many parts each: those are counted per second.
+    /// The same calls, each counted as this many parts in rates.
     pub(super) fn of_parts(self, parts: u64) -> Self {
         Self { parts, ..self }
     }
 
-    /// Calls per second, or their parts.
+    /// Calls per second, or parts per second.
     pub(super) fn rate(&self) -> f64 {
         (self.ascending.len() as u64 * self.parts) as f64 / self.elapsed.as_secs_f64().max(f64::EPSILON)
     }
@@ -46,7 +46,7 @@ impl Measured {
     }
 }
 
-/// The middle one: rounds that a neighbour on the machine disturbed do not count.
+/// The median. Rounds disturbed by other programs have little influence on a median.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

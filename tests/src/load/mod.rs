@@ -1,8 +1,8 @@
-//! `cargo load`: how fast the kernel is, as ratios to a bare SQLite writer measured in the same run.
+//! `cargo load`: the speed of the kernel, as ratios to a bare SQLite writer measured in the same run.
 //!
-//! Absolute figures of a shared machine say little; the goals are ratios, counts and bounds. The
-//! program prints a table and writes `load.json` into the target directory, in which `goals` maps each goal's
-//! name to what was wanted, what was measured, and whether that meets it.
+//! Absolute figures of a shared machine say little, so the goals are ratios, counts and bounds. The program
+//! prints a table and writes `load.json` into the target directory. In it, `goals` maps the name of each
+//! goal to the wanted value, the measured value, and whether the goal is met.
 
 mod adder;
 mod alarms;
@@ -59,12 +59,12 @@ pub fn main() -> Result<ExitCode> {
     }
 }
 
-/// Without `--strict` a missed goal is only reported. With it, a goal that holds on a busy machine, too, must be met; of
-/// what is measured instead of all that (`--compile`, `--peers`) all goals.
+/// Without `--strict` a missed goal is only reported. With `--strict`, the goals that hold on a busy machine
+/// must be met; with `--compile` or `--peers`, all goals must be met.
 async fn measure(plan: &Plan) -> Result<ExitCode> {
     let target = target();
     std::fs::create_dir_all(&target)?;
-    // Beside the build: a temporary directory is often memory, where a sync costs nothing.
+    // Next to the build, because a temporary directory is often in memory, where a sync costs nothing.
     let directory = tempfile::tempdir_in(&target)?;
     let report = match plan {
         Plan { compile: true, .. } => built(&target, directory.path())?,

@@ -1,7 +1,8 @@
-//! How much of the machine others use. Where they use much of it, a figure of ours is not worth anything.
+//! The share of the machine that other programs use. If it is large, our figures are worth nothing.
 //!
-//! A thread that has synced waits for a full processor's next tick, 4 ms, ten times what it measures; and it
-//! hits whoever has one thread harder than whoever has three, so not even the ratio stands.
+//! On a busy processor, a thread that has synced waits for the next scheduler tick, 4 ms, ten times the
+//! measured time. That hits a subject with one thread harder than a subject with three, so the ratio is
+//! wrong, too.
 
 use std::fs;
 
@@ -9,10 +10,10 @@ use anyhow::{Context, Result};
 
 use super::processor;
 
-/// Since when it is counted.
+/// The start of a measurement.
 pub(super) struct Neighbours(Ticks);
 
-/// Processor time so far, in the system's ticks.
+/// The processor time so far, in ticks of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     all: u64,
@@ -25,7 +26,7 @@ impl Neighbours {
         Ticks::now().map(Self)
     }
 
-    /// The part of the machine, from 0 to 1, that others have used since.
+    /// The share of the machine, from 0 to 1, that other programs have used since the start.
     pub(super) fn share(&self) -> Result<f64> {
         Ok(Ticks::now()?.share_since(self.0))
     }
@@ -36,7 +37,8 @@ impl Ticks {
         Self::read(&fs::read_to_string("/proc/stat")?, &fs::read_to_string("/proc/self/stat")?)
     }
 
-    /// Of the first: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// Reads `/proc/stat` and `/proc/self/stat`. The first line of the former has user, nice, system, idle,
+    /// iowait, irq, softirq and steal.
     fn read(machine: &str, process: &str) -> Result<Self> {
         let machine = machine.lines().next().context("an empty /proc/stat")?;
         let times: Vec<u64> = numbers(machine).take(8).collect();

@@ -1,7 +1,7 @@
 //! The outbox: a row of the author's and an item of a queue in one transaction, against the bare writer.
 //!
-//! A call is durable when it is answered. The item is then in the inbox of its queue, and the queue takes it in a commit of its
-//! own. The bare writer beside it updates one row per call.
+//! A call is durable when it is answered. By then the item is in the inbox of its queue. The queue takes the
+//! item in a separate commit. The bare writer updates one row per call.
 
 use std::{path::Path, sync::Arc};
 
@@ -21,15 +21,16 @@ use super::{
     subject::Subject,
 };
 
-/// Transactions per second, each with a row and an item, as a part of the bare writer's calls.
+/// The goal: transactions per second, each with a row and an item, as a share of the bare writer's calls.
 const ENQUEUES_MIN: f64 = 0.1;
 
-/// Queues that the items go to.
+/// The number of queues that get the items.
 const QUEUES: u64 = 100;
 
+/// The author's table.
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)";
 
-/// Mails that nobody sends.
+/// A queue of mails. Processing one does nothing.
 #[derive(Default, Serialize, Deserialize)]
 struct Mails;
 
@@ -46,7 +47,7 @@ struct App {
     mails: Mails,
 }
 
-/// 64 callers.
+/// Measures the outbox with 64 callers.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "outbox-bare.db").await?;
     let path = directory.join("outbox.db");
@@ -67,7 +68,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(runtime.shutdown(d!("10s")).await?)
 }
 
-/// Takes orders: each is a row, and a mail.
+/// A shop that takes orders. Each order is a row and a mail.
 struct Shop {
     runtime: Arc<Runtime<App>>,
 }
@@ -84,7 +85,7 @@ impl Writer for Shop {
 }
 
 impl Shop {
-    /// Waits until all mails are sent: as many as there are orders.
+    /// Waits until all mails are sent, and checks that there are as many as orders.
     async fn check(&self) -> Result<()> {
         let mut done = 0;
         for row in 0..QUEUES {

@@ -1,7 +1,8 @@
-//! Permits: taken and given back by many at once, against the bare writer.
+//! Permits that many callers take and give back at once, against the bare writer.
 //!
-//! With fewer permits than callers each of them stands in line: a commit to join it, one that passes a permit on (many share
-//! each), and the release. A rate limit that is never reached is one commit per permit.
+//! With fewer permits than callers, each caller waits in line. A permit then costs a commit to join the
+//! line, a commit that passes permits on (shared by many), and the release. A rate limit that is never
+//! reached costs one commit per permit.
 
 use std::{path::Path, time::Duration};
 
@@ -19,18 +20,20 @@ use super::{
     subject::Subject,
 };
 
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
-/// A permit is waited for, taken and given back so often in a second, as a part of the bare writer's calls.
+/// The goal: how often a permit is waited for, taken and given back, as a share of the bare writer's calls.
 const CONTENDED_MIN: f64 = 0.05;
-/// The same for one that is there, and is given back by time.
+/// The same for a permit that is free, and comes back when its window has passed.
 const RATE_MIN: f64 = 0.2;
+/// The time limit for closing the app.
 const CLOSE_MAX: Duration = d!("10s");
 
-/// Fewer than those who want one.
+/// A semaphore with fewer permits than callers.
 #[primitive(semaphore, permits = 10, lease = "30s")]
 struct Few;
 
-/// More than anybody can take.
+/// A rate limit that is never reached.
 #[primitive(semaphore, permits = 100000000, window = "1s")]
 struct Many;
 
@@ -42,7 +45,7 @@ struct App {
 
 type Client = <App as Primitives>::Client;
 
-/// A permit of a few is waited for, and released.
+/// Waits for one of the few permits, and releases it.
 struct Contended(Client);
 
 impl Writer for Contended {
@@ -53,7 +56,7 @@ impl Writer for Contended {
     }
 }
 
-/// A permit of a rate limit.
+/// Takes a permit of the rate limit.
 struct Limited(Client);
 
 impl Writer for Limited {
@@ -64,7 +67,7 @@ impl Writer for Limited {
     }
 }
 
-/// Ten permits for 64 callers, and a rate limit.
+/// Measures ten permits for 64 callers, and a rate limit.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "permits-bare.db").await?;
     let path = directory.join("permits.db");

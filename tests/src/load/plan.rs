@@ -1,4 +1,4 @@
-//! The command line: what is measured, and how much of it.
+//! The command line: the parts to measure, and the size of the load.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,37 +6,39 @@ use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 
 use super::typed::{Calls, Whose};
 
-/// What `--only` takes.
+/// The values of `--only`.
 const PARTS: [&str; 9] =
     ["writes", "typed", "queues", "outbox", "permits", "workflows", "topics", "alarms", "sleepers"];
 
 /// Measures how fast Drystone is, mostly as ratios to a bare SQLite writer in the same run.
 ///
-/// Prints a table and writes `load.json` into the target directory, where `goals` lists each goal with the bound and
-/// the value. The whole takes many minutes on an idle machine.
+/// Prints a table, and writes `load.json` into the target directory, where `goals` lists each goal with the
+/// bound and the value. A full run takes many minutes on an idle machine.
 #[derive(Debug, Parser)]
 #[command(name = "load", bin_name = "cargo load --", disable_help_subcommand = true)]
 pub(super) struct CommandLine {
     /// Use smaller numbers: about two minutes in all.
     #[arg(long)]
     quick: bool,
-    /// Exit with code 1 if a goal is missed that holds on a busy machine, too. The default only reports missed goals.
+    /// Exit with code 1 if a goal is missed that holds even on a busy machine. The default only reports
+    /// missed goals.
     #[arg(long)]
     strict: bool,
-    /// Measure one part alone.
+    /// Measure only one part.
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(PARTS))]
     only: Option<String>,
-    /// Measure nothing but what the macros cost a build.
+    /// Measure only what the macros cost a build.
     #[arg(long, conflicts_with = "peers")]
     compile: bool,
-    /// Measure nothing but our queues and workflows beside those of other crates. Builds them: minutes the first time.
+    /// Measure only our queues and workflows against those of other crates. Builds them: minutes the first
+    /// time.
     #[arg(long)]
     peers: bool,
     #[command(subcommand)]
     child: Option<Child>,
 }
 
-/// What one measurement needs a fresh process for. The program starts these itself.
+/// The measurements that need a fresh process. The program starts these processes itself.
 #[derive(Debug, Subcommand)]
 enum Child {
     #[command(hide = true)]
@@ -50,7 +52,7 @@ enum Child {
 }
 
 impl CommandLine {
-    /// What this process is to do.
+    /// The task of this process.
     pub(super) fn task(self) -> Task {
         match self.child {
             None => Task::Measure(self.plan()),
@@ -67,18 +69,19 @@ impl CommandLine {
     }
 }
 
-/// What a process of this program is to do.
+/// The task of a process of this program.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Measure everything and report.
     Measure(Plan),
-    /// Open this file in a fresh process, say what that cost, and end.
+    /// Open this file in a fresh process, print the cost, and end.
     Open(PathBuf),
-    /// Make these calls in a fresh process, say what they cost, and end.
+    /// Make these calls in a fresh process, print the cost, and end.
     Call(Calls),
-    /// Start so many runs that wait, in this file and a fresh process, say what memory they take, and end.
+    /// Start this many waiting runs in this file, in a fresh process. Print the memory of the runs, and end.
     Wait(PathBuf, u64),
-    /// Let a run go on as so many generations, in this file and a fresh process, say what that leaves, and end.
+    /// Let a run continue for this many generations in this file, in a fresh process. Print how much data
+    /// and memory is left behind, and end.
     GoOn(PathBuf, u64),
 }
 
@@ -88,29 +91,29 @@ pub(super) struct Plan {
     pub(super) quick: bool,
     pub(super) strict: bool,
     pub(super) only: Option<String>,
-    /// Whether builds are measured, and nothing else.
+    /// Whether only builds are measured.
     pub(super) compile: bool,
-    /// Whether queues are compared with others', and nothing else.
+    /// Whether only the comparison with other crates is made.
     pub(super) peers: bool,
     /// How often the bare writer and the kernel are measured in turn.
     pub(super) rounds: usize,
-    /// How long each of them is, each time.
+    /// The length of each measurement.
     pub(super) span: Duration,
-    /// How many calls are made in a chain to see what each costs.
+    /// The number of calls in the chain that shows the cost of a call.
     pub(super) calls: u64,
     pub(super) alarms: u32,
-    /// The alarms are spread evenly over this.
+    /// The time over which the alarms are spread evenly.
     pub(super) alarms_over: Duration,
     pub(super) sleepers: u32,
-    /// How many runs of workflows sleep, or wait.
+    /// The number of workflow runs that sleep or wait.
     pub(super) runs: u32,
-    /// How many generations one run goes through.
+    /// The number of generations of one run.
     pub(super) generations: u64,
-    /// How many steps the longest run has that is replayed.
+    /// The number of steps in the longest run that is replayed.
     pub(super) replayed: u32,
-    /// How many items are in a deep queue.
+    /// The number of items in a deep queue.
     pub(super) depth: u64,
-    /// How many wait beside those who are told of an event.
+    /// The number of waits besides those that get the event.
     pub(super) watchers: u64,
 }
 

@@ -1,7 +1,8 @@
-//! Queues: items enqueued and processed, against the bare writer; and the same on top of a million others.
+//! Queues: items enqueued and processed, against the bare writer, and the same on top of a million other
+//! items.
 //!
-//! An item is two commits of its queue, of which many items share each: the one that enqueues it, and the one that takes it
-//! away. The bare writer beside it updates one row per call.
+//! An item costs two commits of its queue, each shared by many items: one enqueues it, the other removes it.
+//! The bare writer updates one row per call.
 
 use std::{
     path::{Path, PathBuf},
@@ -29,19 +30,22 @@ use super::{
     subject::Subject,
 };
 
-/// Rows of the bare writer.
+/// The number of rows of the bare writer.
 pub(super) const ROWS: u32 = 1_000;
+/// The number of concurrent callers that enqueue.
 const PRODUCERS: u64 = 64;
+/// The bytes of an item: as many as in a row of the bare writer.
 const ITEM_BYTES: usize = 200;
-/// As many as one call may bring.
+/// The largest number of items in one call.
 const MANY: u64 = 500;
-/// Items are enqueued and processed so often in a second, as a part of the bare writer's calls.
+/// The goal: items enqueued and processed per second, as a share of the bare writer's calls.
 const DONE_MIN: f64 = 0.15;
-/// On top of the others it is at least this part of what it is on top of none.
+/// The goal for a deep queue, as a share of the rate of an empty one.
 const DEEP_MIN: f64 = 0.5;
+/// The time limit for closing the app.
 const CLOSE_MAX: Duration = d!("10s");
 
-/// Jobs that do nothing.
+/// A queue of jobs. Processing one does nothing.
 #[derive(Default, Serialize, Deserialize)]
 struct Jobs;
 
@@ -59,7 +63,7 @@ struct App {
     jobs: Jobs,
 }
 
-/// One queue and a hundred of them, then a deep one.
+/// Measures one queue, a hundred queues, and a deep queue.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "queues-bare.db").await?;
     for (queues, goal) in [(1, "queue_done_1"), (100, "queue_done_100")] {
@@ -87,13 +91,13 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     deep(plan, directory, report).await
 }
 
-/// The limit, in a file of this name.
+/// The bare writer over a new file of this name.
 pub(super) async fn bare(directory: &Path, name: &str) -> Result<Subject<Bare>> {
     let path = rows(directory, name).await?;
     Subject::new(Bare::start(&path, Adder::state())?, &path)
 }
 
-/// A file with the rows that it writes to.
+/// Makes a file with the rows that the bare writer updates.
 pub(super) async fn rows(directory: &Path, name: &str) -> Result<PathBuf> {
     let (path, definition) = (directory.join(name), Adder::definition());
     let births = Births { definition: &definition, count: ROWS, state: Adder::state(), alarm: &|_| None };
@@ -101,7 +105,8 @@ pub(super) async fn rows(directory: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The same queue with none before and with very many: an operation costs the same (Q5).
+/// Compares a queue that was empty with a queue that holds very many items. An operation must cost the same
+/// (Q5).
 async fn deep(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let (flat, high) =
         (Deep::make(directory, "flat.db", 0).await?, Deep::make(directory, "deep.db", plan.depth).await?);
@@ -140,7 +145,7 @@ impl Deep {
         Ok(Self { runtime, ours })
     }
 
-    /// Lets it run for a while, or until nothing is left: how many items that were.
+    /// Processes items for a while or until none is left. Returns how many.
     async fn process(&self) -> Result<Measured> {
         let queue = self.ours.writer.client.jobs(&self.ours.writer.keys[0]);
         let before = queue.stats().await?.done;
@@ -159,7 +164,7 @@ impl Deep {
 
 type Client = <App as Primitives>::Client;
 
-/// The queues of an app, as something that takes items.
+/// The queues of an app, as a writer of items.
 struct Queues {
     client: Client,
     keys: Vec<Bytes>,
@@ -178,7 +183,7 @@ impl Queues {
         Self { client, keys: (0..count).map(births::key).collect(), item: "i".repeat(ITEM_BYTES) }
     }
 
-    /// Items for a while, and how long it takes until all of them are processed.
+    /// Enqueues items for a while. The measured time ends when all of them are processed.
     async fn run(self: &Arc<Self>, callers: Callers) -> Result<Measured> {
         let start = Instant::now();
         let enqueued = callers.drive(self).await?;

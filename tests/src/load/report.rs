@@ -1,4 +1,4 @@
-//! What was measured, for two readers: a table for the person, `load.json` for the program.
+//! The results for two readers: a table for a person, and `load.json` for a program.
 
 use std::{fmt::Write, fs, path::Path, time::Duration};
 
@@ -13,7 +13,7 @@ pub(super) struct Report {
     goals: Vec<Goal>,
 }
 
-/// One line of the table; what does not apply is left empty.
+/// One line of the table. Columns that do not apply are empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) what: String,
@@ -37,12 +37,12 @@ impl Report {
         self.goals.iter().all(Goal::met)
     }
 
-    /// Whether all goals are met that hold on a busy machine, too.
+    /// Whether all goals that hold even on a busy machine are met.
     pub(super) fn holds_on_a_busy_machine(&self) -> bool {
         self.goals.iter().filter(|goal| goal.holds_on_a_busy_machine()).all(Goal::met)
     }
 
-    /// The table, the goals, and a last line that says whether they are met.
+    /// The table, the goals, and a last line that says whether the goals are met.
     pub(super) fn table(&self) -> String {
         let mut out = format!("{:<38}{:>10}{:>14}{:>14}{:>8}\n", "", "per second", "p50", "p99", "ratio");
         for line in &self.lines {
@@ -108,7 +108,7 @@ fn goal_json(goal: &Goal) -> String {
     format!("\"{}\": {{ \"goal\": \"{bound}\", \"value\": {value}, \"met\": {} }}", goal.name, goal.met())
 }
 
-/// JSON has no word for what is not a number.
+/// JSON cannot represent a value that is not a number, so it is written as `null`.
 fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(|| "null".to_owned(), |value| format!("{value:.4}"))
 }

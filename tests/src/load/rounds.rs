@@ -1,4 +1,4 @@
-//! Rounds in which several subjects are measured within a moment, and what they say together.
+//! Rounds, each of which measures all subjects in quick succession, and the results over all rounds.
 
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use super::{
     report::Line,
 };
 
-/// A round in which others use more of the machine than this does not count.
+/// A round does not count if other programs used more than this share of the machine.
 const NEIGHBOURS_MAX: f64 = 0.2;
-/// With fewer rounds that count, all are shown, and it is said that others disturbed them.
+/// With fewer rounds that count, all rounds are used, and the report says that other programs disturbed
+/// them.
 const ROUNDS_MIN: usize = 3;
 
 /// Rounds, each with one measurement of every subject.
@@ -22,8 +23,8 @@ pub(super) struct Rounds<const N: usize> {
 }
 
 impl<const N: usize> Rounds<N> {
-    /// Measures until so many rounds count, but at most twice as often. Which count is decided by what others
-    /// did meanwhile, never by what came out.
+    /// Measures until `wanted` rounds count, but at most twice as many in all. Whether a round counts
+    /// depends only on the load by other programs, never on its result.
     pub(super) async fn measure(wanted: usize, mut round: impl AsyncFnMut() -> Result<[Measured; N]>) -> Result<Self> {
         let mut rounds = Self { kept: Vec::new(), disturbed: Vec::new() };
         while rounds.kept.len() < wanted && rounds.kept.len() + rounds.disturbed.len() < 2 * wanted {
@@ -55,7 +56,7 @@ impl<const N: usize> Rounds<N> {
         }
     }
 
-    /// The same, with the ratio to another subject and how far the rounds are apart.
+    /// The same line, with the ratio to another subject and the range of that ratio over the rounds.
     pub(super) fn compared(&self, ours: usize, limit: usize, what: String, of: impl Fn(&Measured) -> f64) -> Line {
         let ratios = self.ratios(ours, limit, of);
         let least = ratios.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);

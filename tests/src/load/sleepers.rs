@@ -1,4 +1,4 @@
-//! A million entities that sleep: what it costs to open a kernel over them, in time and in memory.
+//! A million sleeping entities: the time and the memory that it takes to open a kernel over them.
 
 use std::{
     env, fs,
@@ -20,12 +20,14 @@ use super::{
 };
 use crate::bell::{Bell, Past};
 
+/// The goal for the memory of a process that has opened a kernel over the sleepers.
 const MEMORY_MAX_MB: f64 = 200.0;
+/// The goal for the time to open it.
 const OPEN_MAX_S: f64 = 5.0;
-/// No alarm falls due within so many days.
+/// The number of days in which no alarm falls due.
 const FAR_DAYS: u64 = 365;
 
-/// Binds the sleepers and opens them in a process that did nothing before.
+/// Binds the sleepers, and opens their file in a fresh process.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let path = directory.join("sleepers.db");
     let far = SystemTime::now().duration_since(UNIX_EPOCH)? + Duration::from_secs(FAR_DAYS * 86_400);
@@ -49,7 +51,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Starts this program again, with [`child`] as its task, and reads what it says.
+    /// Starts this program again, with [`child`] as its task, and reads its output.
     fn of_opening(path: &Path) -> Result<Self> {
         let output = Command::new(env::current_exe()?).arg("open").arg(path).output()?;
         ensure!(output.status.success(), "opening failed: {}", String::from_utf8_lossy(&output.stderr));
@@ -60,13 +62,13 @@ impl Cost {
     }
 }
 
-/// In the fresh process: opens store and kernel and prints seconds and megabytes.
+/// Runs in the fresh process: opens store and kernel, and prints seconds and megabytes.
 pub(super) async fn child(path: &Path) -> Result<()> {
     let start = Instant::now();
     let kernel = file::kernel(Arc::new(file::open(path)?), Bell::definition("load")).await?;
     let open_s = start.elapsed().as_secs_f64();
     let at_once = resident_mb()?;
-    // What the kernel does in the background after opening counts as well.
+    // The background work of the kernel after the opening counts as well.
     tokio::time::sleep(Duration::from_secs(1)).await;
     println!("{open_s} {}", at_once.max(resident_mb()?));
     kernel.shutdown(Duration::from_secs(1)).await?;

@@ -1,4 +1,4 @@
-//! Somebody who is measured: a writer, and the log of its file.
+//! A subject of a measurement: a writer, and the log of its file.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ use super::{
     wal::Log,
 };
 
-/// A writer with a file of its own.
+/// A writer with its own file.
 pub(super) struct Subject<W> {
     pub(super) writer: Arc<W>,
     log: Log,
@@ -21,7 +21,7 @@ impl<W: Writer> Subject<W> {
         Ok(Self { writer: Arc::new(writer), log: Log::of(path)? })
     }
 
-    /// One measurement, from an empty log.
+    /// Makes one measurement, which begins with an empty log.
     pub(super) async fn round(&self, callers: Callers) -> Result<Measured> {
         self.log.empty()?;
         callers.drive(&self.writer).await

@@ -1,7 +1,8 @@
-//! A store that notes, of another's commits, when each that was woken became durable.
+//! A store that records when the commit of each woken entity became durable.
 //!
-//! A turn knows when it began, not when it was kept, and the second is what a user waits for. So lateness is
-//! taken here: the wall clock when the store has answered, less what the alarm was set for.
+//! A turn knows when it began, but not when its commit became durable, and a user waits for the latter. So
+//! lateness is measured here: the wall clock when the store has answered, minus the time for which the alarm
+//! was set.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -17,23 +18,23 @@ use drystone_runtime::{
 };
 use tokio::sync::Notify;
 
-/// The store, and how late each was woken.
+/// A store that measures how late each entity was woken.
 pub(super) struct Tap<S> {
     inner: S,
     lateness: Mutex<Vec<Duration>>,
     expected: usize,
-    /// What an entity that was written was woken for.
+    /// The alarm by which a written entity was woken, if it was.
     due: fn(&Entity) -> Option<Millis>,
     all: Notify,
 }
 
 impl<S: Store> Tap<S> {
-    /// Listens until so many were woken.
+    /// Wraps a store, and waits for `expected` wake-ups.
     pub(super) fn new(inner: S, expected: usize, due: fn(&Entity) -> Option<Millis>) -> Self {
         Self { inner, lateness: Mutex::default(), expected, due, all: Notify::new() }
     }
 
-    /// Ready when all have rung.
+    /// Resolves when all alarms have rung.
     pub(super) async fn all_rung(&self) {
         self.all.notified().await;
     }
@@ -53,7 +54,7 @@ impl<S: Store> Tap<S> {
         let mut lateness = self.lock();
         lateness.extend(rings.map(|due| now.saturating_sub(Duration::from_millis(due.0.unsigned_abs()))));
         if lateness.len() >= self.expected {
-            // `notify_one` leaves a permit, so whoever asks later is not kept waiting.
+            // `notify_one` leaves a permit, so a caller that asks later does not wait.
             self.all.notify_one();
         }
     }

@@ -1,7 +1,8 @@
-//! The file of the bare writer: opened with the options of the real store, its log kept short in its manner.
+//! The file of the bare writer. It has the options of the real store, and its log is kept short in the same
+//! way.
 //!
-//! What is copied from `store/sqlite` (`open.rs`, `checkpoint.rs`, `writer.rs`) must stay as it is there, or the
-//! ratios compare two kinds of file.
+//! The code copied from `store/sqlite` (`open.rs`, `checkpoint.rs`, `writer.rs`) must stay the same as
+//! there. Otherwise the ratios compare two kinds of files.
 
 use std::{
     fs,
@@ -18,19 +19,19 @@ use std::{
 use anyhow::{Result, ensure};
 use rusqlite::Connection;
 
-/// Above this the writer itself stops to empty the log.
+/// Above this size the writer itself stops to empty the log.
 const EMPTY_ABOVE: u64 = 64 << 20;
-/// Above this a thread copies it back, beside the writer.
+/// Above this size a thread copies the log back, while the writer continues.
 const COPY_ABOVE: u64 = EMPTY_ABOVE / 4;
-/// So much is written before the writer asks how long the log is, each row taken for so many bytes.
+/// The writer checks the length of the log after this many written bytes, estimated per row.
 const LOOK_BYTES: u64 = 1 << 20;
 const ROW_BYTES: u64 = 4 * 4_096;
-/// After so long without a commit the log is cut to nothing.
+/// After this time without a commit the log is truncated.
 const IDLE: Duration = Duration::from_secs(2);
-/// Between two rounds the log is free after this at the latest.
+/// The time limit for the log to become free between two rounds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A connection with the file options of the real store.
+/// Opens a connection with the file options of the real store.
 pub(super) fn connect(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(5))?;
@@ -44,8 +45,9 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// A subject's log, seen from beside: emptied before each round, so that all of them begin alike. To extend a
-/// log costs several times what writing over an old one does, and which it is hangs on rounds long past.
+/// The log of a subject, which is emptied before each round so that all rounds begin alike. Extending a log
+/// costs several times as much as overwriting an old one. Without this the cost would depend on earlier
+/// rounds.
 pub(super) struct Log(Connection);
 
 impl Log {
@@ -53,7 +55,7 @@ impl Log {
         connect(path).map(Self)
     }
 
-    /// The subject's own checkpointer may be at it: SQLite does not wait for that one.
+    /// Empties the log. Retries, because SQLite does not wait for the subject's own checkpoint.
     pub(super) fn empty(&self) -> Result<()> {
         let started = Instant::now();
         while self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))? {
@@ -64,12 +66,12 @@ impl Log {
     }
 }
 
-/// The writer's end of the log.
+/// The writer's side of the log.
 pub(super) struct Wal {
     shared: Arc<Shared>,
     nudge: SyncSender<()>,
     empty_above: u64,
-    /// About how much was written since its length was last asked for.
+    /// An estimate of the bytes written since the length of the log was last checked.
     unseen: u64,
 }
 
@@ -80,7 +82,7 @@ struct Shared {
 }
 
 impl Wal {
-    /// Starts the thread that checkpoints; it ends when this is dropped.
+    /// Starts the thread that checkpoints. The thread ends when this value is dropped.
     pub(super) fn start(path: &Path) -> Result<Self> {
         let mut file = path.as_os_str().to_owned();
         file.push("-wal");
@@ -92,7 +94,7 @@ impl Wal {
         Ok(Self { shared, nudge, empty_above: EMPTY_ABOVE, unseen: 0 })
     }
 
-    /// Called by the writer after each commit, with how many rows it wrote.
+    /// Called by the writer after each commit, with the number of written rows.
     pub(super) fn written(&mut self, connection: &Connection, rows: usize) -> Result<()> {
         self.shared.commits.fetch_add(1, Relaxed);
         self.unseen += rows as u64 * ROW_BYTES;
@@ -108,7 +110,7 @@ impl Wal {
             self.shared.copy_above.store(COPY_ABOVE, Relaxed);
         }
         if bytes > self.shared.copy_above.load(Relaxed) {
-            // Full means that the thread is about to copy already.
+            // If the channel is full, the thread is about to copy already.
             let _ = self.nudge.try_send(());
         }
         if bytes > self.empty_above {
@@ -145,7 +147,8 @@ impl Shared {
 
     fn copy(&self, connection: &Connection) -> Result<()> {
         checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
-        // The log begins anew only when the writer finds it copied whole; until then not again at every commit.
+        // The log restarts only when the writer finds all of it copied. Raise the limit, so that the thread
+        // does not copy after every commit until then.
         self.copy_above.store(self.bytes() + COPY_ABOVE / 4, Relaxed);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Entity writes: the kernel against the bare writer, in turn, round after round.
 //!
-//! The disk of a shared machine is twice as slow from one second to the next, so a round measures all subjects
-//! within a moment and from the same state of their logs. The ratios of the rounds that others did not disturb
-//! count, and their median is reported.
+//! The disk of a shared machine can be twice as slow from one second to the next. So a round measures all
+//! subjects shortly after one another, from the same state of their logs. Only the rounds that other
+//! programs did not disturb count, and the median of their ratios is reported.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -27,9 +27,9 @@ use super::{
 const KEYS: u32 = 1_000;
 const CALLERS: u64 = 64;
 const WARM_UP: Duration = Duration::from_millis(300);
-/// A caller alone may take so much longer than one bare commit.
+/// The goal for a single caller: the time of a call, as a multiple of a bare commit.
 const ALONE_MAX: f64 = 1.5;
-/// The kernel does at least this part of what the bare writer does.
+/// The goal: the kernel's calls, as a share of the bare writer's calls.
 const WRITES_MIN: f64 = 0.5;
 
 /// Measures all three shapes of load.
@@ -44,7 +44,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     subjects.kernel.writer.close().await
 }
 
-/// Those that are compared, each with a file of its own that was made alike.
+/// The compared subjects. Each has its own file, and all files were made alike.
 struct Subjects {
     bare: Subject<Bare>,
     kernel: Subject<Kernels>,
@@ -67,7 +67,7 @@ impl Subjects {
         })
     }
 
-    /// The first touch of each entity reads it; that is not what is measured here.
+    /// Warms up, because the first access to each entity reads it, which is not measured here.
     async fn warm_up(&self, callers: Callers) -> Result<()> {
         let short = Callers { span: WARM_UP, ..callers };
         self.bare.round(short).await?;
@@ -91,8 +91,8 @@ impl Subjects {
         Ok(())
     }
 
-    /// The limit is the bare writer with one caller: both cross a thread and come back. A commit made directly, with no
-    /// thread to cross, is shown beside it.
+    /// Measures a single caller. The limit is the bare writer with one caller: both calls go to another
+    /// thread and back. A commit made directly, without another thread, is shown for comparison.
     async fn alone(&mut self, rounds: usize, callers: Callers, report: &mut Report) -> Result<()> {
         let round = async || {
             self.direct.1.empty()?;

@@ -1,8 +1,9 @@
-//! A small world for the law tests: one thread, one store in memory, time that moves when a test says so.
+//! A small world for the law tests: one thread, one store in memory, and time that moves only when a test
+//! says so.
 //!
-//! Nothing is drawn by chance here: tasks run in the order in which they were woken, and
-//! [`World::advance`] returns when nothing is left to do. The simulator is for what nobody thought of; this is
-//! for what the laws say.
+//! Nothing here is random: tasks run in the order in which they were woken, and [`World::advance`] returns
+//! when nothing is left to do. This world is for the written laws; the simulator looks for cases that nobody
+//! thought of.
 
 mod store;
 pub mod toys;
@@ -24,28 +25,28 @@ use drystone_runtime::{
 pub use drystone::testing::{Executor, Fault, Latch, Log, Moment, Process};
 pub use store::TestStore;
 
-/// One machine: a store that lasts, and the process that runs on it now.
+/// One machine: a store that survives crashes, and the current process.
 pub struct World {
-    /// Time and tasks.
+    /// Moves time and runs tasks.
     pub executor: Executor,
     /// The store, with its switches.
     pub store: Arc<TestStore>,
     running: RefCell<Option<Running>>,
 }
 
-/// A process: a kernel and all that runs in it.
+/// A process: a kernel and everything that runs in it.
 pub struct Running {
     executor: Executor,
     process: Process,
-    /// Its kernel.
+    /// The kernel of this process.
     pub kernel: Kernel,
-    /// What it found when it was opened.
+    /// The report of the opening.
     pub report: Report,
     registry: Registry,
     options: Options,
 }
 
-/// Something asked for, and its answer once there is one.
+/// A request, with the answer once it has come.
 pub struct Asked<T> {
     answer: Arc<Mutex<Option<T>>>,
     executor: Executor,
@@ -53,12 +54,12 @@ pub struct Asked<T> {
 }
 
 impl World {
-    /// A world with these definitions, opened.
+    /// Makes a world with these definitions, and opens it.
     pub fn of(registry: Registry) -> Self {
         Self::with(registry, |_| {})
     }
 
-    /// The same, with other options.
+    /// Makes a world with changed options, and opens it.
     pub fn with(registry: Registry, change: impl FnOnce(&mut Options)) -> Self {
         let executor = Executor::default();
         let store = Arc::new(TestStore::new(executor.clone()));
@@ -67,7 +68,7 @@ impl World {
         world
     }
 
-    /// Opens a kernel; the one before is gone.
+    /// Opens a kernel. The process before it is killed.
     pub fn open(&self, registry: Registry, change: impl FnOnce(&mut Options)) -> Report {
         self.crash();
         let running = self.second(registry, change);
@@ -77,14 +78,15 @@ impl World {
         report
     }
 
-    /// Another process over the same store.
+    /// Starts another process over the same store.
     pub fn second(&self, registry: Registry, change: impl FnOnce(&mut Options)) -> Running {
         let mut options = Options::default();
         change(&mut options);
         Running::start(self.executor.clone(), self.store.clone(), registry, options)
     }
 
-    /// The process dies: all its tasks are gone, the store is as it was. Its leases end, as those of a file do.
+    /// Kills the process. All its tasks are gone, and the store keeps its data. Its leases end, as they do
+    /// when a file is opened again.
     pub fn crash(&self) {
         if let Some(running) = self.running.borrow_mut().take() {
             running.kill();
@@ -92,18 +94,18 @@ impl World {
         self.store.end_leases();
     }
 
-    /// Dies and comes back, with the same definitions and options.
+    /// Kills the process, and starts another one with the same definitions and options.
     pub fn restart(&self) -> Report {
         let (registry, options) = self.with_running(|running| (running.registry.clone(), running.options.clone()));
         self.open(registry, |fresh| *fresh = options)
     }
 
-    /// Whether something killed the process.
+    /// Whether the process has been killed.
     pub fn is_dead(&self) -> bool {
         self.with_running(|running| !running.executor.is_alive(running.process))
     }
 
-    /// Ends the kernel in order.
+    /// Shuts the kernel down.
     pub fn shut_down(&self, limit: Duration) {
         let kernel = self.kernel();
         let ended = self.with_running(|running| running.ask(async move { kernel.shutdown(limit).await }));
@@ -111,50 +113,50 @@ impl World {
         ended.take().expect("a shutdown ends within its limit").expect("the store is well");
     }
 
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> Kernel {
         self.with_running(|running| running.kernel.clone())
     }
 
-    /// Runs everything that can run now; time stands.
+    /// Runs everything that can run, without letting time pass.
     pub fn settle(&self) {
         self.executor.settle();
     }
 
-    /// Lets time pass; returns when nothing is left to do.
+    /// Lets time pass. Returns when nothing is left to do.
     pub fn advance(&self, span: Duration) {
         self.executor.advance(span);
     }
 
-    /// Makes a call, and does not wait.
+    /// Makes a call without waiting for its answer.
     pub fn ask(&self, call: Call) -> Asked<Result<Bytes, Error>> {
         let asked = self.with_running(|running| running.ask_call(call));
         self.settle();
         asked
     }
 
-    /// Makes a call that is answered at once.
+    /// Makes a call that must be answered without time passing.
     pub fn call(&self, call: Call) -> Result<String, Error> {
         self.ask(call).text()
     }
 
-    /// Awaits something that needs no time to pass.
+    /// Awaits a future that must be ready without time passing.
     pub fn now<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let asked = self.with_running(|running| running.ask(future));
         asked.take().expect("it is answered at once")
     }
 
-    /// Awaits something, and does not wait for it.
+    /// Starts a future without waiting for its output.
     pub fn ask_future<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Asked<T> {
         self.with_running(|running| running.ask(future))
     }
 
-    /// Leaves the process unpolled, or polls it again: a machine that sleeps.
+    /// Stops polling the process, or polls it again, like a machine in standby.
     pub fn freeze(&self, frozen: bool) {
         self.with_running(|running| running.freeze(frozen));
     }
 
-    /// The entity under a key of the toys' space, as the store has it.
+    /// Reads the entity under a key of the toys' space from the store.
     pub fn entity(&self, key: &str) -> Option<Entity> {
         match self.stored(Read::Entity(toys::key(key))) {
             Found::Entity(entity) => entity.map(|entity| *entity),
@@ -162,23 +164,23 @@ impl World {
         }
     }
 
-    /// The state of an entity, as text; empty if there is none.
+    /// The state of an entity as text. Empty without an entity.
     pub fn state(&self, key: &str) -> String {
         self.entity(key).map_or_else(String::new, |entity| toys::text(&entity.state))
     }
 
-    /// What a key waits for.
+    /// The waits of a key.
     pub fn waits(&self, key: &str) -> Vec<Wait> {
         self.explain(key).waits
     }
 
-    /// What a key waits for, and its status.
+    /// The waits and the status of a key.
     pub fn explain(&self, key: &str) -> Explain {
         let (kernel, key) = (self.kernel(), toys::key(key));
         self.now(async move { kernel.explain(&key).await }).expect("its partition is held")
     }
 
-    /// How many messages lie in the inbox of a key.
+    /// The number of messages in the inbox of a key.
     pub fn inbox(&self, key: &str) -> usize {
         match self.stored(Read::Inbox { key: toys::key(key), after: None, limit: 1_000 }) {
             Found::Inbox(letters) => letters.len(),
@@ -186,7 +188,7 @@ impl World {
         }
     }
 
-    /// Lets a parked entity go on.
+    /// Unparks an entity. Returns whether it was parked.
     pub fn unpark(&self, key: &str) -> bool {
         let (kernel, key) = (self.kernel(), toys::key(key));
         self.now(async move { kernel.unpark(&key).await }).expect("the store is well")
@@ -231,18 +233,18 @@ impl Running {
         self.ask(async move { kernel.call(call).await })
     }
 
-    /// Awaits something in this process.
+    /// Awaits a future in this process.
     pub fn ask<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Asked<T> {
         ask(&self.executor, self.process, future)
     }
 
-    /// All its tasks are gone.
+    /// Kills this process with all tasks.
     pub fn kill(self) {
         self.executor.kill(self.process);
         self.kernel.abandon();
     }
 
-    /// Leaves it unpolled until it is thawed: a machine that sleeps.
+    /// Stops polling this process until it is thawed, like a machine in standby.
     pub fn freeze(&self, frozen: bool) {
         self.executor.freeze(self.process, frozen);
     }
@@ -263,13 +265,13 @@ fn ask<T: Send + 'static>(
 }
 
 impl<T> Asked<T> {
-    /// The answer, if there is one by now. It is given once.
+    /// Takes the answer, if it has come. The answer is given only once.
     pub fn take(&self) -> Option<T> {
         self.executor.settle();
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether there is none yet.
+    /// Whether the answer is still missing.
     pub fn waits(&self) -> bool {
         self.executor.settle();
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_none()
@@ -277,7 +279,7 @@ impl<T> Asked<T> {
 }
 
 impl Asked<Result<Bytes, Error>> {
-    /// The answer, which must be there by now, as text.
+    /// Takes the answer as text. Panics if the answer is still missing.
     pub fn text(&self) -> Result<String, Error> {
         self.take().expect("it is answered by now").map(|bytes| toys::text(&bytes))
     }

@@ -1,4 +1,5 @@
-//! The store of a test: the reference in memory, counted, with switches that stall it, break it or kill who asks.
+//! The store of a test: the reference store in memory, with counters, and with switches that stall it, break
+//! it or kill the calling process.
 
 use std::{
     collections::BTreeMap,
@@ -36,11 +37,11 @@ struct Switches {
     worker: Option<Worker>,
 }
 
-/// A commit whose answer is lost, and which happens later.
+/// A commit whose answer is lost, and which the store applies later.
 enum Late {
-    /// The next one.
+    /// The next commit will be delayed.
     Next,
-    /// This one, when another comes.
+    /// This batch is delayed until the next commit.
     On(Box<Batch>),
 }
 
@@ -51,12 +52,12 @@ impl TestStore {
         Self { inner, executor, switches: Mutex::default() }
     }
 
-    /// The store itself, past all switches.
+    /// Returns the store itself, without the switches.
     pub fn inner(&self) -> &Memory {
         self.inner.inner()
     }
 
-    /// What was asked of it so far.
+    /// The counts of all calls so far.
     pub fn counts(&self) -> StoreCounts {
         self.inner.counts()
     }
@@ -66,44 +67,45 @@ impl TestStore {
         self.switches().stalled = Some(Latch::default());
     }
 
-    /// Commits go on.
+    /// Lets commits continue.
     pub fn go_on(&self) {
         if let Some(latch) = self.switches().stalled.take() {
             latch.open();
         }
     }
 
-    /// The next commit is made; its answer waits for this latch.
+    /// Lets the next commit happen, but holds its answer until the returned latch opens.
     pub fn hold_answer(&self) -> Latch {
         self.switches().silent.insert(Latch::default()).clone()
     }
 
-    /// The answer to the next commit is lost, and it is made only when the one after it comes.
+    /// Loses the answer to the next commit, and applies it only when the commit after it comes.
     pub fn delays_commit(&self) {
         self.switches().late = Some(Late::Next);
     }
 
-    /// From now on reads wait for this latch.
+    /// From now on reads wait for the returned latch.
     pub fn hold_reads(&self) -> Latch {
         self.switches().reads.insert(Latch::default()).clone()
     }
 
-    /// From now on, this is wrong with it; nothing, if `None`.
+    /// Sets the fault of the store. `None` mends the store.
     pub fn breaks(&self, fault: Option<Fault>) {
         self.switches().fault = fault;
     }
 
-    /// The process that makes the `n`th call from here dies of it.
+    /// Kills the process that makes the `n`th call from here, before or after that call.
     pub fn kills_at(&self, n: u64, moment: Moment) {
         self.switches().fatal = Some((n, moment));
     }
 
-    /// Nobody dies any more. Says whether somebody was still to die.
+    /// Cancels the planned kill. Returns whether it was still to come.
     pub fn spares(&self) -> bool {
         self.switches().fatal.take().is_some()
     }
 
-    /// All leases end, as when a file is opened anew, or when the store's clock jumps: their owners are not told.
+    /// Ends all leases without notifying their owners, as when a file is opened again or the store's clock
+    /// jumps.
     pub fn end_leases(&self) {
         let (worker, held) = {
             let mut switches = self.switches();
@@ -111,7 +113,7 @@ impl TestStore {
         };
         if let Some(worker) = worker {
             let want = Want::Release { held, clean: false, now: Millis(0) };
-            // A lease that was given back in order is not ended again.
+            // A lease that was released in order has no effect here.
             drop(block_on(self.inner().claim(&worker, want)));
         }
     }
@@ -120,10 +122,10 @@ impl TestStore {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One call: whoever is to die of it does.
+    /// Makes one call, with the planned kill and the fault applied to it.
     async fn meet<T>(&self, is_write: bool, answer: Answer<'_, T>) -> Result<T, StoreError> {
         if self.executor.current_is_dead() {
-            // Its code killed the process a moment ago: nothing more comes of it.
+            // The code of this process has just killed the process, so the call must never get an answer.
             return pending().await;
         }
         let dies = self.count_down();
@@ -155,7 +157,7 @@ impl TestStore {
         pending().await
     }
 
-    /// Makes the commit that was delayed, if there is one; whether this one is delayed.
+    /// Applies the delayed commit, if any. Returns whether this commit is delayed instead.
     async fn is_delayed(&self, batch: &Batch) -> Result<bool, StoreError> {
         let late = self.switches().late.take();
         match late {
@@ -205,7 +207,7 @@ impl Store for TestStore {
     fn commit<'a>(&'a self, batch: &'a Batch) -> Answer<'a, Vec<Verdict>> {
         Box::pin(async move {
             let stalled = self.switches().stalled.clone();
-            // What an opening keeps is not a turn's.
+            // A batch without writes belongs to the opening of a kernel, not to a turn.
             if let Some(latch) = stalled.filter(|_| !batch.writes.is_empty()) {
                 latch.wait().await;
             }

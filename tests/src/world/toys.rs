@@ -1,4 +1,4 @@
-//! Handlers made of closures: a test says in a line or two what its kind does.
+//! Handlers made of closures, so that a test defines its kind in a line or two.
 
 #![expect(clippy::needless_pass_by_value, reason = "numbers and texts are handed in as they stand")]
 
@@ -10,7 +10,7 @@ use drystone_runtime::{
     Lifecycle, Message, Millis, Needed, Next, Now, Outcome, Produced, Registry, Rows, To, Work,
 };
 
-/// Code that runs, boxed.
+/// Running work, boxed.
 pub type Code = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 type OnTurn = Box<dyn Fn(&Turn<'_>) -> Next + Send + Sync>;
@@ -27,20 +27,20 @@ pub struct Toy {
     runs: OnRun,
 }
 
-/// One turn, as a toy sees it.
+/// The view of a turn that a toy's closures get.
 pub struct Turn<'a> {
     /// The entity, if one is bound.
     pub entity: Option<&'a Entity>,
-    /// Rows that were read for it.
+    /// The rows that were read for the turn.
     pub rows: &'a Rows,
-    /// What woke it.
+    /// The input of the turn.
     pub input: &'a Input,
-    /// When.
+    /// The time of the turn.
     pub now: Millis,
 }
 
 impl Toy {
-    /// A kind that knows nothing yet.
+    /// A kind without any verbs.
     pub fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -52,45 +52,45 @@ impl Toy {
         }
     }
 
-    /// With another configuration.
+    /// Sets the configuration.
     #[must_use]
     pub fn config(mut self, config: &'static str) -> Self {
         self.config = config.into();
         self
     }
 
-    /// A verb that borrows the struct exclusively; also as a message.
+    /// Adds a verb that borrows the struct exclusively. It may also come as a message.
     #[must_use]
     pub fn action(self, verb: &'static str, turn: impl Fn(&Turn<'_>) -> Next + Send + Sync + 'static) -> Self {
         self.verb(verb, Borrow::Exclusive, turn)
     }
 
-    /// A verb of the kind's own.
+    /// Adds a verb of the kind itself, which borrows nothing.
     #[must_use]
     pub fn own(self, verb: &'static str, turn: impl Fn(&Turn<'_>) -> Next + Send + Sync + 'static) -> Self {
         self.verb(verb, Borrow::None, turn)
     }
 
-    /// A read.
+    /// Adds a verb that reads.
     #[must_use]
     pub fn read(self, verb: &'static str, turn: impl Fn(&Turn<'_>) -> Next + Send + Sync + 'static) -> Self {
         self.verb(verb, Borrow::Shared, turn)
     }
 
-    /// What it does on everything that is neither a call nor a message.
+    /// Sets the turn for every input that is neither a call nor a message.
     #[must_use]
     pub fn otherwise(mut self, turn: impl Fn(&Turn<'_>) -> Next + Send + Sync + 'static) -> Self {
         self.others = Box::new(turn);
         self
     }
 
-    /// What should run.
+    /// Sets which work should run.
     #[must_use]
     pub fn lists(self, works: impl Fn(&Entity, Millis) -> Vec<Work> + Send + Sync + 'static) -> Self {
         self.lists_rows(move |entity, _, now| Needed::Ready(works(entity, now)))
     }
 
-    /// What should run, by rows.
+    /// Sets which work should run, depending on rows.
     #[must_use]
     pub fn lists_rows(
         mut self,
@@ -100,14 +100,14 @@ impl Toy {
         self
     }
 
-    /// How it runs.
+    /// Sets the code that runs the work.
     #[must_use]
     pub fn runs(mut self, runs: impl Fn(Option<&Entity>, &Work, Cx) -> Code + Send + Sync + 'static) -> Self {
         self.runs = Box::new(runs);
         self
     }
 
-    /// As the only definition of a registry.
+    /// A registry with this kind as its only definition.
     pub fn alone(self) -> Registry {
         registry([self])
     }
@@ -161,12 +161,12 @@ impl Handler for Toy {
 }
 
 impl Turn<'_> {
-    /// The state as a number; 0 on an unbound key.
+    /// The state as a number. 0 on an unbound key.
     pub fn total(&self) -> u64 {
         self.entity.map_or(0, |entity| number(&entity.state))
     }
 
-    /// What was asked with, as text.
+    /// The body of the call or message, as text.
     pub fn body(&self) -> String {
         match self.input {
             Input::Call { body, .. } | Input::Message { body, .. } => text(body),
@@ -174,12 +174,12 @@ impl Turn<'_> {
         }
     }
 
-    /// What was asked with, as a number.
+    /// The body of the call or message, as a number.
     pub fn number(&self) -> u64 {
         self.body().parse().unwrap_or(0)
     }
 
-    /// A commit that answers the caller, if there is one, and writes nothing.
+    /// A commit that writes nothing and answers the caller, if there is a caller.
     pub fn says(&self, reply: impl ToString) -> Commit {
         match self.input {
             Input::Call { ticket, .. } => Commit::reply(*ticket, Ok(reply.to_string().into())),
@@ -187,14 +187,14 @@ impl Turn<'_> {
         }
     }
 
-    /// A commit that makes the state this, and answers it.
+    /// A commit that sets the state, and answers the caller with it.
     pub fn sets(&self, state: impl ToString) -> Commit {
         Commit { state: Some(state.to_string().into()), ..self.says(state) }
     }
 }
 
-/// What an end of work comes to: its state and messages, and its value or its error for the caller. Everything
-/// else is nothing to it. This is what a toy does unless it says otherwise.
+/// The default turn of a toy. The end of work writes its state and sends its messages; its value or its
+/// error answers the caller. All other inputs change nothing.
 pub fn settles(turn: &Turn<'_>) -> Next {
     let Input::Done { cause, outcome, .. } = turn.input else { return Next::nothing() };
     let reply = |reply| match cause {
@@ -215,13 +215,13 @@ pub fn settles(turn: &Turn<'_>) -> Next {
     }
 }
 
-/// Counts: `add n` adds and answers the total, `get` reads it, `peek` is the kind's own way to see it, `fail`,
-/// `panic`, `destroy` do what they say.
+/// A toy that counts. `add n` adds and answers the total, `get` reads the total, and `peek` reads it by a
+/// verb of the kind itself. `fail`, `panic` and `destroy` do what their names say.
 pub fn adder() -> Toy {
     adder_named("adder")
 }
 
-/// The same under another name.
+/// The same toy under another name.
 pub fn adder_named(name: &'static str) -> Toy {
     Toy::new(name)
         .action("add", |turn| Next::Commit(turn.sets(turn.total() + turn.number())))
@@ -235,7 +235,7 @@ pub fn adder_named(name: &'static str) -> Toy {
         })
 }
 
-/// Takes dead letters: its state is one line for each.
+/// A toy that takes dead letters. The state has one line per letter.
 pub fn letters() -> Toy {
     Toy::new("letters").own("letter", |turn| {
         let Input::Message { body, .. } = turn.input else { return Next::nothing() };
@@ -246,7 +246,7 @@ pub fn letters() -> Toy {
     })
 }
 
-/// The definitions of these toys.
+/// A registry with the definitions of these toys.
 pub fn registry(toys: impl IntoIterator<Item = Toy>) -> Registry {
     toys.into_iter().fold(Registry::new(), |registry, toy| {
         registry.with(Definition {
@@ -271,7 +271,7 @@ pub fn call(definition: &'static str, key: &str, verb: &'static str, body: impl 
     Call::new(definition, key.as_bytes().to_vec(), verb, body.to_string())
 }
 
-/// A call of an adder that adds.
+/// A call of `add` on an adder.
 pub fn add(key: &str, number: u64) -> Call {
     call("adder", key, "add", number)
 }
@@ -281,23 +281,23 @@ pub fn message(definition: &'static str, to: &str, verb: &'static str, body: imp
     Message { to: key(to), definition: definition.into(), verb: verb.into(), body: body.to_string().into() }
 }
 
-/// A lifecycle event without particulars.
+/// A lifecycle event without fields.
 pub fn event(name: &'static str) -> Lifecycle {
     Lifecycle { name: name.into(), fields: BTreeMap::new() }
 }
 
-/// An alarm set so far from now.
+/// An alarm that is set for this long from now.
 pub fn alarm_in(now: Millis, span: Duration) -> Change<Millis> {
     Change::Set(now.after(span))
 }
 
-/// The end of a piece of work that leaves this state.
+/// The outcome of work that sets this state.
 pub fn ok(state: impl ToString) -> Outcome {
     let state: Bytes = state.to_string().into();
     Outcome::Ok(Produced { value: state.clone(), state: Some(state), ..Produced::default() })
 }
 
-/// The end of a piece of work that changes nothing.
+/// The outcome of work that changes nothing.
 pub fn done() -> Outcome {
     Outcome::Ok(Produced::default())
 }
@@ -307,7 +307,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Bytes as a number; 0 if they are none.
+/// Bytes as a number. 0 if they are not a number.
 pub fn number(bytes: &[u8]) -> u64 {
     text(bytes).parse().unwrap_or(0)
 }

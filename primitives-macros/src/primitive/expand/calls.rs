@@ -1,5 +1,5 @@
-//! Pieces of made code that name a type of the author's. Each type is asked for in one way wherever it is used: then
-//! the compiler sees one error twice, and shows it once.
+//! Generated code that names a type of the author's. It names each type in the same way everywhere: then the
+//! compiler finds equal errors for a wrong type, and shows them once.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -13,17 +13,17 @@ use super::super::{
 };
 use crate::types;
 
-/// How a value is stored.
+/// The codec of a value.
 pub(crate) fn stored(ty: &impl ToTokens) -> TokenStream {
     quote_spanned!(types::end_of(ty)=> ::drystone::author::stored::<#ty>())
 }
 
-/// How an error is stored.
+/// The codec of an error.
 pub(crate) fn stored_error(ty: &impl ToTokens) -> TokenStream {
     quote_spanned!(types::end_of(ty)=> ::drystone::author::stored_error::<#ty>())
 }
 
-/// How a hook takes its input.
+/// The conversion of a hook's input.
 pub(super) fn taken(model: &Model, hook: &Hook) -> TokenStream {
     let (word, input) = (&hook.word, &hook.input);
     let at = input.as_ref().map_or_else(|| hook.function.name.span(), types::end_of);
@@ -32,7 +32,7 @@ pub(super) fn taken(model: &Model, hook: &Hook) -> TokenStream {
     quote_spanned!(at=> ::drystone::author::taken::<#input, #module::#word>())
 }
 
-/// The author's function, called with `inputs` and what the app lends it, and awaited.
+/// Calls the author's function with `inputs` and what the app lends it, and awaits it.
 pub(super) fn call(struct_: &Type, function: &Function, has_self: bool, inputs: &[TokenStream]) -> TokenStream {
     let (name, env) = (&function.name, types::local("env"));
     let mut inputs = inputs.iter();
@@ -53,7 +53,8 @@ pub(super) fn call(struct_: &Type, function: &Function, has_self: bool, inputs: 
     quote_spanned!(at=> ::drystone::author::sendable(<#struct_>::#name(#arguments)).await)
 }
 
-/// The author's function, called with `inputs`, the clients that it takes, and its transaction at this place.
+/// Calls the author's function with `inputs`, the clients that it takes, and its transaction at index
+/// `place`.
 pub(crate) fn transacted(
     struct_: &Type,
     function: &Function,
@@ -79,7 +80,7 @@ pub(crate) fn transacted(
     quote!({ #(#clients)* #called })
 }
 
-/// What an action's value and error are, as the types of a call.
+/// The success and error types of an action, for the type of a call.
 pub(crate) fn outcome(returns: &Returns) -> (TokenStream, TokenStream) {
     match returns {
         Returns::Plain(ty) => (ty.to_token_stream(), quote!(::drystone::Never)),

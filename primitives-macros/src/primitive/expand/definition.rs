@@ -1,4 +1,4 @@
-//! `impl Primitive`: what there is, and how it is set up.
+//! Generates `impl Primitive` and `impl OfKind`: the functions of a primitive, and its options.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -18,7 +18,7 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     let handle = super::handle::name(model);
     let (code, kind, codec, initial) = (code(model), kind(model), codec(model), initial(model));
     let begins = begins(model);
-    // What callers hand in must be as visible as the struct; if it is not, that is shown at the type.
+    // The item type must be as visible as the struct. If it is not, the error is shown at the type.
     let at = model.item().map_or_else(Span::call_site, |item| types::end_of(&item));
     let of_handle = types::located(quote!(type Handle = #handle;), at);
     let (reduce, check_item, fieldless) = (reduce(model), check_item(model), fieldless(model));
@@ -58,7 +58,7 @@ pub(super) fn definition(model: &Model) -> TokenStream {
     }
 }
 
-/// How the struct is stored; one without fields is made anew.
+/// The codec of the struct. It makes a struct without fields anew.
 fn codec(model: &Model) -> TokenStream {
     let struct_ = &model.struct_;
     match &model.made {
@@ -67,13 +67,13 @@ fn codec(model: &Model) -> TokenStream {
     }
 }
 
-/// Whether `start()` can make a state.
+/// The marker type that tells whether `start()` can make a state.
 fn begins(model: &Model) -> Ident {
     let is_made = model.made.is_some() || !model.init.is_empty();
     Ident::new(if is_made { "WithInit" } else { "IfDefault" }, Span::call_site())
 }
 
-/// A state to begin with, if there is one.
+/// The initial state, as an `Option`.
 fn initial(model: &Model) -> TokenStream {
     let struct_ = &model.struct_;
     if model.made.is_some() {
@@ -85,7 +85,7 @@ fn initial(model: &Model) -> TokenStream {
     }
 }
 
-/// How a struct without fields is made.
+/// Implements `Fieldless`, which makes a struct without fields.
 fn fieldless(model: &Model) -> Option<TokenStream> {
     let (struct_, made, lenient) = (&model.struct_, model.made.as_ref()?, lenient());
     Some(quote! {
@@ -97,7 +97,7 @@ fn fieldless(model: &Model) -> Option<TokenStream> {
     })
 }
 
-/// Whether an action is transactional, and how long its transaction may take.
+/// The transaction of an action, with its timeout. `None` if the action is not transactional.
 fn transaction(action: &Action) -> TokenStream {
     let Some(transactional) = &action.transaction else { return quote!(::core::option::Option::None) };
     let timeout = match &transactional.timeout {
@@ -156,7 +156,7 @@ fn code(model: &Model) -> TokenStream {
     }
 }
 
-/// The options, in a constant: what is wrong with one stops the compiler with its kind's words.
+/// The options, in a `const`, so that a wrong option stops the compiler with the kind's message.
 fn kind(model: &Model) -> TokenStream {
     let module = model.kind.module(Span::call_site());
     let options = types::local("options");
@@ -173,7 +173,7 @@ fn kind(model: &Model) -> TokenStream {
     }
 }
 
-/// The kind's last word on all options together, shown at its name.
+/// Lets the kind check all options together. Its message is shown at the name of the kind.
 fn checked(model: &Model) -> TokenStream {
     let at = model.kind.span();
     let options = types::local("options");
@@ -187,7 +187,7 @@ fn setting(model: &Model, setting: &Setting) -> TokenStream {
     set(&quote!(#module::Options), setting, known)
 }
 
-/// A value of `of` with these options, for a constant.
+/// A value of type `of` with these options, for a `const`.
 pub(crate) fn all_set(of: &TokenStream, settings: &[Setting], known: &[(&str, Value)]) -> TokenStream {
     let options = types::local("options");
     let settings = settings.iter().map(|setting| {
@@ -203,7 +203,7 @@ pub(crate) fn all_set(of: &TokenStream, settings: &[Setting], known: &[(&str, Va
     }
 }
 
-/// One option of `of`. The whole call is shown between the option's name and what it is set to.
+/// Sets one option of `of`. An error of the call is shown from the name of the option to its value.
 fn set(of: &TokenStream, setting: &Setting, known: Option<Value>) -> TokenStream {
     let (name, value, at) = (setter(setting, known), &setting.value, setting.name.span());
     let options = types::local("options");
@@ -215,8 +215,9 @@ fn set(of: &TokenStream, setting: &Setting, known: Option<Value>) -> TokenStream
     quote!(#function #arguments)
 }
 
-/// The function of an option. That of a literal reads a text; a constant of ours has the type that the text stands for, and
-/// a function of its own. What a kind from outside makes of a constant is its own affair.
+/// The setter of an option. The plain setter parses a literal. A built-in kind has a second setter,
+/// `.._with`, for a constant of the parsed type. A kind from another crate gets literals and constants
+/// through the same setter.
 fn setter(setting: &Setting, known: Option<Value>) -> Ident {
     let name = &setting.name;
     match (&setting.value, known) {

@@ -1,4 +1,4 @@
-//! What callers hold: the verbs of the kind, and the author's actions as methods.
+//! The handle that callers hold: the verbs of the kind, and the author's actions as methods.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::types;
 
-/// `CartHandle`.
+/// The name of the handle: `CartHandle`.
 pub(super) fn name(model: &Model) -> Ident {
     format_ident!("{}Handle", model.name)
 }
 
-/// The handle is `pub` and generic whatever the struct is: an attribute on an `impl` cannot see how visible the struct is,
-/// and a private type may be an argument of a public one.
+/// Generates the handle. It is `pub` and generic whatever the visibility of the struct, which an attribute
+/// on an `impl` block cannot see. A private type may be an argument of a public generic type.
 pub(super) fn handle(model: &Model) -> TokenStream {
     let (struct_, name, lenient) = (&model.struct_, self::name(model), lenient());
     let module = model.kind.module(Span::call_site());
@@ -60,7 +60,8 @@ fn of_action(action: &Action) -> TokenStream {
     method(&action.function, calls::outcome(&action.returns))
 }
 
-/// The state that a constructor makes stays where it is: its caller is told what came of the call.
+/// The state that a constructor makes stays in the entity. The caller gets `Started`, the outcome of the
+/// call.
 fn of_create(create: &Create) -> TokenStream {
     let (_, error) = calls::outcome(&create.returns);
     method(&create.function, (quote!(::drystone::Started), error))
@@ -87,7 +88,7 @@ pub(crate) fn method(function: &Function, (ok, error): (TokenStream, TokenStream
     }
 }
 
-/// What the author says of a function, or else what can be said of any.
+/// The author's docs of a function, or `else_` if there are none.
 pub(crate) fn docs(function: &Function, else_: &str) -> TokenStream {
     let docs = &function.docs;
     if docs.is_empty() { quote!(#[doc = #else_]) } else { quote!(#(#docs)*) }

@@ -1,4 +1,4 @@
-//! The code that a model stands for.
+//! The code that is generated for a model.
 
 pub(crate) mod calls;
 pub(crate) mod definition;
@@ -11,7 +11,7 @@ use quote::quote;
 
 use super::model::Model;
 
-/// Everything that is made beside the author's own block.
+/// Generates everything that stands beside the author's own block.
 pub(crate) fn expand(model: &Model) -> TokenStream {
     let wards = wards::wards(model);
     let definition = definition::definition(model);
@@ -20,7 +20,7 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
     quote!(#wards #definition #runs #handle)
 }
 
-/// What made code need not answer for: the author's lints are about the author's code.
+/// Allows all lints in generated code. The author's lint settings are meant for the author's code.
 pub(crate) fn lenient() -> TokenStream {
     quote! {
         #[allow(

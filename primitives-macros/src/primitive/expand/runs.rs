@@ -1,4 +1,4 @@
-//! `impl Runs` and `impl Acts`: the author's code, by name.
+//! Generates `impl Runs` and `impl Acts`, which run the author's code by name.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn bounds(model: &Model) -> Vec<TokenStream> {
     bounds_of(functions)
 }
 
-/// What the code needs of the app: its services and its other primitives, each once.
+/// The bounds on the app: each service and each other primitive that the code needs, once.
 pub(crate) fn bounds_of<'a>(functions: impl Iterator<Item = &'a Function>) -> Vec<TokenStream> {
     let (services, app) = (types::local("D"), types::local("A"));
     let mut bounds = BTreeMap::new();
@@ -114,7 +114,8 @@ fn run(model: &Model, writes: bool) -> TokenStream {
     quote!(::std::boxed::Box::pin(async move { #matched }))
 }
 
-/// `fn act`: the actions that write, take nothing but their input and wait for nothing, by name. Nothing if there are none.
+/// Generates `fn act`: the actions by name that take `&mut self` and only inputs, and await nothing. `None`
+/// without such actions.
 fn plain(model: &Model) -> Option<TokenStream> {
     let arms = plain_arms(model);
     if arms.is_empty() {
@@ -158,7 +159,7 @@ fn make(model: &Model) -> TokenStream {
     by_name(&arms)
 }
 
-/// The one of these that is named.
+/// A `match` on the name over these arms, as a boxed future.
 pub(crate) fn by_name(arms: &[TokenStream]) -> TokenStream {
     let matched = match_name(arms, &unknown());
     quote!(::std::boxed::Box::pin(async move { #matched }))
@@ -178,7 +179,7 @@ fn action(model: &Model, action: &Action) -> TokenStream {
     }
 }
 
-/// What the author's function returned, written.
+/// Encodes the return value of the author's function.
 pub(crate) fn answer(returns: &Returns) -> TokenStream {
     let ((ok, error), ended) = (calls::outcome(returns), types::local("ended"));
     let ok = calls::stored(&ok);
@@ -191,7 +192,7 @@ pub(crate) fn answer(returns: &Returns) -> TokenStream {
     }
 }
 
-/// The same of a step or a body: what it returned is recorded.
+/// Encodes the return value of a step or a body, to be recorded.
 pub(crate) fn recorded(returns: &Returns) -> TokenStream {
     let ((ok, error), ended) = (calls::outcome(returns), types::local("ended"));
     let ok = calls::stored(&ok);
@@ -224,7 +225,7 @@ fn create(model: &Model, create: &Create) -> TokenStream {
     }
 }
 
-/// The author's function, called with the parameters that it was given.
+/// Decodes the parameters and calls the author's function with them.
 pub(crate) fn called(struct_: &Type, function: &Function, has_self: bool, body: &TokenStream) -> TokenStream {
     let inputs: Vec<_> = function.inputs().map(|(_, ty)| calls::stored(ty)).collect();
     let names: Vec<_> = (0..inputs.len()).map(|index| types::local(&format!("input_{index}"))).collect();
@@ -255,7 +256,7 @@ fn hook(model: &Model, hook: &Hook) -> TokenStream {
     }
 }
 
-/// `fn transact`: the transactional hooks and actions, by name. Nothing if there are none.
+/// Generates `fn transact`: the transactional hooks and actions by name. `None` if there are none.
 fn transact(model: &Model) -> Option<TokenStream> {
     let hooks = model.hooks.iter().map(|hook| (hook, format!("#{}", hook.word)));
     let hooks = hooks.chain(model.destroy.iter().map(|hook| (hook, "#destroy".to_owned())));
@@ -319,7 +320,7 @@ fn transactional(model: &Model, hook: &Hook, text: &str) -> Option<TokenStream> 
     })
 }
 
-/// What a hook returned, written for `#[apply]` or dropped.
+/// Encodes the return value of a hook for `#[apply]`, or drops it.
 fn hook_ended(model: &Model, hook: &Hook) -> TokenStream {
     let (error, at, ended) = (&hook.error, types::end_of(&hook.error), types::local("ended"));
     let write = match (&hook.value, model.apply.first()) {

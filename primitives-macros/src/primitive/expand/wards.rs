@@ -1,6 +1,7 @@
-//! Constants that stop the compiler where the macro cannot see: behind an alias, or in a kind from outside.
+//! Constants that assert at compile time what the macro cannot see: types behind an alias, and kinds from
+//! other crates.
 //!
-//! They are items, because a constant inside a function that nobody calls is never evaluated.
+//! They are items, because a constant inside a function that is never called is not evaluated.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -40,7 +41,7 @@ fn of_create(model: &Model, create: &Create) -> TokenStream {
     }
 }
 
-/// A function with the name of a verb would hide it.
+/// Asserts that a function does not have the name of a verb, because it would hide the verb.
 fn is_no_verb(model: &Model, function: &Function) -> TokenStream {
     let (at, text) = (function.name.span(), types::plain(&function.name));
     let module = types::located(model.kind.module(at), at);
@@ -50,7 +51,7 @@ fn is_no_verb(model: &Model, function: &Function) -> TokenStream {
     }
 }
 
-/// A `Result` behind another name would be stored as a success.
+/// Asserts that a type is not a `Result` behind another name, because an error would be stored as a success.
 pub(crate) fn plain_value(ty: &syn::Type) -> TokenStream {
     quote_spanned! {types::end_of(ty)=>
         {
@@ -63,7 +64,7 @@ pub(crate) fn plain_value(ty: &syn::Type) -> TokenStream {
     }
 }
 
-/// What is folded is what the hook takes, and what a hook returns is what is applied.
+/// Asserts that `#[reduce]` and `#[flush]` agree on the total, and a hook and `#[apply]` on the value.
 fn meetings(model: &Model) -> Vec<TokenStream> {
     let mut meetings = Vec::new();
     let lenient = lenient();

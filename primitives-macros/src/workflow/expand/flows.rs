@@ -1,4 +1,5 @@
-//! `impl Primitive`, `impl Runs` and `impl Flows`: the author's code that acts, by name.
+//! Generates `impl Primitive`, `impl Runs` and `impl Flows`, which run the author's steps and queries by
+//! name.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -80,7 +81,7 @@ fn acts(model: &Model, bounds: &TokenStream) -> TokenStream {
     }
 }
 
-/// The names that the app has for what the body calls.
+/// The app's names of the primitives that the body calls.
 fn clients(model: &Model) -> Option<TokenStream> {
     let app = types::local("A");
     let parameters = model.run.iter().flat_map(|run| &run.function.parameters);
@@ -96,7 +97,7 @@ fn clients(model: &Model) -> Option<TokenStream> {
     (!clients.is_empty()).then(|| quote!(fn clients() -> #names { ::std::vec![#(#clients),*] }))
 }
 
-/// The steps that act, and not in a transaction.
+/// Returns the steps that are not transactional.
 fn acting(model: &Model) -> impl Iterator<Item = &Step> {
     model.steps.iter().filter(|step| step.transaction.is_none())
 }
@@ -116,7 +117,8 @@ fn primitive(model: &Model) -> TokenStream {
     }
 }
 
-/// One that is no event is told at its name, here alone.
+/// Implements `EventOf` for each event. A type that is no event is an error only here, at its name in the
+/// attribute.
 fn events(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());
     let events = model.events.iter().map(|event| {

@@ -1,4 +1,5 @@
-//! What callers hold: the verbs of a run, those whose types are the body's own, and the author's queries.
+//! The handle that callers hold: the verbs of a run, those that name the body's types, and the author's
+//! queries and updates.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -15,13 +16,13 @@ use crate::{
     types,
 };
 
-/// `CheckoutHandle`.
+/// The name of the handle: `CheckoutHandle`.
 pub(super) fn name(model: &Model) -> Ident {
     format_ident!("{}Handle", model.name)
 }
 
-/// The handle is `pub` whatever the struct is, for an attribute on an `impl` cannot see how visible that is. So what the body
-/// takes and returns, which may be private, is named in methods alone.
+/// Generates the handle. It is `pub` whatever the visibility of the struct, which an attribute on an `impl`
+/// block cannot see. The body's parameter and return types may be private, so only methods name them.
 pub(super) fn handle(model: &Model) -> TokenStream {
     let (item, struct_, name, lenient) = (item(model), &model.struct_, name(model), lenient());
     let run = model.run.first();
@@ -76,12 +77,12 @@ fn item(model: &Model) -> TokenStream {
     }
 }
 
-/// The input of the body: as parameters, and as it travels.
+/// The input of the body: as parameters of a verb, and as encoded arguments.
 pub(super) fn input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
     input_from(run, &quote!(::drystone::author::Args::new()))
 }
 
-/// The same, of a generation that follows: whether it reads back is known before it is stored.
+/// The same for the next generation. Its input is checked to be readable before it is stored.
 pub(super) fn recorded_input(run: &Run) -> (Vec<TokenStream>, TokenStream) {
     input_from(run, &quote!(::drystone::author::Args::recorded()))
 }
@@ -92,12 +93,12 @@ fn input_from(run: &Run, args: &TokenStream) -> (Vec<TokenStream>, TokenStream) 
     (parameters, quote!(#args #(.with(#codecs, &#names))*))
 }
 
-/// `start` and its relatives, whose parameters are the body's.
+/// Generates `start`, `start_or_get` and `start_new`, which take the body's parameters.
 fn starting(model: &Model, run: &Run) -> TokenStream {
     let (struct_, (parameters, args)) = (&model.struct_, input(run));
     let (starting, refused) = (quote!(::drystone::workflow::Starting), quote!(::drystone::workflow::StartError));
     quote! {
-        /// Starts a run; refused if there is one of this key.
+        /// Starts a run. Fails if the key already has a run.
         pub fn start(&self, #(#parameters),*) -> ::drystone::Call<(), #refused> {
             #starting::start::<#struct_>(&self.0, #args)
         }
@@ -107,8 +108,11 @@ fn starting(model: &Model, run: &Run) -> TokenStream {
             #starting::start_or_get::<#struct_>(&self.0, #args)
         }
 
-        /// Starts a run under a new key, which begins with the handle's; that key. Each call makes another one: whoever gets no answer
-        /// and asks again starts a second run. If that matters, make a key of your own, and use `start_or_get`.
+        /// Starts a run under a new key, and returns the key. The new key begins with the key of this
+        /// handle.
+        ///
+        /// Each call makes another key: a caller that gets no answer and calls again starts a second run. To
+        /// avoid that, make a key of your own and use `start_or_get`.
         pub async fn start_new(
             &self,
             #(#parameters),*
@@ -118,13 +122,13 @@ fn starting(model: &Model, run: &Run) -> TokenStream {
     }
 }
 
-/// `start_with` and `send_or_start`.
+/// Generates `start_with` and `send_or_start`.
 fn with_event(model: &Model, run: &Run) -> TokenStream {
     let (struct_, (parameters, args)) = (&model.struct_, input(run));
     let starting = quote!(::drystone::workflow::Starting);
     let event = free_name("event", run);
     quote! {
-        /// Starts a run with an event that it finds queued, in one commit.
+        /// Starts a run with an event already queued for it, in one commit.
         pub fn start_with<__E: ::drystone::workflow::EventOf<#struct_>>(
             &self,
             #(#parameters,)*
@@ -133,7 +137,7 @@ fn with_event(model: &Model, run: &Run) -> TokenStream {
             #starting::start_with::<#struct_, __E>(&self.0, #args, #event)
         }
 
-        /// Sends an event, and starts the run first if there is none: one commit.
+        /// Sends an event, and starts the run first if there is none, in one commit.
         pub fn send_or_start<__E: ::drystone::workflow::EventOf<#struct_>>(
             &self,
             #event: __E,
@@ -144,7 +148,8 @@ fn with_event(model: &Model, run: &Run) -> TokenStream {
     }
 }
 
-/// `result` and `try_result`. Closures that hold nothing are functions, and read by the codecs that the rest asks for.
+/// Generates `execute`, `result` and `try_result`. A closure that captures nothing coerces to a `fn`, so
+/// each reads with the same codecs as the other methods.
 fn results(run: &Run) -> TokenStream {
     let (parameters, args) = input(run);
     let (ok, error) = calls::outcome(&run.returns);
@@ -152,18 +157,19 @@ fn results(run: &Run) -> TokenStream {
     let thrown = quote!(|__bytes| ::drystone::workflow::read_run_error(__bytes, #thrown));
     let run_error = quote!(::drystone::RunError<#error>);
     quote! {
-        /// Starts the run, or finds the one that was started with the same input, and waits until it has ended. In the body of another
-        /// workflow it is a child: `flow.child(..)`.
+        /// Starts the run, or finds the one that was started with the same input, and waits until it has
+        /// ended. The body of another workflow uses it to run a child: `flow.child(..)`.
         pub fn execute(&self, #(#parameters),*) -> ::drystone::workflow::Execute<#ok, #error> {
             ::drystone::workflow::execute(self.address(), #args, #read.reader(), #thrown)
         }
 
-        /// Waits until the run has ended: its result, or how it ended without one.
+        /// Waits until the run has ended. Returns the result of the run. A run that ended without a result
+        /// gives a `RunError`.
         pub fn result(&self) -> ::drystone::Call<#ok, #run_error> {
             ::drystone::workflow::result(self.address(), #read.reader(), #thrown)
         }
 
-        /// The result, if the run has ended; `None` if it goes on.
+        /// Returns the result if the run has ended, and `None` if it has not.
         pub fn try_result(&self) -> ::drystone::Call<::core::option::Option<#ok>, #run_error> {
             ::drystone::workflow::try_result(
                 self.address(),
@@ -174,7 +180,7 @@ fn results(run: &Run) -> TokenStream {
     }
 }
 
-/// `schedule` and its relatives.
+/// Generates `schedule`, `unschedule` and `schedule_status`.
 fn scheduling(model: &Model, run: &Run) -> TokenStream {
     let (struct_, starting) = (&model.struct_, quote!(::drystone::workflow::Starting));
     let takes_tick = run
@@ -182,26 +188,28 @@ fn scheduling(model: &Model, run: &Run) -> TokenStream {
         .inputs()
         .map(|(_, ty)| quote_spanned!(types::end_of(ty)=> const _: () = ::drystone::workflow::takes_tick::<#ty>();));
     quote! {
-        /// Schedules this key: from now on a run is started at each time of the clock on the wall, under this key, `@` and the time.
-        /// `false` if it is scheduled already; refused if there is a run of this key.
+        /// Schedules this key. From then on, each time of the schedule starts a run under the key of this
+        /// handle, `@` and the time. Returns `false` if the key is scheduled already. Fails if the key has a
+        /// run.
         pub fn schedule(&self) -> ::drystone::Call<bool, ::drystone::workflow::StartError> {
             #(#takes_tick)*
             #starting::schedule::<#struct_>(&self.0)
         }
 
-        /// Starts no more runs; those that go go on. `false` if this key is not scheduled.
+        /// Ends the schedule: no more runs start. Runs in progress continue. Returns `false` if this key is
+        /// not scheduled.
         pub fn unschedule(&self) -> ::drystone::Call<bool> {
             #starting::unschedule::<#struct_>(&self.0)
         }
 
-        /// Where the schedule stands; `None` if this key is not scheduled.
+        /// Returns the state of the schedule, or `None` if this key is not scheduled.
         pub fn schedule_status(&self) -> ::drystone::Call<::core::option::Option<::drystone::workflow::ScheduleStatus>> {
             #starting::schedule_status::<#struct_>(&self.0)
         }
     }
 }
 
-/// `event`, unless a parameter of the body has this name.
+/// Returns `name`, with `_` appended while a parameter of the body has that name.
 fn free_name(name: &str, run: &Run) -> Ident {
     let mut free = format_ident!("{name}");
     while run.function.inputs().any(|(taken, _)| *taken == free) {

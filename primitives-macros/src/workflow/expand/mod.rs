@@ -1,4 +1,4 @@
-//! The code that a model stands for.
+//! The code that is generated for a model.
 
 mod flows;
 mod handle;
@@ -15,7 +15,7 @@ use quote::quote;
 
 use super::model::Model;
 
-/// Everything that is made beside the author's own block.
+/// Generates everything that stands beside the author's own block.
 pub(super) fn expand(model: &Model) -> TokenStream {
     let (wards, steps, script) = (wards::wards(model), steps::steps(model), script::script(model));
     let (flows, handle) = (flows::flows(model), handle::handle(model));

@@ -1,4 +1,5 @@
-//! `restart_with` and `restart_from`, and `CheckoutAt`: the steps that a run can be restarted from.
+//! `restart_with` and `restart_from`, and `CheckoutAt`, which has the steps that a run can be restarted
+//! from.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -12,19 +13,20 @@ use crate::{
     types,
 };
 
-/// `CheckoutAt`.
+/// The name of the type: `CheckoutAt`.
 fn name(model: &Model) -> Ident {
     format_ident!("{}At", model.name)
 }
 
-/// The verbs whose types are the body's and its steps'.
+/// Generates the verbs that name types of the body and its steps.
 pub(super) fn methods(model: &Model) -> TokenStream {
     let (at, with) = (name(model), model.run.first().map(restart_with));
     quote! {
         #with
 
-        /// Goes on from a step, as a new generation: what came before it is kept, and it is run again, or has returned what
-        /// is said: `run.restart_from(|at| at.charge(1))`, `run.restart_from(|at| at.charge(1).with(charge))`.
+        /// Restarts the run from a step, as a new generation. Everything recorded before the step is kept.
+        /// The step runs again, or has returned the given value: `run.restart_from(|at| at.charge(1))`,
+        /// `run.restart_from(|at| at.charge(1).with(charge))`.
         pub fn restart_from<__T>(
             &self,
             __place: impl ::core::ops::FnOnce(&#at) -> ::drystone::workflow::At<__T>,
@@ -37,7 +39,8 @@ pub(super) fn methods(model: &Model) -> TokenStream {
 fn restart_with(run: &Run) -> TokenStream {
     let (parameters, args) = handle::input(run);
     quote! {
-        /// Begins the run anew with another input, as a new generation under the same key; also one that has ended.
+        /// Restarts the run from its beginning with another input, as a new generation under the same key.
+        /// The run may have ended.
         pub fn restart_with(
             &self,
             #(#parameters),*
@@ -47,7 +50,8 @@ fn restart_with(run: &Run) -> TokenStream {
     }
 }
 
-/// It is `pub` whatever the struct is, and names the author's types in methods alone.
+/// Generates `CheckoutAt`. It is `pub` whatever the visibility of the struct, so only its methods name the
+/// author's types.
 pub(super) fn places(model: &Model) -> TokenStream {
     let (name, lenient) = (name(model), lenient());
     let doc = format!("The steps that a run of [`{}`] can be restarted from.", model.name);

@@ -1,4 +1,4 @@
-//! `impl Workflow`: what there is, and its bodies.
+//! Generates `impl Workflow`: the functions of a workflow, and its bodies.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -23,7 +23,8 @@ use crate::{
 pub(super) fn script(model: &Model) -> TokenStream {
     let (policies, methods, workflow, lenient) =
         (steps::policies(model), steps::methods(model), workflow(model), lenient());
-    // The constants are among the items that name them, and nowhere else.
+    // The policy constants and the items that use them share a block, so that the constants are not visible
+    // elsewhere.
     quote! {
         #lenient
         const _: () = {
@@ -91,7 +92,8 @@ fn names(model: &Model) -> TokenStream {
     let updates = updates::names(model);
     let (struct_, hash, has_cancelled) = (&model.struct_, model.hash, !model.cancelled.is_empty());
     let events = model.events.iter().map(|event| quote!(::drystone::workflow::event_of::<#struct_, #event>()));
-    // Two paths may end in types of one name: that is known when the names are, and told at the second of them.
+    // Two paths may end in types with one event name. Only the compiler knows the names; it shows the error
+    // at the second path.
     let names = model.events.iter().enumerate().skip(1).map(|(index, event)| {
         quote_spanned!(types::end_of(event)=> const _: () = ::drystone::workflow::is_named_once(EVENTS, #index);)
     });
@@ -111,7 +113,7 @@ fn names(model: &Model) -> TokenStream {
     }
 }
 
-/// The options, in a constant: what is wrong with one stops the compiler.
+/// The options, in a `const`, so that a wrong option stops the compiler.
 fn options(model: &Model) -> TokenStream {
     let of = quote!(::drystone::workflow::Options);
     let options = definition::all_set(&of, &model.options, attribute::OPTIONS);
@@ -121,7 +123,8 @@ fn options(model: &Model) -> TokenStream {
     }
 }
 
-/// Reads the input before anything runs: what cannot be read is no fault of the body.
+/// Generates `fn body`. It decodes the input before the body runs: an unreadable input is not a failure of
+/// the body.
 fn body(model: &Model) -> TokenStream {
     let made = model.run.first().map_or_else(|| quote!(::core::unreachable!()), |run| running(model, run));
     quote! {
@@ -152,7 +155,7 @@ fn running(model: &Model, run: &Run) -> TokenStream {
     }
 }
 
-/// What a body is given, in order: its inputs by these names, and clients.
+/// The arguments of a body in order: its inputs under these names, and its clients.
 fn given(run: &Run, names: &[Ident]) -> Vec<TokenStream> {
     let mut names = names.iter();
     let parameters = run.function.parameters.iter().map(|parameter| match parameter {
@@ -185,7 +188,8 @@ fn cancelled(model: &Model, cancelled: &Cancelled) -> TokenStream {
     }
 }
 
-/// `retry_if`. An error that cannot be read is another than it was: whoever wrote it wanted it tried again.
+/// Generates `is_worth_retrying` from `retry_if`. An error that cannot be decoded (its type has changed) is
+/// retried.
 fn worth(model: &Model) -> Option<TokenStream> {
     let arms: Vec<TokenStream> = model.steps.iter().filter_map(worth_of).collect();
     if arms.is_empty() {
@@ -206,7 +210,8 @@ fn worth_of(step: &Step) -> Option<TokenStream> {
     let (cfgs, name) = (&step.function.cfgs, types::plain(&step.function.name));
     let (_, error) = calls::outcome(&step.returns);
     let (codec, judge) = (calls::stored_error(&error), types::local("judge"));
-    // All of the check is at the path, so that a function of another type is shown there.
+    // The whole check is located at the path, so that an error about a function of another type is shown
+    // there.
     let (error, judge_at) = (types::located(error, at), types::located(quote!(#judge), at));
     let check = quote_spanned!(at=> let #judge_at: fn(&#error) -> bool = #path;);
     Some(quote! {

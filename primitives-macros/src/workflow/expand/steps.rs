@@ -1,4 +1,4 @@
-//! `CheckoutSteps`: what a body calls its steps by.
+//! `CheckoutSteps`: the methods by which a body calls its steps.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
@@ -16,12 +16,13 @@ use crate::{
     types,
 };
 
-/// `CheckoutSteps`.
+/// The name of the type: `CheckoutSteps`.
 pub(super) fn name(model: &Model) -> Ident {
     format_ident!("{}Steps", model.name)
 }
 
-/// It is `pub` whatever the struct is, and names none of the author's types.
+/// Generates the type. It is `pub` whatever the visibility of the struct, so it names none of the author's
+/// types.
 pub(super) fn steps(model: &Model) -> TokenStream {
     let (name, lenient) = (name(model), lenient());
     let doc = format!("The steps of [`{}`]: methods of its [`Flow`](drystone::Flow).", model.name);
@@ -49,7 +50,7 @@ pub(super) fn steps(model: &Model) -> TokenStream {
     }
 }
 
-/// The methods, for a place that has the policies.
+/// Generates the methods of the type. They stand in the block that has the constants of the policies.
 pub(super) fn methods(model: &Model) -> TokenStream {
     let (name, lenient) = (name(model), lenient());
     let methods = model.steps.iter().map(method);
@@ -63,12 +64,13 @@ pub(super) fn methods(model: &Model) -> TokenStream {
     }
 }
 
-/// `continue_as`, whose parameters are the body's, and which is what the body returns.
+/// Generates `continue_as`. It takes the body's parameters, and its output has the body's return type.
 fn continue_as(run: &Run) -> TokenStream {
     let (parameters, args) = super::handle::recorded_input(run);
     let (returned, _) = recalled(&run.returns);
     quote! {
-        /// Goes on as a new generation with this input: `return flow.continue_as(..).await`.
+        /// Ends this generation and begins the next one with this input:
+        /// `return flow.continue_as(..).await`.
         pub fn continue_as(&self, #(#parameters),*) -> ::drystone::workflow::ContinueAs<#returned> {
             ::drystone::workflow::ContinueAs::new(&self.0, #args)
         }
@@ -96,7 +98,7 @@ fn method(step: &Step) -> TokenStream {
     }
 }
 
-/// What a step comes to, and how that is read.
+/// The output type of a step, and the code that decodes it.
 fn recalled(returns: &Returns) -> (TokenStream, TokenStream) {
     let (ok, error) = calls::outcome(returns);
     let read = calls::stored(&ok);
@@ -116,7 +118,7 @@ pub(super) fn policy_name(index: usize) -> Ident {
     format_ident!("__POLICY_{index}")
 }
 
-/// The policies, as constants: what is wrong with one stops the compiler.
+/// The policies, each in a `const`, so that a wrong option stops the compiler.
 pub(super) fn policies(model: &Model) -> TokenStream {
     let of = quote!(::drystone::workflow::Policy);
     let policies = model.steps.iter().enumerate().map(|(index, step)| {

@@ -1,4 +1,4 @@
-//! `fn transact`: the transactional steps, by name.
+//! Generates `fn transact`, which runs the transactional steps by name.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -9,7 +9,7 @@ use crate::{
     types,
 };
 
-/// Nothing if there are none.
+/// Returns `None` without transactional steps.
 pub(super) fn transact(model: &Model) -> Option<TokenStream> {
     let arms: Vec<TokenStream> = model.steps.iter().filter_map(|step| arm(model, step)).collect();
     if arms.is_empty() {

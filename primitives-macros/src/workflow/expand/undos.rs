@@ -1,4 +1,4 @@
-//! What undoes a step, and the check that it takes what it will be given.
+//! Generates the undo of each step, and the check that the undo takes what the engine gives it.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -15,7 +15,7 @@ use crate::{
     types,
 };
 
-/// The undo of a step, as the engine is told.
+/// The undo of a step, as the engine gets it.
 pub(super) fn code(model: &Model, step: &Step) -> TokenStream {
     let Some((undo, takes)) = undo_of(model, step) else { return quote!(::core::option::Option::None) };
     let (name, of) = (types::plain(&undo.function.name), quote!(::drystone::workflow::UndoTakes));
@@ -26,7 +26,8 @@ pub(super) fn code(model: &Model, step: &Step) -> TokenStream {
     quote!(::core::option::Option::Some(::drystone::workflow::UndoCode { step: #name, takes: #takes }))
 }
 
-/// A function for each that nobody calls: what does not fit is shown at the name of the undo in the attribute.
+/// Generates one function per undo that is never called. If the types do not fit, the error is shown at the
+/// name of the undo in the attribute.
 pub(super) fn undos(model: &Model) -> TokenStream {
     let checks = model.steps.iter().filter_map(|step| check(model, step));
     quote!(#(#checks)*)

@@ -1,4 +1,4 @@
-//! The author's updates, by name.
+//! Generates `Workflow::update`, which runs the author's updates by name.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,7 +9,7 @@ use crate::{
     types,
 };
 
-/// Their names, each for a list.
+/// The names of the updates, as elements of a list.
 pub(super) fn names(model: &Model) -> impl Iterator<Item = TokenStream> {
     model.updates.iter().map(|update| {
         let (cfgs, name) = (&update.function.cfgs, types::plain(&update.function.name));
@@ -17,7 +17,7 @@ pub(super) fn names(model: &Model) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// `Workflow::update`, if there is one.
+/// Generates `Workflow::update`. `None` without updates.
 pub(super) fn updates(model: &Model) -> Option<TokenStream> {
     if model.updates.is_empty() {
         return None;

@@ -1,4 +1,5 @@
-//! Constants that stop the compiler where the macro cannot see: behind an alias, or if its own lists are not up to date.
+//! Constants that assert at compile time what the macro cannot see: types behind an alias, and reserved
+//! names that its own lists lack.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

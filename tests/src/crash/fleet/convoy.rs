@@ -1,4 +1,4 @@
-//! A convoy: a parent whose boats are children, each of which is entered in the book of a harbour, once.
+//! A convoy: a parent run whose boats are child runs. Each boat is entered once in the book of a harbour.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::{
     {Op, in_round},
 };
 
-/// How many boats a convoy has.
+/// The number of boats in a convoy.
 pub(super) const BOATS: u64 = 3;
 
-/// How many harbours a round has.
+/// The number of harbours in a round.
 const HARBOURS: u64 = 3;
 
-/// No boat is at sea for longer.
+/// The longest time that a boat is at sea.
 const AT_SEA_MS_MAX: u64 = 40;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -50,10 +50,10 @@ impl Boat {
     }
 }
 
-/// So long that most kills come while some boat lands.
+/// Long enough that some boat is landing at most kills.
 const LANDING: Duration = Duration::from_millis(15);
 
-/// The boats of a convoy.
+/// The numbers of a convoy's boats.
 pub(super) fn boats(op: Op) -> Vec<u64> {
     (op.0 * BOATS..(op.0 + 1) * BOATS).collect()
 }
@@ -62,7 +62,7 @@ pub(super) fn convoy(op: Op) -> String {
     in_round(&format!("convoy-{}", op.turn()), op.round())
 }
 
-/// Where a boat is entered.
+/// The harbour in which a boat is entered.
 fn harbour(boat: u64) -> String {
     in_round(&format!("harbour-{}", boat % HARBOURS), Op(boat / BOATS).round())
 }
@@ -72,7 +72,7 @@ pub(in super::super) fn harbours(round: u64) -> impl Iterator<Item = String> {
     (0..HARBOURS).map(move |number| in_round(&format!("harbour-{number}"), round))
 }
 
-/// The boats that came, in order.
+/// A harbour: the boats that came, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Harbour {
     pub(super) entered: Vec<u64>,

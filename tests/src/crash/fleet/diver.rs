@@ -1,4 +1,5 @@
-//! A diver: a run that holds the one permit of a dock while it takes its steps, whatever is killed meanwhile (M5, S5).
+//! A diver: a run that holds the only permit of a dock while it takes its steps, also when the process is
+//! killed meanwhile (M5, S5).
 
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use super::{
     {Op, in_round},
 };
 
-/// How many docks a round has.
+/// The number of docks in a round.
 const DOCKS: u64 = 2;
 
-/// So long that some kills come while the permit is held.
+/// Long enough that the permit is held at some kills.
 const DIVE: Duration = Duration::from_millis(2);
 
-/// One permit. No run holds it by a lease.
+/// A dock with one permit. Runs hold the permit without the lease.
 #[primitive(semaphore, permits = 1, lease = "1s")]
 pub(in super::super) struct Dock;
 
@@ -50,7 +51,7 @@ pub(super) fn diver(op: Op) -> String {
     in_round(&format!("diver-{}", op.turn()), op.round())
 }
 
-/// The dock whose permit a run holds.
+/// The dock whose permit the run of this operation holds.
 pub(in super::super) fn dock(op: Op) -> String {
     in_round(&format!("dock-{}", op.turn() / 2 % DOCKS), op.round())
 }

@@ -1,4 +1,4 @@
-//! What the file says of the runs of a round.
+//! The contents of the file about the runs of a round.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use super::{
     diver, ferry, sailed, wreck,
 };
 
-/// What became of each run.
+/// The outcome of each run.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
     pub(super) voyages: Vec<Ended>,
-    /// How the guilty one ended, if that was not as it should be.
+    /// How the guilty run ended, if it did not end as planned.
     pub(super) guilty: String,
-    /// What each convoy came to, and what its boats should be.
+    /// The boats that each convoy returned, and the boats that it should have returned.
     pub(super) convoys: Vec<(Option<Vec<u64>>, Vec<u64>)>,
-    /// All that was entered in a harbour.
+    /// The boats that were entered in harbours.
     pub(super) entered: Vec<u64>,
-    /// What each ferry took, and in which generation that ended.
+    /// The fares that each ferry took, and the generation in which it ended.
     pub(super) ferries: Vec<(String, Vec<u32>, u32)>,
     pub(super) wrecks: Vec<Wrecked>,
-    /// The divers, and what each came to.
+    /// The divers, and the result of each.
     pub(super) divers: Vec<(Op, Option<u64>)>,
 }
 
-/// How a run that is undone ended.
+/// How a run ended whose steps are undone.
 #[derive(Clone, Debug)]
 pub(super) struct Wrecked {
     pub(super) key: String,
     pub(super) error: String,
-    /// The operations that its journal has, in order.
+    /// The operations in its journal, in order.
     pub(super) operations: Vec<String>,
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Ended {
     pub(super) phase: Option<RunPhase>,
     pub(super) legs: Vec<u32>,
     pub(super) signals: Vec<u32>,
-    /// The operations that its journal has, in order.
+    /// The operations in its journal, in order.
     pub(super) operations: Vec<String>,
-    /// The legs in the logbook, in order.
+    /// The legs that it has in the logbook, in order.
     pub(super) booked: Vec<u32>,
 }
 
 impl Evidence {
-    /// That of a round, in which nobody began `next`.
+    /// Reads the evidence of a round. `next` is its first operation that has not begun.
     pub(in super::super) async fn gather(app: &Runtime<App>, next: Op) -> Result<Self> {
         let (mut evidence, round) = (Self::default(), next.round());
         let mut logbook = logbook(app, round).await?;
@@ -106,7 +106,7 @@ impl Evidence {
     }
 }
 
-/// How the guilty voyage ended; nothing, if that was as planned.
+/// How the guilty voyage ended. Empty if it ended as planned.
 async fn guilty(app: &Runtime<App>) -> String {
     match app.client().voyage(GUILTY).try_result().await {
         Err(CallError::Failed(RunError::Fault(fault))) if matches!(fault.cause, Cause::Panicked { .. }) => {
@@ -143,7 +143,7 @@ async fn ended(app: &Runtime<App>, key: String, booked: Vec<u32>) -> Result<Ende
     Ok(Ended { key, phase, legs, signals, operations, booked })
 }
 
-/// What a run has recorded; nothing, if a campaign was broken off before it was started.
+/// The operations that a run has recorded. Empty if the campaign was broken off before the run was started.
 fn operations<E>(history: Result<History, E>) -> Vec<String> {
     history.map(|history| history.operations().map(str::to_owned).collect()).unwrap_or_default()
 }

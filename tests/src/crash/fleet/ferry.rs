@@ -1,4 +1,4 @@
-//! A ferry: one generation for each fare. What it has taken so far is all that it brings along.
+//! A ferry: a run with one generation for each fare. A generation passes on only the fares taken so far.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use super::{
     {Op, in_round},
 };
 
-/// How many fares each takes.
+/// The number of fares that each ferry takes.
 pub(super) const FARES: u32 = 6;
 
-/// A crossing takes so long that fares pile up meanwhile, and most kills come while somebody crosses.
+/// The time of a crossing. It is long enough that fares queue up, and that a crossing is in progress at most
+/// kills.
 const CROSSING: Duration = Duration::from_millis(15);
 
-/// Lets somebody cross.
+/// A fare, for one crossing.
 #[derive(Debug, Event, Serialize, Deserialize)]
 pub(super) struct Fare(pub(super) u32);
 
@@ -48,8 +49,8 @@ pub(super) fn ferry(op: Op) -> String {
     in_round(&format!("ferry-{}", op.turn() / u64::from(FARES)), op.round())
 }
 
-/// Starts a ferry and pays its fares up to this one. Several may do so at once, and again: a fare is never there before those that come
-/// before it.
+/// Starts a ferry and pays its fares up to `last`. Several callers may do so at once, and repeatedly: a fare
+/// never arrives before the fares with lower numbers.
 pub(super) async fn pay(client: &AppClient, key: &str, last: u32) -> Result<()> {
     client.ferry(key).start_or_get(Vec::new()).await?;
     for number in 1..=last {
@@ -57,7 +58,7 @@ pub(super) async fn pay(client: &AppClient, key: &str, last: u32) -> Result<()> 
             let paid = client.ferry(key).send(Fare(number)).idempotency_key(format!("fare-{number}"));
             match paid.await {
                 Ok(_) => break,
-                // It has them all: this is one of them again.
+                // The ferry has ended with all fares, so this fare is a repeat.
                 Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
                 Err(error) if error.is_retryable() => tokio::task::yield_now().await,
                 Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! The judgement of the runs: every run has ended, and has done each thing once.
+//! The verdict on the runs: every run has ended, and has done everything once.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Evidence {
-    /// Each ferry has taken every fare once, in order, with a generation for each.
+    /// Checks that each ferry took every fare once and in order, with one generation per fare.
     fn judge_ferries(&self, verdict: &mut Verdict) {
         for (key, taken, generation) in &self.ferries {
             let distinct: BTreeSet<_> = taken.iter().collect();
@@ -27,7 +27,8 @@ impl Evidence {
         }
     }
 
-    /// Each wreck has failed with its own error, and each of its steps is undone, recorded once, the last first.
+    /// Checks that each wreck failed with its own error, and that each of its steps was undone, recorded
+    /// once, the last first.
     fn judge_wrecks(&self, verdict: &mut Verdict) {
         for Wrecked { key, error, operations } in &self.wrecks {
             let distinct: BTreeSet<_> = operations.iter().collect();
@@ -41,7 +42,7 @@ impl Evidence {
         }
     }
 
-    /// Each convoy has all its boats, and each boat was entered once.
+    /// Checks that each convoy has all its boats, and that each boat was entered once.
     fn judge_convoys(&self, verdict: &mut Verdict) {
         let mut entered = BTreeSet::new();
         for id in &self.entered {
@@ -59,7 +60,8 @@ impl Evidence {
         }
     }
 
-    /// Each voyage has ended, with each leg and each signal once, and nothing is recorded twice.
+    /// Checks that each voyage has ended with each leg and each signal once, and that nothing is recorded
+    /// twice. Judges all other runs, too.
     pub(in super::super) fn judge(&self, verdict: &mut Verdict) {
         let mut signals = SIGNALS.to_vec();
         signals.sort_unstable();

@@ -1,9 +1,11 @@
-//! Workflows: whatever is killed, each run comes to its end, with every step recorded once, and booked once in a table of the app's own.
+//! Workflows under kills: each run ends, each step is recorded once, and each booking is once in a table of
+//! the app's own.
 //!
-//! Each operation starts a voyage, which takes steps, books them in a transaction, sleeps, races and waits for two signals; the second signal
-//! is sent by the next operation. Beside it set out a wreck, whose steps are all undone, and, in turns: a convoy, a parent with children,
-//! each of which is entered once in the book of a harbour; and a diver, who holds the one permit of a dock. A ferry goes on as one
-//! generation after another, one for each fare. One voyage of the first round kills its process.
+//! Each operation starts a voyage, which takes steps, books them in a transaction, sleeps, races, and waits
+//! for two signals. The next operation sends the second signal. Each operation also starts a wreck, whose
+//! steps are all undone. Every second operation starts a convoy, a parent whose children are each entered
+//! once in the book of a harbour; the others start a diver, which holds the only permit of a dock. A ferry
+//! continues as a new generation after each fare. One voyage of the first round kills its process.
 
 mod convoy;
 mod diver;
@@ -41,12 +43,13 @@ use super::{
 
 /// The signals that each voyage waits for.
 const SIGNALS: [u32; 2] = [1, 4];
-/// The one that kills its process.
+/// The guilty voyage, which kills the process.
 const GUILTY: &str = "guilty-ship@0";
-/// Where each leg of each ship is booked. Nothing but the promise keeps a leg from being there twice.
+/// The table in which each leg of each ship is booked. It has no unique key, so nothing but the promise
+/// prevents duplicates.
 pub(super) const LOGBOOK: &str = "CREATE TABLE IF NOT EXISTS logbook (ship INTEGER NOT NULL, leg INTEGER NOT NULL)";
 
-/// The operation of this turn that sails.
+/// The sailing operation of a turn.
 fn sailing(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::SAIL)
 }
@@ -56,7 +59,7 @@ fn sailed(next: Op) -> impl Iterator<Item = Op> {
     (0..).map(move |turn| sailing(next.round(), turn)).take_while(move |op| *op < next)
 }
 
-/// Lets runs set out, and sends the signals and the fare of an operation.
+/// Starts the runs of an operation, and sends its signals and its fare.
 pub(super) async fn sail(app: &Runtime<App>, op: Op) -> Result<()> {
     let (turn, client) = (op.turn(), app.client());
     client.voyage(op.key()).start_or_get(op.0).await?;
@@ -74,12 +77,13 @@ pub(super) async fn sail(app: &Runtime<App>, op: Op) -> Result<()> {
 }
 
 async fn send(client: &AppClient, op: Op, leg: u32) -> Result<()> {
-    // The operation of this ship may not have started it yet.
+    // The operation of this ship may not have started the ship yet.
     client.voyage(op.key()).start_or_get(op.0).await?;
     loop {
         let sent = client.voyage(op.key()).send(Signal(leg)).idempotency_key(format!("signal-{leg}")).await;
         match sent {
-            // One that has ended had all its signals: this is one of them again, for an operation that was not acknowledged.
+            // A ship that has ended has had all its signals. This signal is a repeat for an unacknowledged
+            // operation.
             Ok(_) | Err(CallError::Failed(SendError::Terminated { .. })) => return Ok(()),
             Err(error) if error.is_retryable() => tokio::task::yield_now().await,
             Err(error) => return Err(error.into()),
@@ -87,7 +91,7 @@ async fn send(client: &AppClient, op: Op, leg: u32) -> Result<()> {
     }
 }
 
-/// Removes what was booked before this operation.
+/// Removes the bookings of operations before this one.
 pub(super) async fn forget_logbook(app: &Runtime<App>, before: Op) -> Result<()> {
     let before = i64::try_from(before.0)?;
     let gone = app.transaction(move |sql| {

@@ -1,4 +1,4 @@
-//! How the last child of a round brings every run to its end.
+//! The end of a round: the last child waits until every run has ended.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use super::{
     FARES, GUILTY, SIGNALS, Signal, convoy, diver, ferry, sailed, send, wreck,
 };
 
-/// What has not come to its end by then is stuck.
+/// The time limit. A run that has not ended by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Callers at once.
+/// The number of concurrent callers.
 const LANES: usize = 16;
 
-/// Waits for every run of the round of `next`, which is the first operation that nobody began.
+/// Waits for every run of the round of `next`, which is the first operation that has not begun.
 pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
     let round = next.round();
     timeout(PATIENCE, ended(app, sailed(next).collect()))
         .await
         .with_context(|| format!("runs of round {round} do not end"))??;
     if round == 0 {
-        // The last of all: it kills this process until it is given up.
+        // The guilty voyage comes last. That voyage kills this process a few times.
         app.client().voyage(GUILTY).start_or_get(u64::MAX).await?;
         app.client().voyage(GUILTY).send(Signal(0)).idempotency_key("signal-0").await.ok();
         let _ = app.client().voyage(GUILTY).result().await;
@@ -35,7 +35,7 @@ pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> 
 async fn ended(app: &Runtime<App>, ops: Vec<Op>) -> Result<()> {
     let client = app.client();
     if let Some(last) = ops.last().copied() {
-        // Its second signal would be sent by the next operation, and the fares that are missing by later ones.
+        // The next operation would send the second signal, and later operations the missing fares.
         send(&client, last, SIGNALS[1]).await?;
         super::ferry::pay(&client, &ferry(last), FARES).await?;
     }
@@ -47,7 +47,7 @@ async fn ended(app: &Runtime<App>, ops: Vec<Op>) -> Result<()> {
                 let came_to_grief = || format!("a run of {op:?} came to grief");
                 client.voyage(op.key()).result().await.with_context(came_to_grief)?;
                 client.ferry(ferry(op)).result().await.with_context(came_to_grief)?;
-                // It fails, and how is looked at later.
+                // A wreck fails. The verdict checks how.
                 let _ = client.wreck(wreck(op)).result().await;
                 if op.turn().is_multiple_of(2) {
                     client.convoy(convoy(op)).result().await.with_context(came_to_grief)?;

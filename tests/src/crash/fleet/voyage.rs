@@ -1,4 +1,4 @@
-//! A voyage: legs with a step each, and between them a sleep, a signal, or a race.
+//! A voyage: legs with one step each. Between them it sleeps, waits for a signal, or races.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use super::{
     Fate,
 };
 
-/// How many legs it has.
+/// The number of legs.
 pub(super) const LEGS: u32 = 6;
 
-/// No pause between legs is longer: some are over in the same process, some in the next.
+/// The longest pause between legs. Some pauses end in the same process, some in the next.
 const PAUSE_MS_MAX: u64 = 80;
 
-/// Lets a ship sail on.
+/// A signal, which lets a ship sail on.
 #[derive(Debug, Event, Serialize, Deserialize)]
 pub(super) struct Signal(pub(super) u32);
 
-/// What was seen of a voyage.
+/// The state of a voyage: the legs that it has sailed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Voyage {
     pub(super) legs: Vec<u32>,
@@ -35,7 +35,7 @@ impl Voyage {
             signals.push(flow.wait_for::<Signal>().await.0);
             flow.scuttle().await;
         }
-        // Before anything else, so that a transaction is under way as soon as a ship sets out.
+        // It comes first, so that a transaction is in progress as soon as a ship starts.
         flow.book(number, LEGS).await.map_err(|error| error.to_string())?;
         for leg in 0..LEGS {
             let sailed = flow.sail(number, leg).await?;
@@ -54,7 +54,7 @@ impl Voyage {
         Ok((flow.look(|voyage| voyage.legs.clone()), signals))
     }
 
-    /// Fails now and then at first.
+    /// Sails a leg. Fails now and then at its first attempt.
     #[step(max_attempts = 5, backoff = "2ms")]
     async fn sail(number: u64, leg: u32, cx: &drystone::Context) -> Result<u32, String> {
         Part::Runs.moved();
@@ -62,16 +62,16 @@ impl Voyage {
         if stumbles { Err("a lull".to_owned()) } else { Ok(leg) }
     }
 
-    /// Into the logbook, in the same file: once, whenever the process dies.
+    /// Books a leg in the logbook, which is in the same file: once, whenever the process dies.
     #[step(transaction)]
     fn book(number: u64, leg: u32, sql: &mut Transaction<'_>) -> Result<usize, SqlError> {
         Part::Transactions.moved();
-        // The one that is given up has no number of SQL's.
+        // The number of the guilty ship does not fit into an SQL integer.
         let number = i64::try_from(number).unwrap_or(-1);
         sql.execute("INSERT INTO logbook VALUES (?1, ?2)", (number, leg))
     }
 
-    /// Loses its race, as a rule.
+    /// Usually loses its race.
     #[step]
     async fn drift() {
         tokio::time::sleep(Duration::from_millis(PAUSE_MS_MAX)).await;

@@ -1,4 +1,4 @@
-//! A wreck: what was loaded is unloaded again, for its last step fails.
+//! A wreck: its crates are loaded and then unloaded again by undos, because its last step fails.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{
     {Op, in_round},
 };
 
-/// How many crates are loaded.
+/// The number of crates that are loaded.
 pub(super) const CRATES: u64 = 3;
 
-/// No crate takes longer to be unloaded: some undos are cut short by a kill.
+/// The longest time to unload a crate. Some undos are interrupted by a kill.
 const UNLOADING_MS_MAX: u64 = 30;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -47,10 +47,11 @@ impl Wreck {
     }
 }
 
-/// What it fails with.
+/// The error of a failed wreck.
 pub(super) const AGROUND: &str = "it ran aground";
 
-/// What its journal has in the end: all that was done, and all of it undone, the last first.
+/// The operations in its journal in the end: everything that was done, and everything undone, the last
+/// first.
 pub(super) fn operations() -> Vec<String> {
     let loaded = (1..=CRATES).map(|nth| format!("load#{nth}"));
     let unloaded = (1..=CRATES).rev().map(|nth| format!("undo/load#{nth}/unload#1"));

@@ -1,4 +1,5 @@
-//! The object: its alarm rings once, unless it was put out before. Its end writes whether the alarm has rung.
+//! An object with an alarm. The alarm rings once, unless the candle is put out (destroyed) before. Its end
+//! writes whether the alarm has rung.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(in super::super) struct Candle {
 
 #[primitive(object)]
 impl Candle {
-    /// Rings after so long.
+    /// Sets the alarm to ring after `millis`.
     async fn light(&mut self, op: u64, millis: u64, cx: &Context) {
         self.op = op;
         cx.alarm_in(Duration::from_millis(millis));

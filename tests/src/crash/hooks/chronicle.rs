@@ -1,4 +1,4 @@
-//! The continuous entity: each tick writes its number.
+//! A continuous entity. Each tick writes its number.
 
 use drystone::{Client, SqlError, Transaction, primitive};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{
     Writer, Written, chronicle,
 };
 
-/// How many ticks have written.
+/// The number of ticks that have written.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct Chronicle {
     round: u64,

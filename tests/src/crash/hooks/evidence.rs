@@ -1,4 +1,4 @@
-//! What the file says of the hooks of a round, and of the transactions of orders.
+//! The contents of the file about the hooks of a round, and about the transactions of orders.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use super::{
     Press, Writer, Written, chronicle, presses, tallies,
 };
 
-/// Everything stored that has to do with the promises.
+/// Everything stored that the promises are checked against.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
-    /// The rows.
+    /// The rows that transactions have written.
     pub(in super::super) written: Vec<Written>,
-    /// How many rows each buffer and the clock have counted.
+    /// The number of rows that each buffer and the clock have counted.
     pub(super) counts: BTreeMap<String, u64>,
-    /// What each queue has applied.
+    /// The items that each queue has applied.
     pub(super) presses: BTreeMap<String, Press>,
 }
 
 impl Evidence {
-    /// That of a round.
+    /// Reads the evidence of a round.
     pub(in super::super) async fn gather(app: &Runtime<App>, round: u64) -> Result<Self> {
         let mut evidence = Self { written: written(app, round).await?, ..Self::default() };
         let client = app.client();

@@ -1,4 +1,4 @@
-//! The judgement of the hooks: a row is there, once, if and only if its entity has recorded the hook.
+//! The verdict on the hooks: a row is there, once, if and only if its entity has recorded the hook.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::{
 };
 
 impl Evidence {
-    /// An operation that was acknowledged was flushed, processed and put out once. Its alarm rang once, if its candle says that it did.
+    /// Checks that an acknowledged operation was flushed, processed and put out once, and that its alarm
+    /// rang once if its candle says so.
     pub(in super::super) fn stamp(&self, op: Op, verdict: &mut Verdict) {
         for writer in [Writer::Flush, Writer::Process, Writer::Destroy] {
             verdict.once(op, &format!("the rows of its {}", writer.word()), self.times(writer, op));
@@ -19,7 +20,8 @@ impl Evidence {
             verdict.doubled.push(format!("the alarm of {op:?} has {rang} rows"));
         }
         let ends = self.written.iter().filter(|row| row.writer == Writer::Destroy && row.op == op.0);
-        // Who is destroyed between the rows of a hook and its record drops the record (E8).
+        // If an entity is destroyed after a hook wrote its row and before the hook is recorded, the record
+        // is dropped and the row stays (E8).
         for end in ends.filter(|end| end.nth > rang as u64) {
             verdict.wrong.push(format!("the candle of {op:?} rang {} times, and {rang} rows say so", end.nth));
         }
@@ -29,7 +31,8 @@ impl Evidence {
         self.written.iter().filter(|row| row.writer == writer && row.op == op.0).count()
     }
 
-    /// The rows of an entity are those that it counted, and nobody wrote what was not asked for.
+    /// Checks that the rows of an entity are those that it counted, and that no row was written without
+    /// having been asked for.
     pub(in super::super) fn judge(&self, was_begun: impl Fn(Op) -> bool, verdict: &mut Verdict) {
         let counted: BTreeMap<&str, Vec<u64>> = self.numbers(&[Writer::Tick, Writer::Flush]);
         for (key, count) in &self.counts {
@@ -53,7 +56,7 @@ impl Evidence {
         verdict.wrong.extend(unasked.map(|row| format!("nobody asked for {row:?}")));
     }
 
-    /// What the rows of these writers say that their entity has counted, by entity.
+    /// The counts in the rows of these writers, by entity.
     fn numbers(&self, writers: &[Writer]) -> BTreeMap<&str, Vec<u64>> {
         let mut numbers: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for row in self.written.iter().filter(|row| writers.contains(&row.writer)) {

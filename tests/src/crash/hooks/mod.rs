@@ -1,8 +1,9 @@
-//! Transactional hooks: a tick, a flush, an item, an alarm and the end of an entity. Each writes a row of the app's own and sends a letter
-//! in the same transaction (W6, M6).
+//! Transactional hooks: a tick, a flush, an item, an alarm and the end of an entity. Each hook writes a row
+//! of the app's own and sends a letter in the same transaction (W6, M6).
 //!
-//! Nothing but the promise keeps a row from being there twice. Each entity counts in its state what its hooks have done, and a row holds that
-//! count. So a row without the entity's record has the number of another row, and a record without its row leaves a gap.
+//! The tables have no unique keys, so nothing but the promise prevents duplicates. Each entity counts in its
+//! state what its hooks have done, and each row holds the count. So a row that the entity has not recorded
+//! has the number of another row, and a record without its row leaves a gap.
 
 mod candle;
 mod chronicle;
@@ -32,16 +33,16 @@ use super::{
     op::{Op, in_round},
 };
 
-/// What a hook panics with as planned, and fails with.
+/// The message with which a hook panics or fails as planned.
 const PLANNED: &str = super::typed::PLANNED;
 
-/// How many buffers and how many queues a round has.
+/// The number of buffers in a round, and of queues.
 const KEYS: u64 = 2;
 
-/// So many operations after the one that lights a candle, another puts it out: some have rung by then.
+/// The number of turns after which a candle is put out. Some candles ring before.
 const BURNS: u64 = 2;
 
-/// The operation of this turn that stamps.
+/// The stamping operation of a turn.
 fn stamping(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::STAMP)
 }
@@ -51,7 +52,7 @@ fn stamped(next: Op) -> impl Iterator<Item = Op> {
     (0..).map(move |turn| stamping(next.round(), turn)).take_while(move |op| *op < next)
 }
 
-/// Starts the clock of a round whose ticks write.
+/// Starts the clock of a round, whose ticks write.
 pub(super) async fn begin(app: &Runtime<App>, round: u64) -> Result<()> {
     app.client().chronicle(chronicle(round)).start_with(Chronicle::of(round)).await?;
     Ok(())
@@ -71,7 +72,8 @@ pub(super) async fn stamp(app: &Runtime<App>, op: Op) -> Result<()> {
     try_join!(light(&client, op), flushed, processed, put_out_earlier(&client, op)).map(drop)
 }
 
-/// Lights the candle of an operation; a later operation may have put it out before this one was acknowledged.
+/// Lights the candle of an operation. A later operation may put it out before this operation is
+/// acknowledged.
 async fn light(client: &AppClient, op: Op) -> Result<()> {
     match answered(|| client.candle(candle(op)).light(op.0, op.alarm_ms()).idempotency_key(op.once())).await {
         Ok(()) | Err(CallError::Fault(Error::Destroyed { .. })) => Ok(()),
@@ -84,7 +86,7 @@ async fn put_out_earlier(client: &AppClient, op: Op) -> Result<()> {
     gone(|| client.candle(candle(stamping(op.round(), turn))).destroy()).await
 }
 
-/// Destroys an entity, if it is there.
+/// Destroys an entity, if it is bound.
 pub(super) async fn gone(destroy: impl Fn() -> Call<bool, Never>) -> Result<()> {
     match answered(destroy).await {
         Ok(_) | Err(CallError::Fault(Error::NotBound { .. } | Error::Destroyed { .. })) => Ok(()),
@@ -92,7 +94,7 @@ pub(super) async fn gone(destroy: impl Fn() -> Call<bool, Never>) -> Result<()> 
     }
 }
 
-/// What a hook does when it is executed for the first time: now and then it fails or panics, after it has written and sent.
+/// Lets some hooks fail or panic in their first attempt, after they have written and sent.
 fn stumble(attempt: u32, nth: u64) -> Result<()> {
     assert!(attempt > 1 || nth % 11 != 5, "{PLANNED}");
     ensure!(attempt > 1 || nth % 7 != 3, PLANNED);

@@ -1,4 +1,4 @@
-//! The queue: its items are processed with `&self`, three at once, and what they come to is applied.
+//! A queue. Its items are processed with `&self`, three at a time, and their values are applied.
 
 use drystone::{Client, Failure, Item, Transaction, primitive};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{
     Writer, Written, press, stumble,
 };
 
-/// The items that were processed: how many, and the sum of their operations.
+/// The items that were processed: their number, and the sum of their operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Press {
     pub(super) processed: u64,

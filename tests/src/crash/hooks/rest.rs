@@ -1,4 +1,4 @@
-//! How the last child of a round lets every hook come to its end.
+//! The end of a round: the last child waits until every hook has ended.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use super::{
     candle, chronicle, gone, presses, stamped, stamping, tallies,
 };
 
-/// What has not come to rest by then is stuck.
+/// The time limit. Anything that is not at rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at what ends by itself.
+/// The pause between two looks at entities that end by themselves.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Waits until no tick is in flight, every batch and every item has ended, and every candle has rung or was put out, and is gone.
+/// Waits until no tick is in flight, every batch and every item has ended, and every candle has rung or was
+/// put out, and is gone.
 pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
     timeout(PATIENCE, settled(app, next)).await.context("the transactional hooks did not come to rest")?
 }
@@ -51,7 +52,8 @@ async fn emptied(app: &Runtime<App>, tally: &str) -> Result<()> {
     Ok(())
 }
 
-/// Candles that no operation puts out ring first; a candle that one was to put out before it was lit is put out here.
+/// Waits until candles that no operation puts out have rung. Then puts out every candle, also one that
+/// should have been put out before it was lit.
 async fn ended(app: &Runtime<App>, next: Op) -> Result<()> {
     let client = app.client();
     let burning = |op: Op| stamping(op.round(), op.turn() + super::BURNS) >= next;

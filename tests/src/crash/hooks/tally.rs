@@ -1,4 +1,4 @@
-//! The buffer: small batches with `&mut self`, some of whose flushes fail or panic at first.
+//! A buffer with small batches and a flush with `&mut self`. Some flushes fail or panic at first.
 
 use drystone::{Batch, Client, Failure, Transaction, primitive};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{
     Writer, Written, stumble, tally,
 };
 
-/// How many items have been flushed.
+/// The number of items that have been flushed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Tally {
     pub(super) flushed: u64,

@@ -1,4 +1,4 @@
-//! The rows that transactions write, each with a letter that is sent beside it.
+//! The rows that transactions write, each with a letter that the same transaction sends.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,12 +13,12 @@ use super::super::{
     part::Part,
 };
 
-/// The rows, and the letters that came.
+/// The tables of the rows, and of the letters that were delivered.
 pub(in super::super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS written (writer TEXT NOT NULL, keeper TEXT NOT NULL, op INTEGER NOT NULL, nth INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS delivered (writer TEXT NOT NULL, keeper TEXT NOT NULL, op INTEGER NOT NULL);";
 
-/// Whose transaction it is.
+/// The transaction that writes a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in super::super) enum Writer {
     Tick,
@@ -26,11 +26,11 @@ pub(in super::super) enum Writer {
     Process,
     Alarm,
     Destroy,
-    /// None of an entity's: that of an order.
+    /// The transaction of an order, which belongs to no entity.
     Order,
 }
 
-/// The sorts of hooks that ran in this process, and the sorts of letters that came.
+/// The sorts of hooks that ran in this process, and the sorts of letters that were delivered.
 static RAN: AtomicU32 = AtomicU32::new(0);
 static CAME: AtomicU32 = AtomicU32::new(0);
 
@@ -44,7 +44,7 @@ impl Writer {
         1 << self as u32
     }
 
-    /// A hook of this sort runs. The hooks have moved in a life when every sort has run.
+    /// Records that a hook of this sort runs. The part is active in a life once every sort has run.
     pub(super) fn ran(self) {
         let ran = RAN.fetch_or(self.bit(), Ordering::Relaxed) | self.bit();
         if ran == Self::HOOKS {
@@ -52,7 +52,8 @@ impl Writer {
         }
     }
 
-    /// A letter of such a transaction came. The outbox has moved in a life when a letter of an order and one of a hook have come.
+    /// Records that a letter of this sort was delivered. The part is active in a life once a letter of an
+    /// order and a letter of a hook have been delivered.
     pub(in super::super) fn came(self) {
         let came = CAME.fetch_or(self.bit(), Ordering::Relaxed) | self.bit();
         if came & Self::Order.bit() != 0 && came & Self::HOOKS != 0 {
@@ -80,11 +81,11 @@ impl Writer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Written {
     pub(in super::super) writer: Writer,
-    /// The entity.
+    /// The key of the entity.
     pub(in super::super) keeper: String,
-    /// For which operation; of a tick, its number in the round.
+    /// The operation or, for a tick, its number in the round.
     pub(in super::super) op: u64,
-    /// What the entity has counted.
+    /// The count of the entity.
     pub(in super::super) nth: u64,
 }
 

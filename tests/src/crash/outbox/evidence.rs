@@ -1,4 +1,4 @@
-//! What the file says of letters and parcels of a round.
+//! The contents of the file about letters and parcels of a round.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use super::{
     posts,
 };
 
-/// Everything stored that has to do with the promises.
+/// Everything stored that the promises are checked against.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
-    /// The letters that came, each with the queue that took it.
+    /// The delivered letters, each with the queue that took it.
     pub(super) delivered: Vec<(String, Letter)>,
-    /// What each of those queues has applied.
+    /// The letters that each queue has applied.
     pub(super) posts: BTreeMap<String, Post>,
-    /// What each parcel took; `None` if it has not ended.
+    /// The events that each parcel took. `None` if the parcel has not ended.
     pub(super) parcels: BTreeMap<String, Option<Taken>>,
-    /// How many published events nobody took.
+    /// The number of published events that no run took.
     pub(super) pending: u64,
 }
 
 impl Evidence {
-    /// That of a round, in which nobody began `next`.
+    /// Reads the evidence of a round. `next` is its first operation that has not begun.
     pub(in super::super) async fn gather(app: &Runtime<App>, next: Op) -> Result<Self> {
         let (client, round) = (app.client(), next.round());
         let mut evidence = Self { delivered: delivered(app, round).await?, ..Self::default() };
@@ -35,7 +35,7 @@ impl Evidence {
             evidence.posts.extend(post.map(|post| (key, post)));
         }
         for op in ordered(next).step_by(ORDERS as usize) {
-            // A run that was never started has no result, either.
+            // A run that was never started has no result either.
             let taken = client.parcel(parcel(op)).try_result().await.unwrap_or_default();
             evidence.parcels.insert(parcel(op), taken);
         }
@@ -45,7 +45,7 @@ impl Evidence {
     }
 }
 
-/// The letters that came.
+/// The letters that were delivered.
 pub(super) async fn delivered(app: &Runtime<App>, round: u64) -> Result<Vec<(String, Letter)>> {
     let from = Op::of_round(round).start;
     let rows = app.transaction(move |sql| {
@@ -61,7 +61,7 @@ pub(super) async fn delivered(app: &Runtime<App>, round: u64) -> Result<Vec<(Str
     read.collect()
 }
 
-/// How many rows were written, each with a letter.
+/// The number of rows that were written, each with a letter.
 pub(super) async fn written(app: &Runtime<App>, round: u64) -> Result<usize> {
     let from = Op::of_round(round).start;
     let count = app.transaction(move |sql| {

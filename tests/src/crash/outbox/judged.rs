@@ -1,4 +1,5 @@
-//! The judgement of the outbox: what was sent is delivered, once, if and only if its row is there.
+//! The verdict on the outbox: a message is delivered, once, if and only if the row of its transaction is
+//! there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use super::{
 };
 
 impl Evidence {
-    /// Letters against rows, queues against their letters, and the events of parcels against the orders that were written.
+    /// Compares letters with rows, queues with their letters, and the events of parcels with the orders that
+    /// were written.
     pub(in super::super) fn judge(&self, written: &[Written], verdict: &mut Verdict) {
         self.letters(written, verdict);
         self.posts(verdict);
@@ -47,7 +49,7 @@ impl Evidence {
         }
     }
 
-    /// A queue has applied the letters whose rows it has written.
+    /// Checks that each queue has applied the letters whose rows it has written.
     fn posts(&self, verdict: &mut Verdict) {
         for (key, post) in &self.posts {
             let mut found = Post::default();
@@ -59,7 +61,7 @@ impl Evidence {
     }
 }
 
-/// Each order has its event once.
+/// Checks that the event of each order was taken once.
 fn events<'a>(how: &str, orders: &[u64], taken: impl Iterator<Item = &'a u64>, verdict: &mut Verdict) {
     let mut heard = BTreeSet::new();
     for op in taken {

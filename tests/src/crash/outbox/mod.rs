@@ -1,8 +1,11 @@
-//! The outbox: what a transaction sends is delivered, once, if and only if its rows are kept (M6).
+//! The outbox: a message of a transaction is delivered, once, if and only if the rows of the transaction are
+//! kept (M6).
 //!
-//! Each operation is a transaction beside the entities: an order is written, and in the same transaction a letter is enqueued, a run is
-//! started and sent an event, and an event is published. Transactional hooks send letters, too. The queue of letters is a transactional
-//! hook itself: it writes a row for each that comes. So what was written and what was delivered are two tables, which must agree.
+//! Each operation is a transaction outside any entity. It writes an order; in the same transaction it
+//! enqueues a letter, starts a run and sends an event to it, and publishes an event. Transactional hooks
+//! send letters, too. The queue of letters is a transactional hook itself, and writes a row for each letter
+//! that it takes. So there is a table of what was written and a table of what was delivered, and the two
+//! must agree.
 
 mod evidence;
 mod judged;
@@ -26,13 +29,13 @@ use super::{
     op::{Op, in_round},
 };
 
-/// How many queues of letters a round has.
+/// The number of queues of letters in a round.
 const POSTS: u64 = 3;
 
-/// How many orders are in one parcel.
+/// The number of orders in a parcel.
 const ORDERS: u64 = 4;
 
-/// The operation of this turn that orders.
+/// The ordering operation of a turn.
 fn ordering(round: u64, turn: u64) -> Op {
     Op(Op::of_round(round).start + turn * super::op::DEEDS + super::op::ORDER)
 }
@@ -42,7 +45,7 @@ fn ordered(next: Op) -> impl Iterator<Item = Op> {
     (0..).map(move |turn| ordering(next.round(), turn)).take_while(move |op| *op < next)
 }
 
-/// Writes an order and sends what belongs to it, if that was not done by a life before.
+/// Writes an order and sends its messages, unless an earlier life has done so.
 pub(super) async fn order(app: &Runtime<App>, op: Op) -> Result<()> {
     loop {
         match ordered_once(app, op).await {
@@ -80,7 +83,7 @@ pub(super) fn posts(round: u64) -> impl Iterator<Item = String> {
     (0..POSTS).map(move |turn| post(ordering(round, turn)))
 }
 
-/// The run that an order is sent to.
+/// The run to which an order is sent.
 fn parcel(op: Op) -> String {
     in_round(&format!("parcel-{}", op.turn() / ORDERS), op.round())
 }

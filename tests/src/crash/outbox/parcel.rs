@@ -1,15 +1,15 @@
-//! The run that orders start: it takes the event of each of its orders, and as many that are published.
+//! The run that orders start. It takes the event of each of its orders, and as many published events.
 
 use drystone::{Event, Flow, workflow};
 use serde::{Deserialize, Serialize};
 
 use super::ORDERS;
 
-/// What an order sends its run; without an operation it is one that fills the last parcel of a round.
+/// The event that an order sends to its run. An event without an operation fills the last parcel of a round.
 #[derive(Event, Serialize, Deserialize)]
 pub(super) struct Arrived(pub(super) Option<u64>);
 
-/// What an order publishes, for one run of its round.
+/// The event that an order publishes, for one run of its round.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, key = round, deliver = "one")]
 pub(super) struct Sold {
@@ -17,7 +17,7 @@ pub(super) struct Sold {
     pub(super) op: Option<u64>,
 }
 
-/// The operations of the events that a run took: those that were sent, and those that were published.
+/// The operations of the events that a run took: of the sent events, and of the published ones.
 pub(super) type Taken = (Vec<Option<u64>>, Vec<Option<u64>>);
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The queue that letters go to. It writes a row for each.
+//! The queue of letters. It writes a row for each letter.
 
 use drystone::{Item, SqlError, Transaction, primitive};
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use super::{
     post,
 };
 
-/// What is sent beside a row.
+/// The letter that is sent with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in super::super) struct Letter {
     pub(in super::super) writer: Writer,
     pub(in super::super) op: u64,
 }
 
-/// The letters that came: how many, and the sum of their operations.
+/// The letters that were taken: their number, and the sum of their operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Post {
     pub(super) taken: u64,

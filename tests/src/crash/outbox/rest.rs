@@ -1,4 +1,4 @@
-//! How the last child of a round lets every letter and every event come to where it belongs.
+//! The end of a round: the last child waits until every letter and every event has arrived.
 
 use std::time::Duration;
 
@@ -13,15 +13,16 @@ use super::{
     ordered, ordering, parcel, posts,
 };
 
-/// What has not come to rest by then is stuck.
+/// The time limit. Anything that is not at rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at letters on their way.
+/// The pause between two looks at letters that are being delivered.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Waits until every letter is delivered, and every parcel has what belongs to it. All hooks have come to rest before.
+/// Waits until every letter is delivered, and every parcel has all its events. All hooks have come to rest
+/// before.
 pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
-    // Letters that are still missing then are lost, and the judge says which.
+    // Letters that are still missing after the limit are lost, and the verdict names them.
     timeout(PATIENCE, all_delivered(app, next.round())).await.unwrap_or(Ok(()))?;
     for post in posts(next.round()) {
         if app.client().post(&post).status().await?.is_some() {
@@ -38,7 +39,7 @@ async fn all_delivered(app: &Runtime<App>, round: u64) -> Result<()> {
     Ok(())
 }
 
-/// Fills the last parcel, and waits for all.
+/// Fills the last parcel with events, and waits for all parcels.
 async fn filled(app: &Runtime<App>, next: Op) -> Result<()> {
     let (client, round) = (app.client(), next.round());
     let Some(last) = ordered(next).last() else { return Ok(()) };

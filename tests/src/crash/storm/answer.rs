@@ -1,11 +1,11 @@
-//! What a publisher was answered, as the one number that a child says of an operation.
+//! The answer to a publisher, packed into the one number that a child reports for an operation.
 
 use drystone::Published;
 
-/// Bits for those who waited: there are never so many.
+/// The bits for the number of waits. There are never more waits than fit.
 const WAITING_BITS: u32 = 16;
 
-/// The number of an event, and how many waited when it got it.
+/// The number of an event, and the number of waits when it was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) number: u64,

@@ -1,4 +1,5 @@
-//! What the file says of the storm of a round: who heard what, and whom the topics say they told.
+//! The contents of the file about the storm of a round: the events that each run heard, and the deliveries
+//! that each topic lists.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +15,28 @@ use super::{
     topic::Topic,
 };
 
-/// What became of each topic.
+/// The outcome of each topic.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
     pub(super) topics: BTreeMap<Topic, Ended>,
 }
 
-/// A topic in the end.
+/// A topic at the end of a round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ended {
-    /// The operations that each run heard of, in order; `None` if it has not ended.
+    /// The operations that each run heard of, in order. `None` if the run has not ended.
     pub(super) heard: BTreeMap<String, Option<Vec<u64>>>,
-    /// The runs that each event was sent to, by its number. A topic forgets the oldest of them (T1): a number that is missing, and the
-    /// first that is there, say nothing of those who were not told.
+    /// The runs that each event was sent to, by its number. A topic forgets its oldest deliveries (T1). So a
+    /// missing number, and the first number that is present, may lack deliveries.
     pub(super) told: BTreeMap<u64, Vec<String>>,
     /// The operations whose events are dead letters.
     pub(super) dead: Vec<u64>,
-    /// How many events still wait for somebody.
+    /// The number of events that still wait for a run.
     pub(super) pending: u64,
 }
 
 impl Evidence {
-    /// That of a round, in which this was acknowledged.
+    /// Reads the evidence of a round in which these operations were acknowledged.
     pub(in super::super) async fn gather(
         app: &Runtime<App>,
         round: u64,

@@ -1,4 +1,4 @@
-//! The judgement of the storm: what was acknowledged, against what was heard.
+//! The verdict on the storm: compares the events that were acknowledged with the events that were heard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Evidence {
-    /// Everything that was acknowledged, with its answer.
+    /// Judges everything that was acknowledged, with its answer.
     pub(in super::super) fn judge(&self, acknowledged: &BTreeMap<Op, u64>, verdict: &mut Verdict) {
         let published = acknowledged.iter().filter(|(op, _)| op.deed() == Deed::Publish);
         let mut numbers: BTreeMap<Topic, BTreeMap<u64, u64>> = BTreeMap::new();
@@ -34,7 +34,8 @@ impl Evidence {
 }
 
 impl Ended {
-    /// Judged by what cannot be forgotten: the answer to the publisher, and what each run keeps in its state of what it heard.
+    /// Judges an event by what cannot be forgotten: the answer to the publisher, and the events that each
+    /// run keeps in its state.
     fn published(&self, topic: Topic, op: Op, answer: Answer, verdict: &mut Verdict) {
         let hearers: BTreeSet<&String> =
             self.heard.iter().filter(|(_, heard)| hears(heard, op)).map(|(run, _)| run).collect();
@@ -47,7 +48,8 @@ impl Ended {
         self.as_told(topic, (op, answer), &hearers, verdict);
     }
 
-    /// A run that waited for an event for all has heard it, unless the wait may have been over; and no run has heard it twice.
+    /// Checks that every run that waited for an event for all heard the event, unless the wait may have been
+    /// over. Checks that no run heard the event twice.
     fn heard_by_all(
         &self,
         topic: Topic,
@@ -66,7 +68,8 @@ impl Ended {
         }
     }
 
-    /// What the topic says of whom it told, for as far back as it knows (T1).
+    /// Compares the deliveries that the topic lists with what was heard, as far back as the topic remembers
+    /// (T1).
     fn as_told(&self, topic: Topic, (op, answer): (Op, Answer), hearers: &BTreeSet<&String>, verdict: &mut Verdict) {
         let Some(told) = self.told.get(&answer.number) else { return };
         let distinct: BTreeSet<&String> = told.iter().collect();
@@ -77,7 +80,7 @@ impl Ended {
             let deaf = distinct.difference(hearers);
             verdict.lost.extend(deaf.map(|run| format!("{op:?} was sent to {run}, which has not heard of it")));
         }
-        // Of the first number that it knows it may have forgotten a part.
+        // The topic may have forgotten a part of the first number that it lists.
         let is_whole = self.told.keys().next().is_some_and(|first| *first < answer.number);
         if is_whole && !hearers.is_subset(&distinct) {
             verdict.wrong.push(format!("{op:?} was heard by {hearers:?} and sent to {told:?}"));
@@ -88,8 +91,8 @@ impl Ended {
         self.heard.values().flatten().flatten().filter(|heard| **heard == op.0).count()
     }
 
-    /// Every run has ended, and has heard what was published alone. What is for all comes in the order of its numbers; what is for one does
-    /// not, where it came back and went to the next.
+    /// Checks that every run has ended, and has heard only published events. Events for all come in the
+    /// order of their numbers. Events for one need not, because one may have gone back and to the next run.
     fn order(&self, topic: Topic, numbers: &BTreeMap<u64, u64>, verdict: &mut Verdict) {
         if self.pending > 0 {
             verdict.wrong.push(format!("{} events of {topic} were not taken", self.pending));
@@ -123,7 +126,8 @@ mod tests {
         Topic { round: ROUND, sort }
     }
 
-    /// Three events on each topic, told to its first two runs, or one of them.
+    /// Returns evidence with three events on each topic, heard by its first two runs, or by one of them if
+    /// the topic is for one.
     fn kept() -> (Evidence, BTreeMap<Op, u64>) {
         let (mut evidence, mut acknowledged) = (Evidence::default(), BTreeMap::new());
         for topic in Topic::all(ROUND) {
@@ -184,7 +188,8 @@ mod tests {
     #[test]
     fn an_event_for_all_is_heard_by_each_that_waited_once_and_in_order() {
         for sort in [Sort::News, Sort::Paid(0), Sort::Paid(2)] {
-            // The publisher was answered that both waited, or the topic says that it told both.
+            // The loss shows in the answer to the publisher (both runs waited) or in the topic's deliveries
+            // to both runs.
             let lost = judged(sort, |ended| heard(ended).truncate(2));
             let expected = if sort == Sort::Paid(2) { 1 } else { 2 };
             assert_eq!(lost, format!("0 kills: {expected} lost, 0 doubled"), "{sort:?}");
@@ -212,7 +217,7 @@ mod tests {
                 ended.told.entry(2).or_default().pop();
             });
             assert_eq!(in_part, "0 kills: 0 lost, 0 doubled", "{sort:?}");
-            // A topic forgets its oldest deliveries first: behind a delivery that is known, a gap is a mistake.
+            // A topic forgets its oldest deliveries first, so a gap after a known delivery is an error.
             let gap = judged(sort, |ended| drop(ended.told.entry(2).or_default().pop()));
             assert_eq!(gap, "0 kills: 0 lost, 0 doubled, 1 wrong", "{sort:?}");
         }

@@ -1,4 +1,4 @@
-//! A run that hears one event after another, and keeps them in order.
+//! A run that records the events of a topic in order.
 
 use std::time::Duration;
 
@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::topic::{Job, News, Paid, Sort, Task, Topic};
 
-/// How long somebody waits who gives up at first: often something is on its way by then.
+/// The shortest time that a run waits before it gives up. Often an event is on its way by then.
 const PATIENCE_MS_MIN: u64 = 5;
 
-/// So many times it waits twice as long as before, and then so short again. If all were short, an event could go round for ever on a slow
-/// machine: it goes to the one who waits longest, who is the next to give up.
+/// The number of different waiting times. Each is twice as long as the one before, and the shortest follows
+/// the longest. If all times were short, an event could travel forever on a slow machine: it goes to the
+/// longest waiting run, which is the next to give up.
 const PATIENCES: u64 = 8;
 
-/// The operations that it heard of.
+/// The operations that the run heard of.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Listener {
     heard: Vec<u64>,
@@ -22,7 +23,7 @@ pub(in super::super) struct Listener {
 
 #[workflow(events(News, Paid, Job, Task))]
 impl Listener {
-    /// Ends with the last event that it hears.
+    /// Ends with the last event. Returns everything heard before.
     async fn run(flow: &Flow<Self>, topic: Topic, nth: u64) -> Vec<u64> {
         for round in 0_u64.. {
             let patience = Duration::from_millis(PATIENCE_MS_MIN << ((nth + round) % PATIENCES));
@@ -34,7 +35,7 @@ impl Listener {
                 }
                 Sort::Paid(_) => Some(flow.wait_for::<Paid>().key(key).await.op),
                 Sort::Job => Some(flow.wait_for::<Job>().await.0),
-                // What comes for the wait that has lost goes back, and to somebody else.
+                // If the wait loses, its event goes back and to another run.
                 Sort::Task(_) => select! {
                     task = flow.wait_for::<Task>().key(key) => Some(task.op),
                     () = flow.sleep(patience) => None,

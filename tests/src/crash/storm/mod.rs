@@ -1,9 +1,10 @@
-//! A publish storm: events for all who wait and for one of them, on topics with keys and without, while runs wait for them, give up and
-//! wait again.
+//! A publish storm: events for all and events for one, on topics with keys and without, while runs wait,
+//! give up, and wait again.
 //!
-//! Operations publish, and say under which number an event is acknowledged and how many waited for it. Each run keeps what it heard, in
-//! order, until an event without an operation ends it. Held against what was acknowledged, that shows whatever was lost, heard twice, or
-//! out of order. What the topics say of whom they told is held against it too, for as far back as they know (T1).
+//! Operations publish. Each answer has the number of the event and the number of waits, and the child
+//! reports both. Each run keeps the events that it heard, in order, until an event without an operation ends
+//! it. The comparison with the acknowledged events shows every event that was lost, heard twice, or out of
+//! order. The deliveries that the topics list are compared as well, as far back as the topics remember (T1).
 
 mod answer;
 mod evidence;
@@ -23,7 +24,8 @@ use self::{
 pub(super) use self::{evidence::Evidence, listener::Listener, rest::reach};
 use super::{answered::answered, app::App, op::Op};
 
-/// Begins the runs of a round. Before anything is published everybody has begun, so that a log which is read from a run's begin is heard whole.
+/// Starts the runs of a round. All of them start before anything is published, so that each run hears the
+/// whole log of a topic with `from = "created"`.
 pub(super) async fn gather(app: &Runtime<App>, round: u64) -> Result<()> {
     let mut begun = JoinSet::new();
     for (topic, nth) in Topic::all(round).flat_map(|topic| (0..topic.listeners()).map(move |nth| (topic, nth))) {
@@ -33,7 +35,7 @@ pub(super) async fn gather(app: &Runtime<App>, round: u64) -> Result<()> {
     begun.join_all().await.into_iter().collect()
 }
 
-/// Publishes the event of an operation; the answer, as one number.
+/// Publishes the event of an operation. Returns the answer as one number.
 pub(super) async fn publish(app: &Runtime<App>, op: Op) -> Result<u64> {
     let (client, topic) = (app.client(), Topic::of(op));
     let published = answered(|| topic.publish(&client, Some(op.0)).idempotency_key(op.once())).await?;

@@ -1,4 +1,4 @@
-//! How the last child lets everybody hear the end of the storm.
+//! The end of a round: the last child publishes last events, and waits until every run has ended.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,14 +18,15 @@ use super::{
     topic::{Job, Task, Topic},
 };
 
-/// What has not come to rest by then is stuck.
+/// The time limit. Anything that is not at rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two looks, and two last events: whoever looks all the time takes it from those who are to hear.
+/// The pause between two looks, and between two last events. Without a pause this loop would take the
+/// processor from the runs.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Waits until every run of the round of `next` has heard the last event, and every event for one was taken. All operations before `next`
-/// are acknowledged.
+/// Waits until every run of the round of `next` has heard a last event, and every event for one was taken.
+/// All operations before `next` are acknowledged.
 pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> {
     let round = next.round();
     for topic in Topic::all(round) {
@@ -44,13 +45,13 @@ pub(in super::super) async fn reach(app: &Runtime<App>, next: Op) -> Result<()> 
     Ok(())
 }
 
-/// How many events operations have published on a topic.
+/// The number of events that operations have published on a topic.
 fn published(topic: Topic, next: Op) -> usize {
     let ops = (Op::of_round(topic.round).start..next.0).map(Op);
     ops.filter(|op| op.deed() == Deed::Publish && Topic::of(*op) == topic).count()
 }
 
-/// The last event goes to all who wait just then, and again until nobody is left.
+/// Publishes last events to all runs that wait, until no run is left.
 async fn heard(app: &Runtime<App>, topic: Topic) -> Result<()> {
     let (client, mut left) = (app.client(), (0..topic.listeners()).collect::<VecDeque<_>>());
     for time in 0_u64.. {
@@ -72,7 +73,8 @@ async fn heard(app: &Runtime<App>, topic: Topic) -> Result<()> {
     Ok(())
 }
 
-/// As many last events as there are runs; then one run more for whatever has come back meanwhile.
+/// Publishes as many last events as there are runs. Then starts one more run at a time for events that have
+/// gone back meanwhile.
 async fn taken(app: &Runtime<App>, topic: Topic, published: usize) -> Result<()> {
     let (client, mut runs) = (app.client(), topic.listeners());
     for nth in 0..runs {
@@ -91,7 +93,7 @@ async fn taken(app: &Runtime<App>, topic: Topic, published: usize) -> Result<()>
             ensure!(status.pending == 0, "{taken} of {all} are taken and {} wait", status.pending);
             return Ok(());
         }
-        // What is neither taken nor waits is on its way back.
+        // An event that is neither taken nor pending is on its way back.
         if status.pending > 0 {
             client.listener(topic.run(runs)).start_or_get(topic, runs).await?;
             end(&client, topic, runs).await?;
@@ -106,7 +108,7 @@ async fn end(client: &AppClient, topic: Topic, time: u64) -> Result<()> {
     Ok(())
 }
 
-/// What each run on a topic heard until its end.
+/// The events that each run on a topic heard, if the run has ended.
 pub(super) async fn results(client: &AppClient, topic: Topic) -> Result<BTreeMap<String, Option<Vec<u64>>>> {
     let mut results = BTreeMap::new();
     for nth in 0.. {
@@ -119,7 +121,7 @@ pub(super) async fn results(client: &AppClient, topic: Topic) -> Result<BTreeMap
     Ok(results)
 }
 
-/// The events of a topic that are dead letters, of its round.
+/// The events of a topic's round that are dead letters.
 pub(super) async fn dead(app: &Runtime<App>, topic: Topic) -> Result<Vec<Option<u64>>> {
     let (letters, all) = (app.dead_letters(), || Filter { limit: usize::MAX, ..Filter::default() });
     let mut dead: Vec<Option<u64>> = match topic.sort {
@@ -134,7 +136,7 @@ pub(super) async fn dead(app: &Runtime<App>, topic: Topic) -> Result<Vec<Option<
             dead.filter(|task| task.key == topic.key()).map(|task| task.op).collect()
         }
     };
-    // A last event does not say its round. None is ever dead: some run waits for each.
+    // A last event does not name its round. None is ever dead, because some run waits for each.
     dead.retain(|op| op.is_some_and(|op| Op(op).round() == topic.round));
     Ok(dead)
 }

@@ -1,4 +1,4 @@
-//! The topics of the storm: of both sorts, with a key and without.
+//! The topics of the storm: for all and for one, with a key and without.
 
 use std::fmt;
 
@@ -14,15 +14,16 @@ use super::super::{
     op::{Op, in_round},
 };
 
-/// To all, from when their run began: each of them hears all of it. It lasts through all rounds. An event without an operation is the last.
+/// For all, from the start of the run, so that each run hears the whole round. The topic exists through all
+/// rounds. An event without an operation is the last one.
 ///
-/// A round publishes fewer than `max_pending`, but it is told so often that the topic forgets whom it told first (T1): the judge has
-/// to do without.
+/// A round publishes fewer events than `max_pending`, but has so many deliveries that the topic forgets the
+/// oldest ones (T1). The verdict must do without them.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, from = "created", max_pending = 500)]
 pub(super) struct News(pub(super) Option<u64>);
 
-/// To all who wait just then, by key.
+/// For all runs that wait at that moment, by key.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, key = key)]
 pub(super) struct Paid {
@@ -30,12 +31,12 @@ pub(super) struct Paid {
     pub(super) op: Option<u64>,
 }
 
-/// To one. It lasts through all rounds.
+/// For one run. The topic exists through all rounds.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, deliver = "one")]
 pub(super) struct Job(pub(super) Option<u64>);
 
-/// To one, by key.
+/// For one run, by key.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, key = key, deliver = "one")]
 pub(super) struct Task {
@@ -43,20 +44,20 @@ pub(super) struct Task {
     pub(super) op: Option<u64>,
 }
 
-/// How many keys each event has in a round that has any.
+/// The number of keys that a keyed event has in a round.
 const KEYS: u64 = 3;
 
-/// Those who wait for events with this key do so for a short time only, again and again.
+/// The key whose listeners wait for a short time only, again and again.
 const BRISK: u64 = 2;
 
-/// A topic, as the runs of one round see it.
+/// A topic as the runs of one round see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Topic {
     pub(super) round: u64,
     pub(super) sort: Sort,
 }
 
-/// Which topic of its round it is.
+/// The sort of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Sort {
     News,
@@ -71,7 +72,7 @@ impl Topic {
         [Sort::News, Sort::Job].into_iter().chain(keyed).map(move |sort| Self { round, sort })
     }
 
-    /// Where the event of an operation is published.
+    /// The topic on which the event of an operation is published.
     pub(super) fn of(op: Op) -> Self {
         let (sort, key) = (op.turn() % 4, op.turn() / 4 % KEYS);
         let sort = match sort {
@@ -83,7 +84,7 @@ impl Topic {
         Self { round: op.round(), sort }
     }
 
-    /// The key of its events. Each round has keys of its own.
+    /// The key of its events. Each round has its own keys.
     pub(super) fn key(self) -> u64 {
         match self.sort {
             Sort::News | Sort::Job => 0,
@@ -91,7 +92,8 @@ impl Topic {
         }
     }
 
-    /// How many wait on it: more than the commit that publishes looks at, and fewer.
+    /// The number of runs that wait on the topic. Some topics have more runs than the publishing commit
+    /// serves itself, some have fewer.
     pub(super) fn listeners(self) -> u64 {
         match self.sort {
             Sort::News => 30,
@@ -101,27 +103,27 @@ impl Topic {
         }
     }
 
-    /// The key of the nth run that waits on it.
+    /// The key of the `nth` run that waits on the topic.
     pub(super) fn run(self, nth: u64) -> String {
         in_round(&format!("{self}-{nth}"), self.round)
     }
 
-    /// Whether an event goes to one alone.
+    /// Whether an event goes to only one run.
     pub(super) fn is_for_one(self) -> bool {
         matches!(self.sort, Sort::Job | Sort::Task(_))
     }
 
-    /// Whether a run on it hears every event of its round.
+    /// Whether each run on the topic hears every event of its round.
     pub(super) fn is_heard_whole(self) -> bool {
         self.sort == Sort::News
     }
 
-    /// Whether runs wait on it for a short time only.
+    /// Whether runs wait on the topic for a short time only.
     pub(super) fn is_brisk(self) -> bool {
         matches!(self.sort, Sort::Paid(BRISK))
     }
 
-    /// Publishes the event of an operation, or the last one.
+    /// Publishes the event of an operation, or the last event with `None`.
     pub(super) fn publish(self, client: &AppClient, op: Option<u64>) -> Call<Published, PublishError> {
         let key = self.key();
         match self.sort {
@@ -142,7 +144,7 @@ impl Topic {
         Ok(status.await?)
     }
 
-    /// The runs that it says it has sent an event to.
+    /// The runs that an event was sent to, according to the topic.
     pub(super) async fn told(self, client: &AppClient, number: u64) -> Result<Vec<String>> {
         let (mut told, mut after) = (Vec::new(), None);
         loop {

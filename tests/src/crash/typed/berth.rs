@@ -1,4 +1,5 @@
-//! The semaphore: callers take its permits and give them back; a permit that was held when its process died comes back when its lease ends.
+//! A semaphore. Callers take its permits and give them back. If the process dies while a permit is held, the
+//! permit comes back when its lease ends.
 
 use drystone::primitive;
 

@@ -1,19 +1,19 @@
-//! The continuous entity: it counts its ticks, of which every fifth fails at first.
+//! A continuous entity: counts its ticks. Every fifth tick fails at first.
 
 use drystone::{Context, primitive};
 use serde::{Deserialize, Serialize};
 
 use super::super::part::Part;
 
-/// The ticks that succeeded: how many, for a list of them would grow with every tick.
+/// The ticks that succeeded. They are only counted, because a list would grow with every tick.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Clock {
     pub(super) ticks: u64,
-    /// The number of the last one.
+    /// The number of the last tick.
     pub(super) last: u64,
-    /// Ticks that came with the number of an earlier one.
+    /// The number of ticks that came with the number of an earlier tick.
     pub(super) again: u64,
-    /// Ticks that were told of another number of successes than are counted here.
+    /// The number of ticks that were given another count of successes than this state has.
     pub(super) astray: u64,
 }
 
@@ -30,7 +30,7 @@ impl Clock {
     }
 }
 
-/// The number in `clock-7f-tick/12`.
+/// Reads the number of a tick from its work id: 12 from `clock-7f-tick/12`.
 fn number(work: &str) -> Option<u64> {
     work.rsplit_once('/')?.1.parse().ok()
 }

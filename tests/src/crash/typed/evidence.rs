@@ -1,4 +1,4 @@
-//! What the typed file says in the end, as a user of the app reads it.
+//! The contents of the typed app's file at the end, as a user of the app reads them.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,25 @@ use super::{
     Clock, Jobs, Note, Pile, clock,
 };
 
-/// Everything stored by the app that has to do with the promises.
+/// Everything that the app stores and the promises are checked against.
 #[derive(Debug, Default)]
 pub(in super::super) struct Evidence {
     /// The items of batches that succeeded, by pile.
     pub(super) flushed: BTreeMap<String, Vec<u64>>,
-    /// The items of dead letters, a batch or a job each.
+    /// The items of dead letters. Each letter is a batch or a job.
     pub(super) dead: Vec<Vec<u64>>,
     /// The jobs that were processed, by queue.
     pub(super) done: BTreeMap<String, Vec<u64>>,
     pub(super) notes: BTreeMap<String, Note>,
-    /// The clock, and how often its kind says that it ticked.
+    /// The clock, and the number of ticks according to its kind.
     pub(super) clock: Option<(Clock, u64)>,
-    /// How many permits of each semaphore are out in the end, and how many callers wait.
+    /// The number of permits of each semaphore that are still out, and the number of callers that still
+    /// wait.
     pub(super) permits: BTreeMap<String, (u64, u64)>,
 }
 
 impl Evidence {
-    /// That of a round.
+    /// Reads the evidence of a round.
     pub(in super::super) async fn gather(app: &Runtime<App>, round: u64) -> Result<Self> {
         let mut evidence = Self { dead: dead(app, round).await?, ..Self::default() };
         for view in all(app, "pile", round).await? {
@@ -99,7 +100,7 @@ pub(super) async fn dead(app: &Runtime<App>, round: u64) -> Result<Vec<Vec<u64>>
     Ok(dead)
 }
 
-/// The job in a letter.
+/// Reads the job in a dead letter.
 fn job(opened: &Opened) -> Result<u64> {
     match &opened.payload {
         Payload::Item(item) => item.as_u64().context("a job is a number"),

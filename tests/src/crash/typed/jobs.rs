@@ -1,4 +1,4 @@
-//! The queue: three items at once, of which some fail, some panic, and one kills the process.
+//! A queue that processes three items at once. Some items fail or panic, and one kills the process.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
     PLANNED,
 };
 
-/// How long the guilty one lives.
+/// How long the guilty job runs before it kills.
 const MOMENT: Duration = Duration::from_millis(15);
 
 /// The items that were processed, in order.
@@ -30,11 +30,12 @@ impl Jobs {
     #[process]
     async fn run(&self, item: Item<u64>, fate: &Fate) -> Result<u64, String> {
         Part::Queues.moved();
-        // Every execution is heard of, and under which number of which key: that is its id.
+        // Report every execution with the id of the job, which has the key and the number.
         Said::Processed(Op(item.value), name(&item.id).ok_or("an id ends with a number")?).aloud();
         match Op(item.value).rule() {
             Rule::Kills if *fate == Fate::Dies => {
-                // A moment in which others end: those of the other kernel in this process cannot be told from it.
+                // Wait until other work has ended: the other kernel in this process would count the death
+                // against its own work.
                 tokio::time::sleep(MOMENT).await;
                 guilt::kill("job");
                 Err(PLANNED.to_owned())
@@ -51,7 +52,7 @@ impl Jobs {
     }
 }
 
-/// The whole id as a number: that of its queue and its own, in `jobs-7f-process/12`.
+/// The hash of a whole id such as `jobs-7f-process/12`. `None` if the id does not end with a number.
 fn name(id: &str) -> Option<u64> {
     id.rsplit_once('/')?.1.parse::<u64>().ok()?;
     Some(drystone_runtime::stable_hash(&[id.as_bytes()]))

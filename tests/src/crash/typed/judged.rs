@@ -1,4 +1,4 @@
-//! The judgement of the typed app: what was acknowledged, against committed states and dead letters.
+//! The verdict on the typed app: compares acknowledged operations with committed states and dead letters.
 
 use super::{
     super::{
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Evidence {
-    /// An item is in one batch that succeeded, or in one dead letter: in which, its rule says.
+    /// Checks that an item is in one successful batch or in one dead letter, as its rule says.
     pub(in super::super) fn item(&self, op: Op, verdict: &mut Verdict) {
         let times = |items: &Vec<u64>| items.iter().filter(|item| **item == op.0).count();
         let flushed = self.flushed.get(&op.key()).map_or(0, times);
@@ -21,7 +21,7 @@ impl Evidence {
         }
     }
 
-    /// A job was processed once, or is one dead letter: its rule says which.
+    /// Checks that a job was processed once or is one dead letter, as its rule says.
     pub(in super::super) fn job(&self, op: Op, verdict: &mut Verdict) {
         let times = |items: &Vec<u64>| items.iter().filter(|item| **item == op.0).count();
         let done = self.done.get(&op.key()).map_or(0, times);
@@ -32,7 +32,7 @@ impl Evidence {
         }
     }
 
-    /// A note was armed once, and rang once.
+    /// Checks that a note was armed once, and rang once.
     pub(in super::super) fn note(&self, op: Op, verdict: &mut Verdict) {
         let Some(note) = self.notes.get(&op.key()) else { return verdict.once(op, "its note", 0) };
         verdict.once(op, "its note, armed", note.armed as usize);
@@ -42,7 +42,8 @@ impl Evidence {
         }
     }
 
-    /// Batches die of what is in them alone, ticks are counted once, and nothing is there that nobody asked for.
+    /// Checks that a batch died only of a bad item in it, that ticks were counted once, and that nothing is
+    /// there without having been asked for.
     pub(in super::super) fn health(&self, was_begun: impl Fn(Op) -> bool, verdict: &mut Verdict) {
         for (key, (used, waiting)) in self.permits.iter().filter(|(_, out)| **out != (0, 0)) {
             verdict.wrong.push(format!("{used} permits of `{key}` have not come back, and {waiting} callers wait"));

@@ -1,7 +1,7 @@
-//! The same with primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, a semaphore.
+//! Primitives as authors write them: a buffer, an object with an alarm, a clock, a queue, a semaphore.
 //!
-//! Each keeps in its committed state what it has done. Held against what children said, and against the dead letters, it
-//! shows whatever was lost or done twice.
+//! Each primitive records its actions in its committed state. The comparison with the children's reports and
+//! with the dead letters shows everything that was lost or done twice.
 
 mod berth;
 mod clock;
@@ -24,7 +24,7 @@ use super::{
     said::Said,
 };
 
-/// The one clock of a round.
+/// The clock of a round. Each round has one.
 pub(super) fn clock(round: u64) -> String {
     in_round("clock", round)
 }
@@ -35,17 +35,17 @@ pub(super) async fn begin(app: &Runtime<App>, round: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a flush says when it panics as planned.
+/// The message of a planned panic or failure.
 pub(super) const PLANNED: &str = "as planned";
 
-/// The hook of panics: those that are planned are not worth a line.
+/// The panic hook. It prints no line for planned panics.
 pub(super) fn quiet(panic: &std::panic::PanicHookInfo<'_>) {
     if panic.payload_as_str() != Some(PLANNED) {
         eprintln!("{panic}");
     }
 }
 
-/// Asks until it is answered: the idempotency key makes that safe.
+/// Repeats a call until it is answered. The idempotency key makes the repeats safe.
 pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
     loop {
         let retryable = match op.deed() {
@@ -60,7 +60,7 @@ pub(super) async fn ask(app: &Runtime<App>, op: Op) -> Result<()> {
     }
 }
 
-/// Takes a permit and gives it back; its fencing token.
+/// Takes a permit and gives it back. Returns its fencing token.
 pub(super) async fn moor(app: &Runtime<App>, op: Op) -> Result<u64> {
     let permit = app.client().berth(op.key()).acquire().await?;
     let token = permit.token();
@@ -68,7 +68,7 @@ pub(super) async fn moor(app: &Runtime<App>, op: Op) -> Result<u64> {
     Ok(token)
 }
 
-/// Enqueues a job, and tells which one was the last to be recorded meanwhile.
+/// Enqueues a job, and reports the last job that the queue has recorded by then.
 async fn enqueue(app: &Runtime<App>, op: Op) -> Result<(), CallError<drystone::kinds::queue::Full>> {
     let jobs = app.client().jobs(op.key());
     jobs.enqueue(op.0).idempotency_key(op.once()).await?;
@@ -80,7 +80,7 @@ async fn enqueue(app: &Runtime<App>, op: Op) -> Result<(), CallError<drystone::k
     Ok(())
 }
 
-/// Whether it is to be asked again.
+/// Whether the call must be repeated.
 fn again<T, E>(answer: Result<T, CallError<E>>) -> Result<bool>
 where
     CallError<E>: std::error::Error + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The object: armed by one operation, its alarm rings once, not before its time.
+//! An object. One operation arms it, and then the alarm rings once, not too early.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::super::part::Part;
 
-/// What a note has been through.
+/// The past of a note.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in super::super) struct Note {
     pub(super) armed: u64,
     pub(super) rung: u64,
-    /// How often of those before its time.
+    /// How many times it rang too early.
     pub(super) early: u64,
     pub(super) due: Timestamp,
 }
 
 #[primitive(object)]
 impl Note {
-    /// Rings after so long.
+    /// Sets the alarm to ring after `millis`.
     async fn arm(&mut self, millis: u64, cx: &Context) {
         let span = Duration::from_millis(millis);
         self.armed += 1;

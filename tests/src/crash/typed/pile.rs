@@ -1,4 +1,4 @@
-//! The buffer: small batches, of which some fail, some panic, and one kills the process.
+//! A buffer with small batches. Some batches fail or panic, and one kills the process.
 
 use drystone::{Batch, primitive};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,8 @@ impl Pile {
     #[flush]
     async fn flush(&mut self, batch: Batch<u64>, fate: &Fate) -> Result<(), String> {
         Part::Buffers.moved();
-        // Before it fails, so that a state that outlives its failure shows.
+        // Change the state before the failure: if the change survived the failure, the verdict would find
+        // the items.
         self.flushed.extend(&batch.items);
         match batch.items.iter().map(|item| Op(*item).rule()).max() {
             Some(Rule::Kills) if *fate == Fate::Dies => {

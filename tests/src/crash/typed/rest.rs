@@ -1,4 +1,4 @@
-//! How the last child of a round brings the typed primitives to rest.
+//! The end of a round: the last child brings the typed primitives to rest.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use tokio::time::timeout;
 
 use super::{super::app::App, clock, evidence};
 
-/// What has not come to rest by then is stuck.
+/// The time limit. Anything that is not at rest by then is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at permits that come back by themselves.
+/// The pause between two looks at permits that come back by themselves.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Waits until every batch and every job has ended, every letter lies where it belongs, every note has rung and every permit is back.
+/// Waits until every batch and every job has ended, every dead letter has arrived, every note has rung and
+/// every permit is back.
 pub(in super::super) async fn reach(app: &Runtime<App>, round: u64) -> Result<()> {
-    // Heard from before anything is looked at: what is not there yet will be told.
+    // Subscribe before the first look, so that later changes are not missed.
     let mut events = app.events();
     timeout(PATIENCE, settled(app, round, &mut events))
         .await
@@ -51,7 +52,7 @@ async fn settled(app: &Runtime<App>, round: u64, events: &mut Events) -> Result<
     Ok(())
 }
 
-/// Flushes until nothing is left; how many batches died. Each flush answers when a batch has ended.
+/// Flushes until nothing is left. Returns how many batches died. Each flush answers when a batch has ended.
 async fn emptied(app: &Runtime<App>, pile: &View) -> Result<u64> {
     let pile = app.client().pile(&pile.key);
     loop {

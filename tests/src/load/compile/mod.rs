@@ -1,7 +1,8 @@
-//! What the macros cost a build: `cargo check` of an app of twenty primitives, against the same types without them.
+//! The cost of the macros in a build: `cargo check` of an app of twenty primitives, against the same types
+//! without macros.
 //!
-//! Both are crates of a workspace that is made for it and thrown away. Their dependencies are built before; each check
-//! follows a touch of the one file, without incremental compilation, and the median of three counts.
+//! Both are crates of a temporary workspace. Their dependencies are built before. Each check follows a touch
+//! of the only source file, without incremental compilation. The median of three checks counts.
 
 mod source;
 
@@ -20,8 +21,9 @@ use super::{
     report::{Line, Report},
 };
 
-/// An app may take so much longer than its types alone.
+/// The goal: the time for an app, as a multiple of the time for its types alone.
 const RATIO_MAX: f64 = 2.0;
+/// The number of checks of each crate that count.
 const CHECKS: usize = 3;
 
 /// Checks both crates in turn.
@@ -29,7 +31,7 @@ pub(super) fn measure(target: &Path, directory: &Path, report: &mut Report) -> R
     let workspace = Workspace { root: directory.to_owned(), target: target.join("compile") };
     workspace.write()?;
     let mut seconds = [Vec::new(), Vec::new()];
-    // The first check of each builds its dependencies and does not count.
+    // The first check of each crate builds its dependencies, and does not count.
     for round in 0..=CHECKS {
         for (name, seconds) in ["types", "app"].into_iter().zip(&mut seconds) {
             let taken = workspace.check(name)?;
@@ -47,7 +49,7 @@ pub(super) fn measure(target: &Path, directory: &Path, report: &mut Report) -> R
 
 struct Workspace {
     root: PathBuf,
-    /// Kept from run to run: the dependencies are built once.
+    /// The target directory. It is kept between runs, so that the dependencies are built only once.
     target: PathBuf,
 }
 
@@ -55,7 +57,7 @@ impl Workspace {
     fn write(&self) -> Result<()> {
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("");
         fs::write(self.root.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"types\", \"app\"]\n")?;
-        // The same versions, so that nothing is fetched.
+        // Use the same versions of dependencies, so that nothing is downloaded.
         fs::copy(ours.join("Cargo.lock"), self.root.join("Cargo.lock"))?;
         for (name, source) in [("types", source::types()), ("app", source::app())] {
             fs::create_dir_all(self.root.join(name).join("src"))?;
@@ -69,7 +71,7 @@ impl Workspace {
         self.root.join(name).join("src/lib.rs")
     }
 
-    /// Seconds for one check of a crate that was touched.
+    /// Returns the seconds that a check takes after a touch of the crate.
     fn check(&self, name: &str) -> Result<f64> {
         fs::write(self.file(name), fs::read(self.file(name))?)?;
         let mut command = Command::new("cargo");
@@ -82,7 +84,8 @@ impl Workspace {
     }
 }
 
-/// Both have the same dependencies, so that cargo and the compiler have as much to load.
+/// The manifest of a crate. Both crates have the same dependencies, so that cargo and the compiler load the
+/// same for each.
 fn manifest(name: &str, ours: &Path) -> String {
     let primitives = ours.join("primitives");
     format!(

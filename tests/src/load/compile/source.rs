@@ -1,11 +1,12 @@
-//! The two crates: an app of ten continuous primitives, five buffers and five objects, and its types alone.
+//! The sources of both crates: an app of ten continuous primitives, five buffers and five objects, and its
+//! types alone.
 
-/// How many of each kind.
+/// The number of primitives of each kind.
 const CONTINUOUS: usize = 10;
 const BUFFERS: usize = 5;
 const OBJECTS: usize = 5;
 
-/// The types, with what they derive.
+/// The types and their derives.
 pub(super) fn types() -> String {
     let names = |word: &'static str, count| (0..count).map(move |nth| (word, nth));
     let all = names("Clock", CONTINUOUS).chain(names("Inbox", BUFFERS)).chain(names("Cart", OBJECTS));
@@ -13,7 +14,7 @@ pub(super) fn types() -> String {
     format!("use serde::{{Deserialize, Serialize}};\n{types}")
 }
 
-/// The same, with a primitive of four functions each, and the app.
+/// The types, an `impl` block with four functions for each, and the app.
 pub(super) fn app() -> String {
     let clocks = (0..CONTINUOUS).map(|nth| block("Clock", nth, "continuous, every = \"5m\"", CLOCK));
     let inboxes = (0..BUFFERS).map(|nth| block("Inbox", nth, "buffer, max_items = 50", INBOX));
@@ -41,7 +42,7 @@ fn field(word: &str, nth: usize) -> String {
     format!("    {}{nth}: {word}{nth},\n", word.to_lowercase())
 }
 
-/// An `impl` block; `ITEM` and `ERROR` in its functions are the types of its number.
+/// An `impl` block. `ITEM` and `ERROR` in its functions stand for the types with its number.
 fn block(word: &str, nth: usize, options: &str, hook: &str) -> String {
     let functions = format!("{hook}{ACTIONS}");
     let functions =

@@ -1,4 +1,4 @@
-//! One work that everybody does, and who did it how fast.
+//! A contest: the same work is done by all competitors, and timed.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use super::{
     said::Said,
 };
 
-/// The rounds of one work.
+/// The rounds of one piece of work.
 #[derive(Debug)]
 pub(super) struct Contest {
     pub(super) work: Work,
     pub(super) peers: &'static [Peer],
-    /// The names of our goals against the peers, in their order.
+    /// The names of our goals against the peers, in the order of the peers.
     goals: Vec<Option<&'static str>>,
     ours: Vec<Figures>,
     theirs: Vec<Vec<Said>>,
 }
 
-/// What somebody measured; see [`Measured`].
+/// The figures of one competitor. See [`Measured`].
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Figures {
     pub(super) enqueue_per_s: Option<f64>,
@@ -36,12 +36,12 @@ pub(super) struct Figures {
 }
 
 impl Contest {
-    /// With a goal, or none, against each of the peers.
+    /// Makes a contest, with an optional goal against each of the peers.
     pub(super) fn new<const N: usize>(work: Work, peers: &'static [Peer; N], goals: [Option<&'static str>; N]) -> Self {
         Self { work, peers, goals: goals.to_vec(), ours: Vec::new(), theirs: vec![Vec::new(); N] }
     }
 
-    /// The part of the program that measures the same without peers.
+    /// The part of this program that measures the same work without peers.
     pub(super) fn part(&self) -> &'static str {
         match self.work {
             Work::Throughput { .. } | Work::Alone => "queues",
@@ -56,7 +56,7 @@ impl Contest {
         }
     }
 
-    /// A line each, ours first.
+    /// Adds one line per competitor to the report, ours first.
     pub(super) fn tell(&self, report: &mut Report) {
         if let Some(ours) = Figures::median(&self.ours) {
             report.line(self.line("drystone", ours, "wal/FULL"));
@@ -74,7 +74,8 @@ impl Contest {
         }
     }
 
-    /// How many times as fast ours is: round by round, for the machine is not as fast in each, and the median of that.
+    /// How many times as fast ours is: the median over the rounds. The ratio is taken per round, because the
+    /// speed of the machine varies.
     fn ratio(&self, theirs: &[Figures]) -> f64 {
         let ratio = |(ours, theirs): (&Figures, &Figures)| match self.work {
             Work::Throughput { .. } | Work::Runs { .. } => ours.done_per_s / theirs.done_per_s,
@@ -83,8 +84,9 @@ impl Contest {
         median(self.ours.iter().zip(theirs).map(ratio).collect())
     }
 
-    /// Per second are items, or the steps of runs, from the first call until the last is recorded as finished. The times
-    /// are of a call to enqueue, but of an item alone and of a run they are from that call until it is recorded.
+    /// A line of the report. The rate counts items, or the steps of runs, from the first call until the last
+    /// one is recorded as finished. Times are those of a call to enqueue, except that for a single item and
+    /// for a run they end when it is recorded.
     fn line(&self, who: &str, figures: Figures, how: &str) -> Line {
         let time = |micros: f64| Duration::try_from_secs_f64(micros / 1e6).ok();
         let (what, per_second, note) = match self.work {
@@ -104,7 +106,7 @@ impl Contest {
 }
 
 impl Figures {
-    /// The median of each figure, if there are any.
+    /// The median of each figure. `None` without figures.
     fn median(all: &[Self]) -> Option<Self> {
         let of = |one: fn(&Self) -> f64| median(all.iter().map(one).collect());
         (!all.is_empty()).then(|| Self {

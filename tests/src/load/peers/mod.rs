@@ -1,8 +1,10 @@
-//! `cargo load -- --peers`: Drystone beside the embedded Rust queues and engines that also keep what they do in SQLite.
+//! `cargo load -- --peers`: Drystone against other embedded Rust queues and engines that store their data in
+//! SQLite.
 //!
-//! Each peer is a program under `tests/peers` with a lock file of its own, for its SQLite cannot share ours. It does the
-//! work of [`peer_work`] on the disk that ours is measured on, one after the other, and says what pragmas it really had:
-//! with less than `FULL` what was acknowledged can be lost when the power fails, and that is faster.
+//! Each peer is a program under `tests/peers` with its own lock file, because its SQLite library cannot be
+//! linked together with ours. All competitors do the work of [`peer_work`] on the same disk, one after
+//! another. Each peer reports the pragmas that it really used: with less than `FULL`, acknowledged work can
+//! be lost in a power failure, which makes a peer faster.
 
 mod contest;
 mod ours;
@@ -21,20 +23,21 @@ use self::{
 };
 use super::{plan::Plan, report::Report};
 
-/// The queues, and how many times as many items ours is to finish. Effectum twice: as it is, and as its authors mean it,
-/// with WAL, where it does not sync its commits; no goal is set against that.
+/// The queues, with the goal: how many times as many items ours must finish. Effectum runs twice: unchanged,
+/// and as its authors intend it, with WAL, where it does not sync its commits. The second has no goal.
 const QUEUES: [Peer; 3] = [
     Peer { name: "effectum", least: 3.0, changed: false },
     Peer { name: "effectum", least: 0.0, changed: true },
     Peer { name: "apalis", least: 10.0, changed: false },
 ];
-/// What runs steps, and how many times as many ours is to finish.
+/// The engines, with the goal: how many times as many steps ours must finish.
 const ENGINES: [Peer; 2] =
     [Peer { name: "duroxide", least: 50.0, changed: false }, Peer { name: "duroxide", least: 0.0, changed: true }];
-/// Each does each work so often, and the median counts.
+/// How often each competitor does each piece of work. The median counts.
 const ROUNDS: usize = 5;
 
-/// What everybody does. One item alone has no goal against the peers: `cargo load -- --only queues` has one against a bare commit.
+/// The pieces of work. A single item has no goal against the peers: `cargo load -- --only queues` compares
+/// it with a bare commit.
 fn contests() -> [Contest; 6] {
     let queues = |queues, goals| Contest::new(Work::Throughput { queues }, &QUEUES, goals);
     let runs = |at_once, goal| Contest::new(Work::Runs { at_once }, &ENGINES, [goal, None]);
@@ -48,7 +51,7 @@ fn contests() -> [Contest; 6] {
     ]
 }
 
-/// Builds the peers, and measures everybody.
+/// Builds the peers, and measures all competitors.
 pub(super) async fn measure(target: &Path, directory: &Path, plan: &Plan, report: &mut Report) -> Result<()> {
     let wanted = || contests().into_iter().filter(|contest| plan.wants(contest.part()));
     let names: BTreeMap<_, _> = wanted().flat_map(|contest| contest.peers).map(|peer| (peer.name, peer)).collect();
@@ -68,7 +71,7 @@ pub(super) async fn measure(target: &Path, directory: &Path, plan: &Plan, report
     Ok(())
 }
 
-/// Our own side.
+/// Measures Drystone.
 async fn ours(ask: Ask) -> Result<Figures> {
     let measured = match ask.work {
         Work::Throughput { .. } | Work::Alone => ours::measure(ask).await?,

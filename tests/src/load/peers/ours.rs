@@ -1,4 +1,4 @@
-//! Our own side of the comparison of queues.
+//! Drystone's part in the comparison of queues.
 
 use std::{
     error::Error,
@@ -16,7 +16,7 @@ use peer_work::{Ask, CONCURRENCY, Measured, Peer, long_enough, work};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-/// Jobs that do nothing but count themselves.
+/// Jobs that only count themselves.
 #[derive(Default, Serialize, Deserialize)]
 struct Jobs;
 
@@ -31,7 +31,7 @@ impl Jobs {
     }
 }
 
-/// How many items were handled.
+/// The number of handled items.
 #[derive(Clone, Default)]
 struct Handled(Arc<AtomicU64>);
 
@@ -45,7 +45,7 @@ struct App {
     jobs: Jobs,
 }
 
-/// Drystone's queues, as a peer among the others.
+/// Drystone's queues as a competitor.
 struct Ours {
     runtime: Runtime<App>,
     handled: Handled,
@@ -59,7 +59,8 @@ impl Peer for Ours {
         Ok(())
     }
 
-    /// When all were handled the queues are asked how many successes they have recorded.
+    /// Whether all items are finished. Once all are handled, the queues are asked how many successes they
+    /// have recorded.
     fn finished(&self, items: u64) -> bool {
         self.handled.0.load(Ordering::Relaxed) >= items && self.on.block_on(self.recorded()) >= items
     }
@@ -82,7 +83,7 @@ impl Ours {
     }
 }
 
-/// Does the work on Drystone's queue.
+/// Does the work on Drystone's queues.
 pub(super) async fn measure(ask: Ask) -> Result<Measured> {
     let on = Handle::current();
     let measured = tokio::task::spawn_blocking(move || run(&ask, &on).map_err(|error| anyhow!("{error}"))).await??;

@@ -1,4 +1,4 @@
-//! A peer's program: how it is built, and asked.
+//! The program of a peer: how it is built and run.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use super::said::Said;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    /// Ours is to finish so many times as many items, or steps, per second.
+    /// The goal: how many times as many items or steps per second ours must finish.
     pub(super) least: f64,
-    /// Whether it is run as we changed it, beyond its own options: see its program.
+    /// Whether the peer runs with our changes to it, beyond its own options. Its program describes them.
     pub(super) changed: bool,
 }
 
 impl Peer {
-    /// With the versions of its own lock file, beside our build.
+    /// Builds the peer with the versions of its own lock file, next to our build.
     pub(super) fn build(self, target: &Path) -> Result<()> {
         eprintln!("building the peer {} (minutes, the first time)", self.name);
         let mut command = Command::new("cargo");
@@ -32,16 +32,17 @@ impl Peer {
         Ok(())
     }
 
-    /// One measurement, in a process that did nothing before.
+    /// Makes one measurement, in a fresh process.
     pub(super) fn run(self, target: &Path, ask: &Ask) -> Result<Said> {
         eprintln!("{}{}: {}", self.name, if self.changed { ", as we changed it" } else { "" }, ask.work);
         let program = directory(target).join("release").join(format!("{}-peer", self.name));
         let mut command = Command::new(program);
         command.args(ask.arguments()).envs(self.changed.then_some(("PEER_CHANGED", "1")));
         let output = command.output()?;
-        // Said only then: effectum's writer thread may panic when all is done and it is closed.
+        // Show the error output only on failure: effectum's writer thread may panic when it is closed after
+        // all work.
         ensure!(output.status.success(), "{} failed: {}", self.name, String::from_utf8_lossy(&output.stderr));
-        // Its file is as large as its work was long.
+        // Remove the file, which is as large as the work was long.
         fs::remove_dir_all(&ask.dir)?;
         Said::read(&output.stdout).with_context(|| format!("the peer {} said what nobody understands", self.name))
     }
@@ -51,7 +52,7 @@ impl Peer {
     }
 }
 
-/// Kept from run to run: the peers are built once.
+/// The build directory of the peers. It is kept between runs, so that the peers are built only once.
 fn directory(target: &Path) -> PathBuf {
     target.join("peers")
 }

@@ -1,4 +1,4 @@
-//! Our own side of the comparison of engines.
+//! Drystone's part in the comparison of engines.
 
 use std::{error::Error, fs, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::super::workflows::App;
 
-/// Drystone's workflows, as an engine among the others.
+/// Drystone's workflows as a competitor.
 struct Ours(Runtime<App>);
 
 impl Engine for Ours {

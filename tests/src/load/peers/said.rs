@@ -1,18 +1,18 @@
-//! The line of JSON that a peer's program prints for a measurement.
+//! The line of JSON that a peer prints for a measurement.
 
 use anyhow::Result;
 use serde::Deserialize;
 
 use super::contest::Figures;
 
-/// What a peer says of itself.
+/// The report of a peer about itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Said {
     pub(super) peer: String,
     pub(super) version: String,
     #[serde(flatten)]
     pub(super) figures: Figures,
-    /// `journal_mode/synchronous`, as read back.
+    /// `journal_mode/synchronous`, as read back from SQLite.
     pub(super) pragmas: String,
     pub(super) settings: String,
 }

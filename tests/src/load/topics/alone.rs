@@ -1,4 +1,4 @@
-//! One event to one run that waits: from when it is published to the run's result.
+//! One event to one waiting run: the time from the publish to the result of the run.
 
 use std::{
     path::Path,
@@ -26,11 +26,12 @@ use super::{
     audience::{Hall, measured},
 };
 
-/// It may take so many times as long as one bare commit. It is two: that of the topic, and that of the run.
+/// The goal, as a multiple of one bare commit. The event costs two commits: one of the topic and one of the
+/// run.
 const ALONE_MAX: f64 = 5.0;
 const TOPIC: u64 = 0;
 
-/// The limit is a commit made directly, with no thread to cross.
+/// Measures against a commit made directly, without another thread.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let callers = Callers { callers: 1, rows: u64::from(ROWS), span: plan.span };
     let path = rows(directory, "topic-direct.db").await?;
@@ -53,7 +54,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Until the run's end, one event after another for so long.
+/// Publishes events in sequence for `span`, each to a single run. Returns the times until the runs ended.
 async fn one_by_one(hall: &Hall, span: Duration) -> Result<Measured> {
     let (start, mut told) = (Instant::now(), Vec::new());
     while start.elapsed() < span {

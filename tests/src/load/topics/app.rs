@@ -1,12 +1,12 @@
-//! The event that is published and the runs that wait for it, as an author writes them.
+//! The published event and the runs that wait for it, as an author writes them.
 
 use drystone::{Event, Flow, Primitives, join_all, workflow};
 use serde::{Deserialize, Serialize};
 
-/// As much as the bare writer's row has.
+/// As many bytes as the bare writer's row has.
 const TEXT_BYTES: usize = 200;
 
-/// Goes to all who wait on its topic.
+/// An event for all runs that wait on its topic.
 #[derive(Event, Serialize, Deserialize)]
 #[event(topic, key = topic)]
 pub(super) struct Posted {
@@ -20,7 +20,7 @@ impl Posted {
     }
 }
 
-/// Waits for one event.
+/// A run: waits for an event.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Listener;
 
@@ -31,7 +31,7 @@ impl Listener {
     }
 }
 
-/// Waits on many topics at once, for one event of each.
+/// A run that waits on many topics at once, for one event of each.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Reader;
 

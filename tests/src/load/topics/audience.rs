@@ -1,4 +1,4 @@
-//! Runs that wait on one topic, each with somebody who waits for its result.
+//! Audiences: runs that wait on one topic, each with a caller that waits for its result.
 
 use std::{
     sync::Arc,
@@ -17,22 +17,22 @@ use super::{
     app::{AppClient as Client, Posted},
 };
 
-/// Between two looks at how many the topic knows.
+/// The pause between two looks at the number of waits that the topic knows.
 const LOOK: Duration = d!("1ms");
 
-/// Makes audiences, each of new runs.
+/// Makes audiences. Each consists of new runs.
 #[derive(Clone)]
 pub(super) struct Hall {
     client: Client,
     keys: Arc<Keys>,
 }
 
-/// How long one event took, from when it was published.
+/// The times of one event, from when it was published.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
-    /// Until whoever published it had the answer.
+    /// Until the publisher had the answer.
     pub(super) answered: Duration,
-    /// Until every run that had waited has ended, and whoever waits for its result has it.
+    /// Until every run that had waited has ended, and its caller has the result.
     pub(super) ended: Duration,
 }
 
@@ -41,7 +41,8 @@ impl Hall {
         Self { client, keys: Arc::default() }
     }
 
-    /// Lets so many runs wait on a topic, publishes, and says how long that took. The time in which they come to wait is not in it.
+    /// Lets `count` runs wait on a topic, publishes an event, and returns the times. The time until the runs
+    /// wait is not included.
     pub(super) async fn tell(&self, topic: u64, count: u64) -> Result<Told> {
         let waiting = self.gather(topic, count).await?;
         let start = Instant::now();
@@ -53,7 +54,7 @@ impl Hall {
         Ok(told)
     }
 
-    /// The same so many times, one after another.
+    /// Repeats the same `times` times in sequence.
     pub(super) async fn tell_often(&self, times: u64, topic: u64, count: u64) -> Result<[Measured; 2]> {
         let mut told = Vec::new();
         for _ in 0..times {
@@ -75,14 +76,14 @@ impl Hall {
             async move { Ok(result.await.map(drop)?) }
         });
         let waiting = crowd::seated(results.collect()).await?;
-        // This question stands behind all of theirs.
+        // The topic gets this call after the calls of all runs, so the answer counts every run.
         while self.watching(topic).await? < count {
             sleep(LOOK).await;
         }
         Ok(waiting)
     }
 
-    /// How many waits a topic knows.
+    /// The number of waits that a topic knows.
     pub(super) async fn watching(&self, topic: u64) -> Result<u64> {
         let asked = async || anyhow::Ok(self.client.topic_of::<Posted>(topic).status().await?);
         let status = crowd::patiently(asked).await?;
@@ -90,7 +91,7 @@ impl Hall {
     }
 }
 
-/// Until events were answered, and until their runs had ended: of these, runs are counted per second.
+/// The times until events were answered, and until their runs had ended. The rate of the latter counts runs.
 pub(super) fn measured(told: &[Told], count: u64) -> [Measured; 2] {
     let of = |part: fn(&Told) -> Duration| {
         let latencies: Vec<Duration> = told.iter().map(part).collect();

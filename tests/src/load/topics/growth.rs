@@ -1,8 +1,10 @@
-//! An event to a few who wait, beside very many who wait on other topics: it costs the same (T6).
+//! An event to a few waits, while very many waits exist on other topics. It must cost the same as without
+//! them (T6).
 //!
-//! The others are waits of real runs, which their topics were told of by messages, as any are. Only, a run of theirs waits on many
-//! topics at once, for what a run costs is not what is measured here. When all have come the file is opened anew, so that they are
-//! where those are who wait for long: on the disk. The few who are told are runs with one wait each, in both files.
+//! The other waits are waits of real runs, which registered with their topics by messages like all waits.
+//! One such run waits on many topics at once, because the cost of runs is not measured here. When all waits
+//! have registered, the file is opened again, so that they are on disk, like waits that last for a long
+//! time. The few runs that get the event have one wait each, with and without the others.
 
 use std::{path::Path, time::Duration};
 
@@ -26,17 +28,17 @@ use super::{
     audience::Hall,
 };
 
-/// How many wait on each topic.
+/// The number of waits on each topic.
 const WATCHERS: u64 = 100;
-/// On so many topics a run of the others waits.
+/// The number of topics on which each of the other runs waits.
 const WAITS: u64 = 250;
-/// The topic that is measured; those of the others follow it.
+/// The topic that is measured. The topics of the other runs have higher numbers.
 const TOPIC: u64 = 0;
-/// How often it is published to in a round.
+/// How often the topic is published to in a round.
 const TIMES: u64 = 5;
-/// Beside the others it may take so many times as long.
+/// The goal: the time with the other waits, as a multiple of the time without them.
 const GROWTH_MAX: f64 = 2.0;
-/// Between two looks at whether all have come.
+/// The pause between two looks at whether all waits have registered.
 const LOOK: Duration = d!("10ms");
 
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
@@ -59,7 +61,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(many.runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// A file in which so many wait.
+/// A file with waiting runs.
 struct Place {
     runtime: Runtime<App>,
     hall: Hall,
@@ -83,11 +85,11 @@ impl Place {
     }
 }
 
-/// Lets others wait on all topics but the one that is measured, which is the first.
+/// Lets the other runs wait on all topics except the measured one, which is the first.
 async fn others(runtime: &Runtime<App>, topics: u64) -> Result<()> {
     let (client, blocks) = (runtime.client(), topics / WAITS);
     let wait = move |number: u64| {
-        // The high numbers are those of the others: the keys of runs that are told count from the first.
+        // The other runs have the high numbers, because the keys of the measured runs count from zero.
         let run = client.reader(keys::key(u64::MAX - number));
         let first = number % blocks * WAITS;
         async move { Ok(run.start(first.max(TOPIC + 1), first + WAITS).await?) }

@@ -1,7 +1,8 @@
-//! Topics: events for nobody, for one run, for ten thousand, and for a few beside a million others, against the bare writer.
+//! Topics: events for no run, for one run, for ten thousand, and for a few beside a million other waits,
+//! against the bare writer.
 //!
-//! An event is one commit of its topic, with its row; who waits is told in slices of further commits, and each run that is told takes
-//! one of its own. The bare writer beside them updates one row per call.
+//! An event is one commit of its topic, with a row for the event. Further commits notify the waits in
+//! slices, and each run that gets the event commits once itself. The bare writer updates one row per call.
 
 mod alone;
 mod app;
@@ -17,9 +18,10 @@ use drystone::d;
 
 use super::{plan::Plan, report::Report};
 
+/// The time limit for closing an app.
 const CLOSE_MAX: Duration = d!("10s");
 
-/// All of it, one after another.
+/// Measures all parts in sequence.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     publishing::measure(plan, directory, report).await?;
     alone::measure(plan, directory, report).await?;

@@ -1,4 +1,4 @@
-//! Events that nobody waits for: what a topic takes of them.
+//! Events without any wait: how many a topic takes.
 
 use std::path::Path;
 
@@ -20,10 +20,11 @@ use super::{
     app::{App, AppClient as Client, Posted},
 };
 
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
 
-/// Over as many topics as the bare writer has rows, and all on one of them. That one is soon full: from then on each event lets the
-/// oldest go, as it does in a program that runs for long.
+/// Publishes over as many topics as the bare writer has rows, and to one topic only. That topic is soon
+/// full. From then on each event removes the oldest one, as in a program that runs for long.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "publishing-bare.db").await?;
     let path = directory.join("publishing.db");
@@ -39,11 +40,11 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Topics where nobody waits, as something that is written to.
+/// Topics without waits, as a writer of events.
 pub(super) struct Publisher(Client);
 
 impl Publisher {
-    /// With one event on each topic, so that none of them is made while it is measured.
+    /// Publishes one event on each topic first, so that no topic is created during the measurement.
     pub(super) async fn warm(client: Client) -> Result<Self> {
         let first = client.clone();
         let publish = move |topic: u64| {

@@ -1,4 +1,5 @@
-//! One event to few and to very many who wait: publishing it costs the same, and each of them so much.
+//! One event to a few waits and to very many. The publish must cost the same, and each wait adds a constant
+//! cost.
 
 use std::path::Path;
 
@@ -22,14 +23,14 @@ use super::{
     publishing::Publisher,
 };
 
-/// How many wait, and how often such an event is published in a round.
+/// The sizes of the audiences, and how often an event is published to each in a round.
 const AUDIENCES: [(u64, u64); 3] = [(1, 20), (100, 5), (10_000, 1)];
-/// To publish to the most of them may take so many times as long as to publish to nobody.
+/// The goal: the time to publish to the largest audience, as a multiple of the time to publish to nobody.
 const ANSWERED_MAX: f64 = 3.0;
-/// A round is a second or more, most of which goes into runs that come to wait.
+/// The largest number of rounds. A round takes a second or more, most of it until the runs wait.
 const ROUNDS_MAX: usize = 7;
 
-/// In turn: the bare writer, to nobody, and to each audience.
+/// Measures in turn: the bare writer, a publish to nobody, and a publish to each audience.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "reach-bare.db").await?;
     let path = directory.join("reach.db");
@@ -41,7 +42,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     let round = async || {
         let mut measured = vec![bare.round(many).await?, nobody.round(alone).await?];
         for (count, times) in AUDIENCES {
-            // Topics of their own, behind those of nobody.
+            // Use other topics than the publishes to nobody.
             measured.extend(hall.tell_often(times, u64::from(ROWS) + count, count).await?);
         }
         measured.try_into().map_err(|_| anyhow::anyhow!("each audience is measured twice"))
@@ -50,7 +51,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Two of the writers, and two of each audience.
+/// One each for the two writers, and two for each audience.
 const SUBJECTS: usize = 2 + 2 * AUDIENCES.len();
 
 fn tell(rounds: &Rounds<SUBJECTS>, report: &mut Report) {

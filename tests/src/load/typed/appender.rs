@@ -1,4 +1,5 @@
-//! What a buffer leaves in the store, by hand: a row per call, a head as long as a buffer's, a full lane dropped.
+//! A handler written by hand that stores what a buffer stores: a row per call, a head as long as a buffer's,
+//! and a dropped lane when the batch is full.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -8,17 +9,17 @@ use drystone_runtime::{
     Outcome, Row, Rows, Status, To, Work,
 };
 
-/// Bytes of an item.
+/// The bytes of an item.
 pub(super) const ITEM_BYTES: usize = 100;
-/// Bytes of a buffer's record while it collects.
+/// The bytes of a buffer's record while it collects.
 const HEAD_BYTES: usize = 190;
-/// As many as make a batch of the buffer.
+/// The number of items in a batch of the buffer.
 const LANE_MAX: u64 = 1_000;
 
-/// Appends what it is given.
+/// Appends the items of its calls.
 pub(super) struct Appender;
 
-/// What a call brings.
+/// The body of a call.
 pub(super) fn item() -> Bytes {
     Bytes::from_static(&[b'i'; ITEM_BYTES])
 }
@@ -56,7 +57,7 @@ impl Handler for Appender {
         let after = before + 1;
         let row = Row { lane: lane(before), key: before.to_be_bytes().to_vec().into(), body: body.clone() };
         let is_full = after.is_multiple_of(LANE_MAX);
-        // A row of a lane cannot be put and dropped at once: the last one is left out.
+        // A commit cannot put a row into a lane that it drops, so the last row is left out.
         let (put, drop) =
             if is_full { (None, Some(DropLane { lane: row.lane, held: false })) } else { (Some(row), None) };
         Next::Commit(Commit {

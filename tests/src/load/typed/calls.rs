@@ -1,4 +1,4 @@
-//! Calls in a chain, one after another on the memory store: in a process that does nothing else.
+//! A chain of calls, one after another, on the memory store, in a process that does nothing else.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::{
     inbox::Inboxes,
 };
 
-/// Calls before it is counted: what is bound and allocated once is not a part of it.
+/// The number of calls before the measurement. It excludes the cost of binding and first allocations.
 const WARM_UP: u64 = 200;
 
-/// Who is called.
+/// The subject that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in super::super) enum Whose {
     Adder,
@@ -28,7 +28,7 @@ pub(in super::super) enum Whose {
 }
 
 impl Whose {
-    /// The word that the command line takes.
+    /// The word for the command line.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Adder => "adder",
@@ -39,14 +39,14 @@ impl Whose {
     }
 }
 
-/// So many calls of one of them.
+/// A number of calls of a subject.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Calls {
     pub(in super::super) whose: Whose,
     pub(in super::super) count: u64,
 }
 
-/// Makes the calls and prints the processor time that they took in our own code, in microseconds.
+/// Makes the calls, and prints the processor time that they took in our own code, in microseconds.
 pub(in super::super) async fn child(calls: &Calls) -> Result<()> {
     let micros = match calls.whose {
         Whose::Adder => chain(&Kernels::adders(kernel(Adder::definition()).await?, 1), calls.count).await,

@@ -1,4 +1,4 @@
-//! The object that is written to: `put` is pure, and leaves a state of about 200 bytes.
+//! The object that is written to. A `put` is pure, and leaves a state of about 200 bytes.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{super::callers::Writer, App, keys};
 
-/// With the count and the names of the fields the state is as long as that of the adder.
+/// With the count and the field names, the state is as long as that of the adder.
 const NOTE_BYTES: usize = 170;
 
-/// Counts its calls and keeps what the last one brought.
+/// Counts its calls, and keeps the note of the last one.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Cell {
     count: u64,
@@ -19,7 +19,7 @@ pub(super) struct Cell {
 
 #[primitive(object)]
 impl Cell {
-    /// Keeps a note; how many there were.
+    /// Keeps a note. Returns the number of notes so far.
     async fn put(&mut self, note: String) -> u64 {
         self.count += 1;
         self.note = note;
@@ -29,7 +29,7 @@ impl Cell {
 
 type Client = <App as drystone::Primitives>::Client;
 
-/// The typed client, as something that writes rows.
+/// The typed client, as a writer of rows.
 pub(super) struct Cells {
     client: Client,
     keys: Vec<Bytes>,

@@ -1,10 +1,11 @@
-//! What a call costs beside the disk: processor time, and instructions where they can be counted.
+//! The cost of a call without the disk: processor time, and instructions where they can be counted.
 //!
-//! A ratio on a file hides a typed path that grows slower behind a sync. So a chain of calls is made on the memory store,
-//! in a process of its own, and its user time is taken from the system: ticks of 10 ms over thousands of calls. Time moves
-//! with the machine's clock and caches; instructions hardly do. They are counted by valgrind, which needs neither leave nor
-//! a counter of the processor (virtual machines have none), as the difference of two chains, so that the start of the
-//! program falls out.
+//! A ratio measured on a file hides a typed path that becomes slower, because the sync dominates. So a chain
+//! of calls runs on the memory store, in a process of its own. The system reports the user time in ticks of
+//! 10 ms over thousands of calls. The time varies with the clock and the caches of the machine; instructions
+//! hardly vary. Valgrind counts the instructions, which needs neither privileges nor hardware counters
+//! (virtual machines have none). The count is the difference of two chains, so the start of the program
+//! cancels out.
 
 use std::{
     env,
@@ -22,13 +23,14 @@ use super::{
     calls::Whose,
 };
 
-/// How many chains are timed.
+/// The number of chains that are timed.
 const CHAINS: u64 = 4;
 
 /// The lengths of the two chains whose difference is counted.
 const COUNTED: [u64; 2] = [500, 1_500];
 
-/// What is called, and the goal: so many times the instructions of the kernel's own call.
+/// The compared calls and their goals: the instructions of the typed call, as a multiple of those of the
+/// kernel's own call.
 const COSTS: [Cost; 2] = [
     Cost { what: "typed call", typed: Whose::Cell, by_hand: Whose::Adder, goal: "typed_call_instructions", most: 1.4 },
     Cost {
@@ -40,7 +42,7 @@ const COSTS: [Cost; 2] = [
     },
 ];
 
-/// A typed call beside one that was written by hand.
+/// A typed call, and a call written by hand to compare it with.
 struct Cost {
     what: &'static str,
     typed: Whose,
@@ -67,7 +69,8 @@ fn line(what: String, [typed, by_hand]: [f64; 2], unit: &str) -> Line {
     Line { what, note, ..Line::default() }
 }
 
-/// Microseconds of user time per call, the least of a few: others on the machine can only add to it.
+/// Microseconds of user time per call. The smallest of a few values, because other programs can only add to
+/// it.
 fn micros(whose: Whose, count: u64) -> Result<f64> {
     let all: Vec<f64> = (0..CHAINS).map(|_| chain(whose, count / CHAINS)).collect::<Result<_>>()?;
     Ok(all.into_iter().fold(f64::INFINITY, f64::min))
@@ -89,7 +92,7 @@ fn instructions(whose: Whose) -> Result<Option<f64>> {
     Ok(Some(counted as f64 / (many - few) as f64 / 1e3))
 }
 
-/// Instructions of a whole process: callgrind ends with `Collected : 123`.
+/// The instructions of a whole process. The output of callgrind ends with `Collected : 123`.
 fn collected(whose: Whose, count: u64) -> Result<u64> {
     let options = ["--tool=callgrind", "--callgrind-out-file=/dev/null"];
     let mut command = Command::new("valgrind");

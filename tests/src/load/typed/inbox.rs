@@ -1,4 +1,4 @@
-//! The buffer that is added to: a flush comes seldom, and counts what it was given.
+//! The buffer that is added to. Flushes are rare, and only count items.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ impl Inbox {
 
 type Client = <App as drystone::Primitives>::Client;
 
-/// The typed client, as something that adds items.
+/// The typed client, as a writer of items.
 pub(super) struct Inboxes {
     client: Client,
     keys: Vec<Bytes>,
@@ -33,7 +33,7 @@ pub(super) struct Inboxes {
 
 impl Inboxes {
     pub(super) fn new(client: Client, count: u32) -> Self {
-        // Two bytes of each are its quotation marks.
+        // Two bytes of each item are its quotation marks in JSON.
         Self { client, keys: keys(count), item: "i".repeat(ITEM_BYTES - 2) }
     }
 }

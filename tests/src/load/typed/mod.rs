@@ -1,7 +1,7 @@
-//! The typed client against the kernel: what is paid for types, JSON and a kind's record.
+//! The typed client against the kernel: the price of types, JSON and a kind's record.
 //!
-//! Each typed primitive is measured in the same round as a handler that was written by hand and leaves the same in the
-//! store. The ratios are of calls per second on a file; what a call costs beside the disk is in [`cost`].
+//! Each typed primitive is measured in the same round as a handler written by hand that stores the same. The
+//! ratios compare calls per second on a file. The module [`cost`] measures a call without the disk.
 
 mod appender;
 mod calls;
@@ -35,18 +35,18 @@ use super::{
 const OBJECTS: u32 = 1_000;
 const BUFFERS: u32 = 100;
 const CALLERS: u64 = 64;
-/// The typed client does at least this part of what the kernel does.
+/// The goal: the typed client's calls, as a share of the kernel's calls.
 const TYPED_MIN: f64 = 0.8;
 const CLOSE_MAX: Duration = Duration::from_secs(10);
 
-/// What is measured, as an author writes it.
+/// The measured primitives, as an author writes them.
 #[derive(Primitives)]
 struct App {
     cell: Cell,
     inbox: Inbox,
 }
 
-/// Objects, buffers, and what a call of each costs.
+/// Measures objects, buffers, and the cost of a call of each.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     objects(plan, directory, report).await?;
     buffers(plan, directory, report).await?;
@@ -107,7 +107,7 @@ async fn typed(directory: &Path, name: &str) -> Result<(Runtime<App>, std::path:
     Ok((Runtime::sqlite(&path).start::<App>().await?, path))
 }
 
-/// The first call of each key binds it; that is not what is measured here.
+/// Binds each key, because the first call of a key binds it, which is not measured here.
 async fn bind<W: Writer>(subject: &Subject<W>, rows: u32) -> Result<()> {
     let mut calls = JoinSet::new();
     for row in 0..rows as usize {
@@ -117,7 +117,7 @@ async fn bind<W: Writer>(subject: &Subject<W>, rows: u32) -> Result<()> {
     calls.join_all().await.into_iter().collect()
 }
 
-/// The two that are compared.
+/// The two compared subjects.
 struct Pair<T> {
     by_hand: Subject<Kernels>,
     typed: Subject<T>,

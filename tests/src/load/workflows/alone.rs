@@ -1,4 +1,4 @@
-//! One run alone: from its start to its result, and from an event that is sent to its end.
+//! A single run: from its start to its result, and from an event to its end.
 
 use std::{
     path::Path,
@@ -28,12 +28,13 @@ use super::{
     keys::Keys,
 };
 
-/// A run alone may take so many times as long as one bare commit. Two of its own are in it, or one if an event ends it.
+/// The goal for a single run, as a multiple of one bare commit. The run needs two commits, or one if an
+/// event ends it.
 const ALONE_MAX: f64 = 3.0;
-/// Runs that wait beside the one that is measured.
+/// The number of runs that wait beside the measured one.
 const OTHERS: u64 = 1_000;
 
-/// A run of one step, an event, and an event while others wait.
+/// Measures a run of one step, an event, and an event while other runs wait.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let callers = Callers { callers: 1, rows: u64::from(ROWS), span: plan.span };
     let path = rows(directory, "alone-direct.db").await?;
@@ -53,7 +54,8 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(among.runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// The limit is a commit made directly, with no thread to cross; the bare writer with one caller is shown beside it.
+/// Reports the results. The limit is a commit made directly, without another thread. The bare writer with
+/// one caller is shown for comparison.
 fn tell(rounds: &Rounds<6>, report: &mut Report) {
     let p50 = |measured: &Measured| measured.p50().as_secs_f64();
     report.line(rounds.line(0, "alone: bare commit, same thread".into()));
@@ -70,7 +72,7 @@ fn tell(rounds: &Rounds<6>, report: &mut Report) {
     }
 }
 
-/// An app in which one run after another is made, beside others that wait.
+/// An app that runs measured runs in sequence, beside waiting runs.
 struct Alone {
     runtime: Runtime<App>,
     keys: Arc<Keys>,
@@ -90,7 +92,7 @@ impl Alone {
         Ok(Self { runtime, keys: Arc::default(), log: Log::of(&path)? })
     }
 
-    /// A run of one step, from its start to its result, in the one call that is made for it.
+    /// Measures runs of one step by a single call: `execute` returns the result.
     async fn executed(&self, span: Duration) -> Result<Measured> {
         self.again(span, |client, key| async move {
             let (run, start) = (client.nops(key), Instant::now());
@@ -100,7 +102,7 @@ impl Alone {
         .await
     }
 
-    /// The same in two calls: its caller hears of the start before it asks for the result.
+    /// Measures the same by two calls: the caller waits for the start before it asks for the result.
     async fn started(&self, span: Duration) -> Result<Measured> {
         self.again(span, |client, key| async move {
             let (run, start) = (client.nops(key), Instant::now());
@@ -111,7 +113,7 @@ impl Alone {
         .await
     }
 
-    /// A run that waits, from when an event is sent until whoever waits for its result has it.
+    /// Measures waiting runs, from the sending of an event until the caller has the result.
     async fn event(&self, span: Duration) -> Result<Measured> {
         self.again(span, |client, key| async move {
             let run = client.waiter(key);
@@ -125,8 +127,8 @@ impl Alone {
         .await
     }
 
-    /// The same for so long, one after another, from an empty log. The caller is a task, as all callers are: the thread that waits
-    /// for it would have to be woken each time.
+    /// Repeats a measurement for `span`, one run after another, beginning with an empty log. The caller is a
+    /// task, like all callers: a thread outside the runtime would have to be woken for each result.
     async fn again<F>(&self, span: Duration, once: impl Fn(Client, [u8; 8]) -> F + Send + 'static) -> Result<Measured>
     where
         F: Future<Output = Result<Duration>> + Send,

@@ -1,9 +1,9 @@
-//! The runs that are measured, as an author writes them.
+//! The measured workflows, as an author writes them.
 
 use drystone::{Client, Event, Flow, Primitives, Timestamp, join_all, workflow};
 use serde::{Deserialize, Serialize};
 
-/// So many steps, one after another, that do nothing.
+/// A sequence of steps that do nothing.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Nops;
 
@@ -23,11 +23,11 @@ impl Nops {
     }
 }
 
-/// What a run waits for.
+/// The event that a run waits for.
 #[derive(Event, Serialize, Deserialize)]
 pub(in crate::load) struct Go;
 
-/// Some steps, and then an event.
+/// Some steps, and then a wait for an event.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Waiter;
 
@@ -46,7 +46,7 @@ impl Waiter {
     }
 }
 
-/// Sleeps until then. What it sleeps for is its state, so that the store can see how late it was woken.
+/// Sleeps until a given time. The time is its state, so that the store can see how late the run was woken.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Sleeper {
     pub(in crate::load) until: i64,
@@ -60,7 +60,7 @@ impl Sleeper {
     }
 }
 
-/// So many children, waited for together.
+/// A number of children, all awaited together.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Parent;
 
@@ -72,7 +72,7 @@ impl Parent {
     }
 }
 
-/// A step, and then the same as another generation, so often.
+/// A step, and then the same as another generation, a number of times.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::load) struct Rounds;
 

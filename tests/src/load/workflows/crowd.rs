@@ -1,4 +1,4 @@
-//! Many callers who start very many runs, and many who wait for their results.
+//! Many concurrent callers: they start very many runs, and wait for their results.
 
 use std::{
     future::poll_fn,
@@ -14,13 +14,13 @@ use std::{
 use anyhow::Result;
 use tokio::{sync::Semaphore, task::JoinSet};
 
-/// At once: what one commit takes of them.
+/// The number of concurrent callers: as many as one commit takes.
 const CALLERS: usize = 512;
 
-/// How long a caller waits who was sent away.
+/// The pause of a caller that was refused because of overload.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Makes a call for each number up to this.
+/// Makes a call for each number below `count`.
 pub(in crate::load) async fn each<F>(count: u64, call: impl Fn(u64) -> F + Clone + Send + 'static) -> Result<()>
 where
     F: Future<Output = Result<()>> + Send,
@@ -28,7 +28,7 @@ where
     each_by(CALLERS, count, call).await
 }
 
-/// The same with so many callers at once.
+/// Does the same with this many concurrent callers.
 pub(in crate::load) async fn each_by<F>(
     callers_at_once: usize,
     count: u64,
@@ -55,7 +55,7 @@ where
     callers.join_all().await.into_iter().collect()
 }
 
-/// Makes a call again as long as there is too much to do, as callers should (R8).
+/// Repeats a call while it is refused because of overload, as callers should (R8).
 pub(in crate::load) async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
@@ -73,8 +73,8 @@ fn is_overloaded(error: &anyhow::Error) -> bool {
     causes.any(|cause| matches!(cause, drystone::Error::Overloaded { .. }))
 }
 
-/// Lets somebody wait for each of these, and answers when all of them have asked: else what is measured next would stand in line
-/// behind their questions.
+/// Lets a caller wait for each of these results. Returns when all callers have asked, so that their
+/// questions do not delay the calls that are measured next.
 pub(in crate::load) async fn seated<F>(results: Vec<F>) -> Result<JoinSet<Result<()>>>
 where
     F: Future<Output = Result<()>> + Send + 'static,
@@ -98,7 +98,7 @@ async fn seat(result: impl Future<Output = Result<()>>, asked: Arc<Semaphore>) -
     }
 }
 
-/// Waits until all of them have what they waited for.
+/// Waits until all callers have their results.
 pub(in crate::load) async fn served(mut waiting: JoinSet<Result<()>>) -> Result<()> {
     while let Some(result) = waiting.join_next().await {
         result??;

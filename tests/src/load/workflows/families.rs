@@ -1,7 +1,7 @@
-//! Runs that begin others: one child alone, and very many that are waited for together.
+//! Parents and children: one single child, and very many children awaited together.
 //!
-//! A child costs two commits beside its steps: its own start, which is its end if it has no steps, and that in which its parent takes it.
-//! The start of the parent begins it.
+//! A child costs two commits besides its steps: its own start, which is also its end if it has no steps, and
+//! the commit in which its parent takes the result. The start of the parent begins the child.
 
 use std::path::Path;
 
@@ -27,13 +27,14 @@ use super::{
     keys::Keys,
 };
 
-/// A child alone, from its parent's start to its parent's result, may take so many times as long as one bare commit: it is three of them.
+/// The goal for a single child, from the start of its parent to the parent's result, as a multiple of one
+/// bare commit. It needs three commits.
 const CHILD_ALONE_MAX: f64 = 5.0;
 
-/// How many children are waited for together.
+/// The number of children that are awaited together.
 const CHILDREN: u32 = 1_000;
 
-/// Children per second, as a part of the bare writer's calls with 64 callers.
+/// The goal: children per second, as a share of the bare writer's calls with 64 callers.
 const CHILDREN_MIN: f64 = 0.1;
 
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
@@ -75,7 +76,7 @@ async fn together(plan: &Plan, directory: &Path, report: &mut Report) -> Result<
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// Parents with so many children each, as something that is called.
+/// Parents with a number of children each, as a writer.
 struct Families {
     client: Client,
     children: u32,

@@ -1,7 +1,8 @@
-//! A run that goes on as one generation after another: what each takes, and that none leaves anything behind.
+//! A run that continues through many generations: the cost of a generation, and the data left behind.
 //!
-//! A generation of one step is one commit: with the end of the step it ends, and the next begins. What it leaves is dropped as a whole, and
-//! swept every ten seconds; until then it lies in the file, whose room is used again.
+//! A generation of one step is one commit: in the commit that ends the step, the generation ends and the
+//! next one begins. Everything that a generation leaves is dropped as a whole, and swept every ten seconds.
+//! Until then it takes room in the file, and the room is used again later.
 
 use std::{
     env,
@@ -26,18 +27,20 @@ use super::{
     app::App,
 };
 
-/// From a fifth of the generations to the last, resident memory may grow by so much: what was allocated once stays.
+/// How much resident memory may grow from a fifth of the generations to the last one. It is not zero,
+/// because memory allocated once is kept.
 const MEMORY_GROWTH_MAX_MB: f64 = 4.0;
-/// What all of them have left in the file when it is swept.
+/// The limit for what all generations have left in the file after the sweep.
 const LEFT_MAX_MB: f64 = 0.5;
-/// The file itself: what is not swept yet of ten seconds, and room.
+/// The limit for the file itself: up to ten seconds of unswept data, and free room.
 const FILE_MAX_MB: f64 = 8.0;
-/// How often one looks how far it is.
+/// The pause between two looks at the progress.
 const LOOK: Duration = d!("2ms");
-/// What has gone is swept every ten seconds.
+/// Long enough for a sweep, which runs every ten seconds.
 const SWEPT: Duration = d!("12s");
 
-/// Starts this program again, with [`child`] as its task: what it is measured by must have done nothing else.
+/// Starts this program again, with [`child`] as its task, because the measured process must have done
+/// nothing else.
 pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let mut child = Command::new(env::current_exe()?);
     let output = child.arg("go-on").arg(directory.join("generations.db")).arg(plan.generations.to_string()).output()?;
@@ -58,8 +61,8 @@ pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Res
     Ok(())
 }
 
-/// In the fresh process: prints generations per second, megabytes resident at a fifth of them and at the end, and megabytes of the
-/// file and of what is in use of it when all is swept.
+/// Runs in the fresh process. Prints generations per second, resident megabytes at a fifth of the
+/// generations and at the end, and megabytes of the file and of its used part after the sweep.
 pub(in crate::load) async fn child(path: &Path, count: u64) -> Result<()> {
     let runtime = Runtime::sqlite(path).start::<App>().await?;
     let (run, start) = (runtime.client().rounds("on"), Instant::now());
@@ -76,7 +79,7 @@ pub(in crate::load) async fn child(path: &Path, count: u64) -> Result<()> {
     Ok(runtime.shutdown(CLOSE_MAX).await?)
 }
 
-/// The pages of a file, and its log.
+/// The pages of a file, and the bytes of its log.
 struct Pages {
     all: i64,
     free: i64,

@@ -1,8 +1,8 @@
-//! Keys of runs: each is used once.
+//! Keys of runs. Each key is used only once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Gives a new one each time.
+/// Gives a new key each time.
 #[derive(Debug, Default)]
 pub(in crate::load) struct Keys(AtomicU64);
 
@@ -12,7 +12,7 @@ impl Keys {
     }
 }
 
-/// The key of the nth.
+/// The key with this number.
 pub(in crate::load) fn key(nth: u64) -> [u8; 8] {
     nth.to_be_bytes()
 }

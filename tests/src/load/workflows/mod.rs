@@ -1,7 +1,7 @@
 //! Workflows: steps, starts, events, children, generations, sleeps and replays, against the bare writer.
 //!
-//! A run of `n` steps is `n + 1` commits: its start, and the end of each step, with which the next one is asked for. The bare
-//! writer beside it updates one row per call.
+//! A run of `n` steps is `n + 1` commits: its start, and the end of each step, which also asks for the next
+//! step. The bare writer updates one row per call.
 
 mod alone;
 mod app;
@@ -26,7 +26,7 @@ use super::{plan::Plan, report::Report};
 
 const CLOSE_MAX: Duration = d!("10s");
 
-/// All of it, one after another.
+/// Measures all parts in sequence.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     steps::measure(plan, directory, report).await?;
     transactions::measure(plan, directory, report).await?;

@@ -1,4 +1,4 @@
-//! Long runs that have left memory: how long it takes to have one back, by what is recorded of it.
+//! Long runs that have left memory: the time to bring one back, by the length of its journal.
 
 use std::{
     path::Path,
@@ -21,17 +21,19 @@ use super::{
     app::{App, AppClient as Client, Go},
 };
 
-/// Runs of each length.
+/// The number of runs of each length.
 const RUNS: u32 = 5;
-/// The longer ones have so many times as many steps.
+/// How many times as many steps the longer runs have.
 const LONGER: u32 = 10;
-/// They may take so many times as long: more than `LONGER`, for times vary, and much less than its square.
+/// The goal for the longer runs, as a multiple of the shorter ones. It is more than `LONGER`, because times
+/// vary, and much less than its square.
 const LONGER_MAX: f64 = 15.0;
+/// The goal for the longer runs, in seconds.
 const LONG_MAX_S: f64 = 1.0;
-/// Between two looks at how far a run is.
+/// The pause between two looks at the progress of a run.
 const LOOK: Duration = d!("10ms");
 
-/// Makes runs of two lengths, opens their file anew, and sends each the event with which it ends.
+/// Makes runs of two lengths, opens their file again, and sends each run the event that ends it.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let path = directory.join("replays.db");
     let lengths = [plan.replayed / LONGER, plan.replayed];
@@ -59,7 +61,7 @@ async fn make(client: &Client, lengths: [u32; 2]) -> Result<()> {
     runs.join_all().await.into_iter().collect()
 }
 
-/// Returns when all steps are recorded, with the start before them.
+/// Starts a run, and returns when its start and all its steps are recorded.
 async fn made(client: Client, steps: u32, nth: u32) -> Result<()> {
     let run = client.waiter(key(steps, nth));
     run.start(steps).await?;
@@ -69,7 +71,8 @@ async fn made(client: Client, steps: u32, nth: u32) -> Result<()> {
     Ok(())
 }
 
-/// From the event that is sent until the result is there: the journal is read, the body replayed, its end written.
+/// Measures from the sending of the event until the result: the journal is read, the body replayed, and the
+/// end written.
 async fn replayed(client: &Client, steps: u32, nth: u32) -> Result<Duration> {
     let (run, start) = (client.waiter(key(steps, nth)), Instant::now());
     run.send(Go).await?;

@@ -1,4 +1,4 @@
-//! Runs that sleep, and wake a hundred in every millisecond: all once, and not much too late.
+//! Sleeping runs that wake a hundred per millisecond. All must wake once, and not much too late.
 
 use std::{
     path::Path,
@@ -29,15 +29,16 @@ use super::{
     crowd, keys,
 };
 
-/// The first wakes so long after all should have been started.
+/// The time from the planned end of the starts to the first wake-up.
 const LEAD: Duration = d!("2s");
-/// So long is allowed for starting each of them before.
+/// The time allowed for starting one run.
 const START_OF_ONE: Duration = Duration::from_micros(200);
-/// After so long those that did not wake are counted as lost.
+/// The time limit. Runs that have not woken by then count as lost.
 const PATIENCE: Duration = d!("60s");
+/// The goal for the 99th percentile of the lateness.
 const LATENESS_MAX_S: f64 = 2.0;
 
-/// Starts them all, and listens.
+/// Starts all runs, and waits for them to wake.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let store = Arc::new(Tap::new(file::open(&directory.join("sleeping.db"))?, plan.runs as usize, woken));
     let runtime = Runtime::store(store.clone()).start::<App>().await?;
@@ -54,7 +55,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(())
 }
 
-/// With times that are evenly spread.
+/// Starts the runs, with evenly spread times.
 async fn start(runtime: &Runtime<App>, plan: &Plan, first: Duration) -> Result<()> {
     let (client, count) = (runtime.client(), u64::from(plan.runs));
     let (first, over) = (first.as_millis() as u64, plan.alarms_over.as_millis() as u64);
@@ -69,13 +70,14 @@ fn now() -> Result<Duration> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?)
 }
 
-/// What a run slept for that was woken, and so has ended.
+/// The time for which a run slept, if the run was woken and has ended.
 fn woken(entity: &Entity) -> Option<Millis> {
     let has_ended = entity.status.word.as_str() == "succeeded";
     has_ended.then(|| serde_json::from_slice(&entity.state).ok().map(|Sleeper { until }| Millis(until))).flatten()
 }
 
-/// How many ended exactly once: as many as are stored as ended, less what was committed more often.
+/// The number of runs that ended exactly once: the runs stored as ended, minus the difference to the number
+/// of committed ends.
 async fn once(store: &Tap<Sqlite>) -> Result<usize> {
     let mut query = Query { limit: 1_000, ..Query::default() };
     let mut ended = 0;
@@ -89,13 +91,13 @@ async fn once(store: &Tap<Sqlite>) -> Result<usize> {
     }
 }
 
-/// What was seen.
+/// The results.
 struct Woken {
     lateness: Measured,
     once: usize,
     took: Duration,
     all: bool,
-    /// What others used of the machine meanwhile. They can only make us later.
+    /// The share of the machine that other programs used meanwhile. They can only delay the runs.
     others: f64,
 }
 
@@ -110,7 +112,7 @@ impl Woken {
         report.line(Line { what, per_second, p50: Some(p50), p99: Some(p99), note, ..Line::default() });
         let bound = Bound::AtLeast(f64::from(plan.runs));
         report.goal(Goal { name: "runs_woken_once", bound, value: self.once as f64 });
-        // Those that never woke have no lateness, and must not make the others' look good.
+        // Runs that never woke have no lateness. Without this the result would look better than it is.
         let value = if self.all { p99.as_secs_f64() } else { f64::NAN };
         report.goal(Goal { name: "runs_p99_lateness_s", bound: Bound::Below(LATENESS_MAX_S), value });
     }

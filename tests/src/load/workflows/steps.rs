@@ -22,8 +22,9 @@ use super::{
     keys::Keys,
 };
 
-/// How many runs go at once, and the goal: steps per second, as a part of the bare writer's calls with as many callers. Alone a run of
-/// ten steps is eleven commits one after another; the last is 60,000 steps where the bare writer does 330,000 calls.
+/// The number of concurrent runs, and the goal: steps per second, as a share of the bare writer's calls with
+/// as many callers. A single run of ten steps is eleven commits one after another. The last goal is 60,000
+/// steps when the bare writer does 330,000 calls.
 const GOALS: [(u64, &str, f64); 3] =
     [(1, "steps_1_at_once", 0.6), (64, "steps_64_at_once", 0.4), (512, "steps_512_at_once", 0.18)];
 
@@ -44,7 +45,7 @@ pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) 
     Ok(())
 }
 
-/// Runs of ten steps, as something that is called: a call is one of them, from its start to its result.
+/// Runs of ten steps, as a writer. A call is a whole run, from the start to the result.
 struct Runs {
     client: Client,
     keys: Keys,

@@ -1,4 +1,4 @@
-//! Runs of ten transactional steps, many at once: each writes a row of the author's.
+//! Runs of ten transactional steps, many at once. Each step writes a row of the author's.
 
 use std::path::Path;
 
@@ -22,12 +22,13 @@ use super::{
     keys::Keys,
 };
 
-/// Steps per second, as a part of the bare writer's calls: a step is a transaction and a commit, and each writes three rows.
+/// The goal: steps per second, as a share of the bare writer's calls. A step is a transaction and a commit,
+/// and each writes three rows.
 const STEPS_MIN: f64 = 0.1;
 
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS ledger (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)";
 
-/// So many steps, one after another, that book a number.
+/// A sequence of transactional steps, each of which books a number.
 #[derive(Default, Serialize, Deserialize)]
 struct Books;
 
@@ -51,7 +52,7 @@ struct App {
     books: Books,
 }
 
-/// 64 runs at once.
+/// Measures 64 concurrent runs.
 pub(super) async fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let bare = bare(directory, "transactions-bare.db").await?;
     let path = directory.join("transactions.db");

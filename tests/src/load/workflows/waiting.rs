@@ -1,4 +1,4 @@
-//! Runs that wait: what they take of memory once nothing has used them for a while.
+//! Waiting runs: the memory that they take after they have not been used for a while.
 
 use std::{env, path::Path, process::Command, time::Duration};
 
@@ -17,11 +17,13 @@ use super::{
     crowd, keys,
 };
 
+/// The goal for the memory of the process once the waiting runs have left memory.
 const MEMORY_MAX_MB: f64 = 100.0;
-/// What nothing has used for 5 s leaves memory.
+/// Longer than 5 s, after which unused runs leave memory.
 const UNUSED: Duration = d!("8s");
 
-/// Starts this program again, with [`child`] as its task: what it is measured by must have done nothing else.
+/// Starts this program again, with [`child`] as its task, because the measured process must have done
+/// nothing else.
 pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Result<()> {
     let mut child = Command::new(env::current_exe()?);
     let output = child.arg("wait").arg(directory.join("waiting.db")).arg(plan.runs.to_string()).output()?;
@@ -36,7 +38,7 @@ pub(super) fn measure(plan: &Plan, directory: &Path, report: &mut Report) -> Res
     Ok(())
 }
 
-/// In the fresh process: starts so many runs and prints megabytes, before, then and later.
+/// Runs in the fresh process. Starts `count` runs, and prints megabytes before, after the start, and later.
 pub(in crate::load) async fn child(path: &Path, count: u64) -> Result<()> {
     let runtime = Runtime::sqlite(path).start::<App>().await?;
     let before = resident_mb()?;
