@@ -223,7 +223,7 @@ fn real_driver() -> Result<Arc<TokioDriver>, Error> {
     Ok(Arc::new(TokioDriver::new().map_err(failed)?))
 }
 
-/// An app that is starting: await it.
+/// A starting app: await it.
 #[must_use = "an app does not start until it is awaited"]
 pub struct Start<A>(Pin<Box<dyn Future<Output = Result<Runtime<A>, Error>> + Send>>);
 

@@ -1,4 +1,4 @@
-//! A call: the entity and verb that it asks, its input, and the functions that read its answer.
+//! A call: the entity, the verb, the input, and the functions that read the answer.
 
 use std::{
     fmt,
@@ -196,7 +196,7 @@ impl fmt::Debug for Desk {
     }
 }
 
-/// One key of one definition, and the desk that calls it.
+/// A key of a definition, and the desk for calls to the key.
 #[derive(Clone)]
 pub struct Address {
     desk: Desk,

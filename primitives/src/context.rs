@@ -92,7 +92,7 @@ impl Context {
         &self.cx.definition
     }
 
-    /// Returns the time at which this attempt started.
+    /// Returns the start time of this attempt.
     pub fn now(&self) -> Timestamp {
         self.cx.now.into()
     }

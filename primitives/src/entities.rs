@@ -79,7 +79,7 @@ impl<A> Entities<A> {
         self
     }
 
-    /// Lists entities that need attention only: those that their kind gave up, and parked ones.
+    /// Lists only entities that need attention: given up by their kind, or parked.
     pub fn failing(mut self) -> Self {
         self.is_failing = true;
         self

@@ -8,7 +8,7 @@ use crate::Error;
 /// is everything else: nothing bound, timed out, panicked, the store is down.
 #[derive(Clone, Debug)]
 pub enum CallError<E> {
-    /// The code returned this error. None of its changes were kept (E5).
+    /// The code returned this error. Nothing that the code changed was kept (E5).
     Failed(E),
     /// The call did not come to its end.
     Fault(Error),
@@ -23,7 +23,7 @@ impl<E> CallError<E> {
         }
     }
 
-    /// Returns the fault, if there was one.
+    /// Returns the fault, if this is a fault.
     pub fn fault(&self) -> Option<&Error> {
         match self {
             Self::Failed(_) => None,

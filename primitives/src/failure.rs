@@ -4,7 +4,7 @@ use std::{error::Error, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// Any error, reduced to its messages so that it can be reported and stored. `?` turns every error into a
+/// Any error, reduced to text for reports and records. `?` turns every error into a
 /// `Failure`, also those of `anyhow`.
 ///
 /// It does not implement [`std::error::Error`] itself, because only then it can be made from every error.

@@ -105,7 +105,7 @@ pub trait AppliedAs<V> {}
 
 impl<V> AppliedAs<V> for V {}
 
-/// Checks that `#[apply]` takes what the hook returns. The two meet as JSON, where no type is left.
+/// Checks that `#[apply]` takes the return value of the hook. The two meet as JSON, where no type is left.
 pub fn applied<R: AppliedAs<V>, V>() {}
 
 /// The functions that read a hook's input and check an item of it.
@@ -122,7 +122,7 @@ impl<P> std::fmt::Debug for Taken<P> {
     }
 }
 
-/// Returns how the hook `H` takes a `P`. Generated code asks here only, so that a mistake is one error.
+/// Returns how the hook `H` takes a `P`. Generated code asks only here, so a mistake is one error.
 pub fn taken<P: TakenBy<H>, H>() -> Taken<P> {
     Taken { take: P::take, check_item: P::check_item }
 }

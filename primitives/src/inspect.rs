@@ -23,7 +23,7 @@ impl Address {
     /// Resumes a parked entity. Returns `false` if the entity was not parked.
     pub(crate) async fn unpark(&self) -> Result<bool, Error> {
         // Between these two lines the key may be bound to another definition. That entity is then unparked,
-        // too, which costs only one more try.
+        // too, at the cost of one more try.
         self.view().await?;
         self.inspect(|kernel, key| async move { kernel.unpark(&key).await }).await
     }

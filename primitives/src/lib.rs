@@ -97,13 +97,13 @@
 //!
 //! - `async fn run(flow: &Flow<Self>, input: T, ..) -> Result<R, E>` is the **body**. It awaits durable
 //!   futures only: its steps as `flow.charge(..)`, `flow.sleep("24h")`, `flow.wait_for::<Approved>()`, and
-//!   `select!`, `join!`, [`join_all`] of them. Its owned parameters are those of `start`.
+//!   `select!`, `join!`, [`join_all`] of them. Its owned parameters are the parameters of `start`.
 //! - `#[step] async fn charge(card: Card, payments: &Payments, cx: &Context) -> Result<Charge, PayError>`
 //!   **acts**: a step has services and no `self`. It runs at least once, and its result is recorded once.
 //! - `#[step(transaction)] fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure>` writes
 //!   **tables of your own**, in the same file and exactly once: see [`sql`].
 //! - `async fn` with `&self` is a **query** on the stored state. The struct is the state that a run shows,
-//!   and its body changes it by [`Flow::update`]. The struct needs `Default`, because every replay begins
+//!   and its body changes the state by [`Flow::update`]. The struct needs `Default`, because every replay begins
 //!   with the default.
 //! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a cancelled run. Any other `async fn`
 //!   with a flow is a helper of the body, and a plain `fn` is an ordinary function. Events are types with
@@ -203,7 +203,7 @@ pub(crate) use primitive::{Acts, App, OfKind, Runs};
 pub(crate) use registrar::Registrar;
 pub(crate) use stored::{decode, decode_part, encode};
 
-/// The items that macro-generated code and custom kinds use. An app's own code needs none of them.
+/// The items that macro-generated code and custom kinds use. Apps do not need them.
 pub mod author {
     pub use bytes::Bytes;
     pub use drystone_runtime::Definition;

@@ -23,7 +23,7 @@ pub trait Primitive: Sized + Send + 'static {
 
 /// A primitive with the behaviour of a kind: one with `#[primitive]`.
 pub trait OfKind: Primitive {
-    /// The options of its kind, which decide how it behaves.
+    /// The options of its kind: how the primitive behaves.
     type Kind: Kind;
 
     /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or [`IfDefault`](crate::author::IfDefault).
@@ -156,7 +156,7 @@ pub enum Thrown {
     Malformed(String),
     /// The return value cannot be encoded.
     Unwritable(String),
-    /// There is no code of this name.
+    /// The name is unknown.
     Unknown,
 }
 

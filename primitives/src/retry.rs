@@ -95,7 +95,7 @@ impl Retry {
         self
     }
 
-    /// Continues with the attempts of another plan after those of this one. A chain has at most four plans.
+    /// After the attempts of this plan, continues with those of `other`. A chain has at most four plans.
     #[must_use]
     pub const fn then(mut self, other: Self) -> Self {
         let (count, mut index) = (self.count(), 0);
@@ -141,7 +141,7 @@ impl Retry {
         None
     }
 
-    /// Whether another part follows this one.
+    /// Whether this part has a successor.
     fn follows(&self, part: &Part) -> bool {
         self.parts.iter().flatten().next_back().is_some_and(|last| !std::ptr::eq(last, part))
     }

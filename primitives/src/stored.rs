@@ -18,7 +18,7 @@ pub trait Stored: Serialize + DeserializeOwned + Send + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + 'static> Stored for T {}
 
-/// An error that reaches a caller. It is stored and sent, so it needs serde.
+/// An error for a caller. The error is stored and sent, so its type needs serde.
 #[diagnostic::on_unimplemented(
     message = "the error `{Self}` cannot travel to the caller: it is not `Serialize + Deserialize`",
     label = "not `Serialize + Deserialize`",
@@ -117,7 +117,7 @@ pub fn stored_error<E: StoredError>() -> Codec<E> {
     Codec { write: encode::<E>, append: append::<E>, read: decode::<E>, read_part: decode_part::<E> }
 }
 
-/// A struct without fields. Nothing of it is stored, so it needs no serde.
+/// A struct without fields. It has nothing to store and needs no serde.
 pub trait Fieldless {
     /// Returns its only value.
     fn made() -> Self;
