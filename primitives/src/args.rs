@@ -85,7 +85,7 @@ pub struct Params<'a> {
 
 #[derive(Debug)]
 enum Values<'a> {
-    /// A single parameter, read in place between its brackets. It is not checked before it is taken.
+    /// A single parameter, read in place between its brackets and not checked before `take`.
     Single(&'a [u8]),
     Several(std::vec::IntoIter<&'a RawValue>),
 }

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-/// Returns a number for the file of this program, made from its length and the time of its last change, so
+/// Returns a number for the file of this program, made from the file's length and time of change, so
 /// that another build has another number. Returns 0 if the system does not tell.
 pub(crate) fn of_this_program() -> u64 {
     let file = env::current_exe().and_then(fs::metadata);

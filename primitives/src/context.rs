@@ -138,8 +138,8 @@ impl Context {
     /// Work that was recorded by a build without marks keeps its old id, which is unique in its file only.
     ///
     /// The id names the piece of work, not its input. The id is no secret and says nothing about order; for
-    /// order see [`fencing_token`](Self::fencing_token). After a restore, a run that the backup holds
-    /// repeats its later steps under the ids that they had before, so that other systems recognize them.
+    /// order see [`fencing_token`](Self::fencing_token). After a restore, a run from the backup
+    /// repeats its later steps under their old ids, so that other systems recognize the steps.
     pub fn work_id(&self) -> String {
         let (definition, work) = (self.definition(), self.cx.work.as_str());
         let entity = match self.cx.id {

@@ -46,8 +46,8 @@ impl<D, A> fmt::Debug for Env<D, A> {
     }
 }
 
-/// The client of another primitive, in an entity's code: take it as a parameter, `contacts:
-/// &Client<ContactSync>`.
+/// The client of another primitive, in an entity's code: take it as a parameter,
+/// `contacts: &Client<ContactSync>`.
 ///
 /// `contacts.get("org-456").add(contact).await` calls and waits. The call carries the chain of entities that
 /// wait for this one, and a call cycle is refused (M3).

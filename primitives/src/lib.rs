@@ -62,9 +62,10 @@
 //!
 //! [`recipes`] shows patterns such as debounce, throttle, singleton and concurrency per key.
 //!
-//! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with), [`replace`](Handle::replace),
-//! [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy), [`explain`](Handle::explain),
-//! [`view`](Handle::view) and [`unpark`](Handle::unpark).
+//! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with),
+//! [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
+//! [`destroy`](Handle::destroy), [`explain`](Handle::explain), [`view`](Handle::view) and
+//! [`unpark`](Handle::unpark).
 //!
 //! # What a function in the `impl` is
 //!
@@ -103,8 +104,8 @@
 //! - `#[step(transaction)] fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure>` writes
 //!   **tables of your own**, in the same file and exactly once: see [`sql`].
 //! - `async fn` with `&self` is a **query** on the stored state. The struct is the state that a run shows,
-//!   and its body changes the state by [`Flow::update`]. The struct needs `Default`, because every replay begins
-//!   with the default.
+//!   and its body changes the state by [`Flow::update`]. The struct needs `Default`, because every replay
+//!   begins with the default.
 //! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a cancelled run. Any other `async fn`
 //!   with a flow is a helper of the body, and a plain `fn` is an ordinary function. Events are types with
 //!   [`#[derive(Event)]`](macro@Event), listed in `#[workflow(events(..))]`.

@@ -1,5 +1,5 @@
-//! Deliberate bugs of kinds and workflows, one switch each. The simulator must find every one of them, which
-//! shows that it can find bugs.
+//! Deliberate bugs of kinds and workflows, one switch each. The simulator must find every bug, which
+//! proves the simulator.
 //!
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 

@@ -26,7 +26,8 @@ pub trait OfKind: Primitive {
     /// The options of its kind: how the primitive behaves.
     type Kind: Kind;
 
-    /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or [`IfDefault`](crate::author::IfDefault).
+    /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or
+    /// [`IfDefault`](crate::author::IfDefault).
     type Begins;
 
     /// The names in the `impl` block.

@@ -87,7 +87,7 @@
 //! # Singleton: one at a time, everywhere
 //!
 //! A semaphore with one permit is a lock. If its holder crashes, the lock is free when the lease ends. Its
-//! fencing token shows other systems which holder came later.
+//! fencing token shows the order of holders to other systems.
 //!
 //! ```
 //! use drystone::{Primitives, primitive, testing::World};
@@ -110,8 +110,8 @@
 //! # });
 //! ```
 //!
-//! For a *job* that must not be queued twice, set a dedup key: `Enqueue::new().dedup("report-2026-11",
-//! d!("1d"))`.
+//! For a *job* that must not be queued twice, set a dedup key:
+//! `Enqueue::new().dedup("report-2026-11", d!("1d"))`.
 //!
 //! # Concurrency per key: so many for each customer
 //!
@@ -158,8 +158,9 @@
 //! # });
 //! ```
 //!
-//! To limit all customers together, let the code take a permit of a semaphore: `async fn export(&self, item:
-//! Item<u32>, limit: &Client<Limit>)` with `let _permit = limit.get("all").acquire().await?;`.
+//! To limit all customers together, let the code take a permit of a semaphore:
+//! `async fn export(&self, item: Item<u32>, limit: &Client<Limit>)` with
+//! `let _permit = limit.get("all").acquire().await?;`.
 //!
 //! # One after another, exactly once at every hop
 //!

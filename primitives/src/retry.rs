@@ -95,7 +95,8 @@ impl Retry {
         self
     }
 
-    /// After the attempts of this plan, continues with those of `other`. A chain has at most four plans.
+    /// Continues with the attempts of `other` after the last attempt of this plan. A chain has at most four
+    /// plans.
     #[must_use]
     pub const fn then(mut self, other: Self) -> Self {
         let (count, mut index) = (self.count(), 0);

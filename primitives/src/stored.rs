@@ -31,7 +31,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
 
 /// The functions that write and read a type, for code that names the type elsewhere.
 ///
-/// Generated code gets a codec in one way only, so that a type that cannot be stored is one error wherever
+/// Generated code gets a codec in one way only, so an unstorable type is one error wherever
 /// it is used.
 pub struct Codec<T> {
     write: fn(&T) -> Result<Bytes, String>,
@@ -179,8 +179,8 @@ fn explained<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// Reads a value that is a part of something else. The error begins with that part: `state.items[3].qty:
-/// invalid type …`, or `state: missing field …` if the error is about the whole part.
+/// Reads a value that is a part of something else. The error begins with that part:
+/// `state.items[3].qty: invalid type …`, or `state: missing field …` if the error is about the whole part.
 pub(crate) fn decode_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).or_else(|_| explained_part(part, bytes))
 }

@@ -8,7 +8,8 @@ use std::{
 use drystone_runtime::Millis;
 use serde::{Deserialize, Serialize};
 
-/// A point in time, in milliseconds since 1970; stored as that number and shown as `2026-11-16T08:30:00.000Z`.
+/// A point in time, in milliseconds since 1970, stored as that number and shown as
+/// `2026-11-16T08:30:00.000Z`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);

@@ -70,7 +70,7 @@ fn first_second(time: Timestamp) -> i64 {
 }
 
 impl Even {
-    /// Returns the span that contains this second; `None` if no calendar has it.
+    /// Returns the span around a second; `None` for a second outside of every calendar.
     fn at(zone: &TimeZone, second: i64) -> Option<Self> {
         let time = jiff::Timestamp::from_second(second).ok()?;
         let offset = i64::from(zone.to_offset(time).seconds());

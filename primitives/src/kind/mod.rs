@@ -91,7 +91,7 @@ pub trait Kind: Serialize + Send + Sync + 'static {
     /// Handles the end of a piece of work.
     fn done(&self, turn: &mut Turn<'_, Self::Record>, piece: &Done, ended: Ended) -> Result<(), Stop>;
 
-    /// Releases what others hold for the entity, which ends with this turn.
+    /// Ends the entity with this turn: releases the rows that others hold for the entity.
     fn ends(&self, _turn: &mut Turn<'_, Self::Record>) {}
 
     /// Adapts to options that differ from those that the entity was last run with (E11).
@@ -218,6 +218,6 @@ pub struct Done {
 pub enum Ended {
     /// The work succeeded, and its state is kept.
     Ok,
-    /// The work failed, panicked, timed out or was silent for too long. None of its changes are kept.
+    /// The work failed, panicked, timed out or was silent for too long. Its changes are not kept.
     Failed(Failure),
 }

@@ -33,7 +33,7 @@ pub struct Piece {
 /// Rows that a hook is given: a whole lane, or one row of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Items {
-    /// The id of another entity whose lane is held for this one.
+    /// The id of the entity that owned the lane, if the lane is held for this entity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     /// The lane.

@@ -163,7 +163,7 @@ impl<'a, R> Turn<'a, R> {
         self.commit.release.push((of, lane.into()));
     }
 
-    /// Ends the entity with this turn. Its `#[destroy]` runs first, if it has one (E8).
+    /// Ends the entity with this turn. A `#[destroy]` hook runs first, if there is one (E8).
     pub fn destroy(&mut self) {
         self.commit.destroy = true;
     }

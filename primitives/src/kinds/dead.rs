@@ -34,7 +34,7 @@ pub(crate) fn dead_message(letter: Bytes) -> Message {
 }
 
 /// Returns the message that takes `what` to the dead letters, as the only parameter of `verb`. Returns
-/// `None` for an entity that this turn binds, because it cannot have failed yet.
+/// `None` for an entity that this turn binds, because a new entity has no failures.
 pub(super) fn message<R, W: Serialize>(
     turn: &Turn<'_, R>,
     (kind, verb): (&'static str, &'static str),

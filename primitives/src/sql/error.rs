@@ -33,7 +33,7 @@ pub enum SqlErrorKind {
     /// A value does not fit: a number outside the range of SQL's integers, or a column that is missing or
     /// has another type.
     Value,
-    /// One row was wanted, but there was none, or more than one.
+    /// One row was wanted, but the query found no row, or several rows.
     Rows,
 }
 

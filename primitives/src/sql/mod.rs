@@ -1,8 +1,8 @@
 //! SQL in the file of the app: tables of the author's own, beside those of Drystone (W6).
 //!
 //! A **transactional step** writes these tables in the same transaction as the record that the step was
-//! executed: exactly once, whenever a crash comes. It is a plain `fn` with one [`&mut
-//! Transaction<'_>`](Transaction), and a body awaits it like any other step:
+//! executed: exactly once, whenever a crash comes. It is a plain `fn` with one
+//! [`&mut Transaction<'_>`](Transaction), and a body awaits it like any other step:
 //!
 //! ```
 //! use drystone::{Failure, Flow, Primitives, Transaction, testing::World, workflow};
@@ -87,12 +87,12 @@
 //! # What holds
 //! - The rows of the code are there if and only if the step has succeeded. If the code returns an error,
 //!   panics or takes too long, none of its writes are kept, and the step is retried by its policy. The code
-//!   itself may run more than once. It acts on nothing but its transaction, so it takes no services.
+//!   itself may run more than once. The code must act on its transaction only, so services are refused.
 //! - No other write can happen while the code runs, so the code has little time: a second, or its `timeout`,
 //!   ten seconds at most. Code that is not in a statement when the time is over is not stopped, and its
 //!   writes are undone.
 //! - A run may be terminated, or continue without the step (after a lost `select!`), while the step is in
-//!   flight. Then the rows of the step are all there or none is, and none appears after that was
+//!   flight. Then either all rows of the step are kept or no row, and no row appears after the change was
 //!   acknowledged. A run that is cancelled waits for the step.
 //! - Tables are made by [`Builder::schema`](crate::Builder::schema) at every start, by
 //!   [`Builder::migrations`](crate::Builder::migrations) once each, or by any transaction. Indexes, views,

@@ -14,7 +14,8 @@ pub trait SqlParam {
     fn value(&self) -> Result<SqlValue, SqlError>;
 }
 
-/// The parameters of a statement, `?1` first: a tuple of up to 12 values, `()` for none, or a slice or array of one type.
+/// The parameters of a statement, `?1` first: a tuple of up to 12 values, `()` for none, or a slice or an
+/// array of values of one type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the parameters of a statement",
     label = "not a tuple of values",

@@ -50,7 +50,7 @@ impl<'a> Transaction<'a> {
         Ok(self.statements.execute(sql, &params.values()?)?)
     }
 
-    /// Runs one statement, and returns its rows.
+    /// Runs one statement and returns the rows.
     ///
     /// ```
     /// # drystone::testing::transaction(|sql| {
@@ -84,7 +84,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Runs one statement that must have exactly one row, and returns that row.
+    /// Runs one statement and returns its only row; no row or several rows are an error.
     pub fn query_one<T>(
         &mut self,
         sql: &str,

@@ -23,7 +23,7 @@ use super::{
 /// forgotten before every turn, and with every call made twice. Reports the first run whose result differs
 /// from that of the undisturbed run.
 ///
-/// A scenario is the body of an ordinary test. It begins with the [`Setup`] that it is given instead of
+/// A scenario is the body of an ordinary test. It begins with the given [`Setup`] instead of
 /// [`World::memory()`](super::World::memory), and makes its services anew each time. It returns what must be
 /// the same in every run: the answers of its calls, and what a fake of an outside system has seen.
 ///
@@ -79,11 +79,11 @@ use super::{
 ///
 /// # What may differ
 /// A step, a tick, a flush and an action with services run *at least once* (W1, A2): a crash before the
-/// commit of their end runs them again, and a fake that counts sees two executions. This function exists to
-/// find such a difference if it matters. If it does not matter, let the scenario return something that stays
-/// the same: effects by their [work id](crate::Context::work_id), as `Bank` does, the set of mails that went
-/// out, the last state. Ids themselves, and versions, may differ, because an entity whose first commit was
-/// lost is bound as another entity.
+/// commit of their end runs them again, and a fake that counts sees two executions. If that matters, this
+/// function has found a bug. If it does not matter, let the scenario return something that stays the same:
+/// effects by their [work id](crate::Context::work_id), as `Bank` does, the set of mails that went out, the
+/// last state. Ids themselves, and versions, may differ, because an entity whose first commit was lost is
+/// bound as another entity.
 ///
 /// # What it costs
 /// `2n + 4` runs of the scenario, for n commits. A commit of several entities counts as one, and so does a

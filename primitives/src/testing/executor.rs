@@ -26,7 +26,7 @@ use super::{driver::WorldDriver, running::Running, sleep::Sleepers};
 /// The time at which every world begins: a day in 2023.
 const START_MS: i64 = 1_700_000_000_000;
 
-/// The default limit of polls at one moment. More polls mean that some code spins.
+/// The default limit of polls at one moment. With more polls, code is probably spinning.
 const POLLS_MAX: u64 = 1_000_000;
 
 /// The name of tasks that run author code.

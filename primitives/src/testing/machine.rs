@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Error, key_space, sql::Tables};
 
-/// The machine. Dropping it ends everything that runs on it.
+/// The machine. Dropping the machine ends its process and all tasks.
 pub(super) struct Machine(Arc<Hardware>);
 
 /// The parts of the machine, as its tasks see them.
@@ -79,7 +79,7 @@ impl Machine {
         let hardware = self.0.clone();
         self.relay.ask(async move { hardware.open().await }).await.unwrap_or(Err(Error::Closing))?;
         // Ten seconds after every opening the thread `janitor` looks for entities whose definition has
-        // changed. Here it sleeps for a day, so it must be woken.
+        // changed. Here the thread sleeps for a day and must be woken.
         self.executor.rouse("janitor");
         self.relay.settle().await;
         Ok(())

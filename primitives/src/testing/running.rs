@@ -4,7 +4,7 @@ use std::{task::Waker, time::Duration};
 
 use super::executor::{Executor, call_up};
 
-/// The right to run the world. Dropping it lets another task run the world.
+/// The right to run the world. Dropping this value lets another task run the world.
 pub(super) struct Running<'a>(pub(super) &'a Executor);
 
 impl Running<'_> {

@@ -38,7 +38,7 @@ impl World<()> {
         Setup::sqlite()
     }
 
-    /// A world whose store is this SQLite file, which stays.
+    /// A world on an existing or new SQLite file, which is kept.
     pub fn sqlite_at(path: impl Into<PathBuf>) -> Setup<()> {
         Setup::sqlite_at(path.into())
     }

@@ -52,16 +52,18 @@
 //!
 //! With the feature `cron`, `#[primitive(continuous, cron = "0 3 * * *", zone = "Europe/Berlin", missed =
 //! "once")]` ticks at three every night in Berlin. The default zone is UTC. Expression and zone are checked
-//! at compile time. `Cron` describes the expressions, and the nights when clocks are changed. `cron =
-//! NIGHTLY` takes a constant of that type.
+//! at compile time. `Cron` describes the expressions, and the nights when clocks are changed.
+//! `cron = NIGHTLY` takes a constant of that type.
 //!
 //! `missed` decides about times that passed while nothing ran, or while a tick ran (A4):
 //!
-//! | `missed =` | |
-//! |---|---|
-//! | `"once"` (default) | one tick at once for all of them. The tick stands for the last time, and the others are counted as skipped |
-//! | `"skip"` | no tick: the next tick comes at the next time. A tick that would begin more than a minute late, or after the next time was due, is skipped, too. A tick that began and was cut short by a crash runs again |
-//! | `"backfill"` | a tick for each time, the oldest first, one after another. Only the last 1,000 times are made up for; older ones are skipped |
+//! - `missed = "once"` (default): one tick at once for all of them. The tick stands for the last time, and
+//!   the others are counted as skipped.
+//! - `missed = "skip"`: no tick, and the next tick comes at the next time. A tick that would begin more than
+//!   a minute late, or after the next time was due, is skipped, too. A tick that began and was cut short by
+//!   a crash runs again.
+//! - `missed = "backfill"`: a tick for each time, the oldest first, one after another. Only the last 1,000
+//!   times are made up for; older ones are skipped.
 //!
 //! A retry stands for the time of its tick and moves nothing. Times that passed while the entity was
 //! stopped, or before an expression was in the code, were not missed. If a tick is due when the code

@@ -172,7 +172,7 @@ impl Running {
 /// The status of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Items that wait for their turn.
+    /// Items waiting in the line.
     pub waiting: u64,
     /// Items whose delay has not passed.
     pub delayed: u64,

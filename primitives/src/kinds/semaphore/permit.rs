@@ -97,7 +97,7 @@ impl Permit {
     }
 
     /// Returns the fencing token, which is higher than that of any permit that this key has given before.
-    /// Pass the token to the systems that the permit protects, so that they can refuse a token lower than
+    /// Pass the token to the systems behind the permit, so that they can refuse a token lower than
     /// one they have seen.
     pub fn token(&self) -> u64 {
         self.granted.token

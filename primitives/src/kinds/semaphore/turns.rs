@@ -216,7 +216,7 @@ pub(super) fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
         Stop::Malformed("a permit is for somebody who waits for it: it cannot be asked for by a message".to_owned())
     })?;
     if caller.epoch.0 < turn.record.epoch {
-        // A later owner has written this record, so nothing that this turn does will be kept.
+        // A later owner has written this record, so this turn will not be kept.
         return Err(Stop::Refuse(Error::Unknown { key: turn.key().clone() }));
     }
     if caller.epoch.0 > turn.record.epoch {
