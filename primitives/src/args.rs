@@ -27,7 +27,7 @@ impl Args {
         Self::default()
     }
 
-    /// No parameters yet. They will be recorded, so each is checked: it must read back.
+    /// No parameters yet. Recorded parameters are checked: each parameter must read back.
     pub fn recorded() -> Self {
         Self { is_recorded: true, ..Self::default() }
     }
@@ -61,7 +61,7 @@ impl Args {
         self.unreadable.take()
     }
 
-    /// Parameters that cannot be encoded, for this reason.
+    /// An input that cannot be encoded, with the reason.
     pub(crate) fn unwritable(reason: String) -> Self {
         Self { text: vec![b'['], error: Some(reason), ..Self::default() }
     }

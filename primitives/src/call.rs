@@ -69,7 +69,7 @@ impl Desk {
         Self { line: Line::Inside(cx), is_shared }
     }
 
-    /// The desk of a workflow body. It refuses calls, because a body makes its calls through its `Flow`.
+    /// The desk of a workflow body. This desk refuses calls, because a body calls through its `Flow`.
     pub(crate) fn body() -> Self {
         Self { line: Line::Body, is_shared: false }
     }

@@ -60,7 +60,7 @@ pub(crate) struct Said {
     pub(crate) alarm: Change<Millis>,
     pub(crate) send: Vec<Message>,
     pub(crate) emit: Vec<Lifecycle>,
-    /// The first value that could not be encoded; the code fails with this reason.
+    /// Why an alarm, message or event could not be set: the first reason, with which the code fails.
     pub(crate) error: Option<String>,
 }
 

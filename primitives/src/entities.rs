@@ -126,8 +126,8 @@ impl<A> Entities<A> {
         }
     }
 
-    /// Lists entities. An entity is failing if its kind gave it up, or if it is parked. A store finds these
-    /// one after the other, so the two lists are merged in the order of their ids.
+    /// Lists entities. An entity is failing if its kind gave it up, or if it is parked. A store finds the
+    /// two sorts one after the other, so both lists are merged in the order of ids.
     async fn list(&self, query: &Query) -> Result<(Vec<Entity>, Option<Version>), Error> {
         if !self.is_failing || query.parked == Some(true) {
             let page = self.ask(query.clone()).await?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Any error, reduced to text for reports and records. `?` turns every error into a
 /// `Failure`, also those of `anyhow`.
 ///
-/// It does not implement [`std::error::Error`] itself, because only then it can be made from every error.
+/// It does not implement [`std::error::Error`] itself, because it could then not be made from every error.
 ///
 /// ```
 /// fn parse(text: &str) -> Result<u32, drystone::Failure> {

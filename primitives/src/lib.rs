@@ -55,7 +55,7 @@
 //! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
 //! | work that repeats on a schedule | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
-//! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
+//! | items handled one by one until they succeed | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
 //! | at most n at a time, or n per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
 //! | a process of several steps, over hours or days | [workflow](mod@workflow) | a body, `#[step]`s | `start`, `send`, `result`, `cancel` |
 //! | another behaviour | [your own kind](kind) | its hooks | its verbs |

@@ -31,7 +31,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
 
 /// The functions that write and read a type, for code that names the type elsewhere.
 ///
-/// Generated code gets a codec in one way only, so an unstorable type is one error wherever
+/// Generated code gets a codec in one way only, so a type without serde is one error wherever
 /// it is used.
 pub struct Codec<T> {
     write: fn(&T) -> Result<Bytes, String>,

@@ -1,7 +1,7 @@
 //! The times of an expression in a time zone, as points in time.
 //!
 //! A zone is a sequence of spans in which the wall clock runs evenly. At the start of each span the clock
-//! was moved. Moved forward, it skipped some times; moved back, it shows some times again.
+//! was moved. A move forward skipped some times; a move back shows some times again.
 
 use jiff::tz::TimeZone;
 

@@ -78,7 +78,8 @@ macro_rules! options {
             self
         }
 
-        /// How long one execution may take, `"30s"`; then it has failed. There is no limit by default.
+        /// Limits the time of one execution, `"30s"`; a longer execution has failed. There is no limit by
+        /// default.
         #[track_caller]
         pub const fn timeout(self, limit: &str) -> Self {
             self.timeout_with($crate::literal::some_duration(limit))

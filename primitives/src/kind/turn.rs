@@ -1,4 +1,4 @@
-//! One turn, as a kind sees it.
+//! The interface of a kind to a turn.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ impl<'a, R> Turn<'a, R> {
         self.commit.remove.push((lane.into(), key.into()));
     }
 
-    /// Drops a lane, however long it is. `held` keeps its rows for another entity.
+    /// Drops a lane, however long it is. If `held` is set, the rows stay for another entity.
     pub fn drop_lane(&mut self, lane: impl Into<Lane>, held: bool) {
         self.commit.drop.push(DropLane { lane: lane.into(), held });
     }

@@ -5,7 +5,7 @@
 //! | state with actions, perhaps an alarm | [`object`] | actions, `#[alarm]` | the actions |
 //! | work that repeats on a schedule | [`continuous`] | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
 //! | items collected and handled together | [`buffer`] | `#[flush]`, `#[reduce]` | `add`, `flush`, `clear` |
-//! | items handled one by one, each until it succeeds | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
+//! | items handled one by one until they succeed | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
 //! | at most n at a time, or n per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
 
 pub mod buffer;

@@ -16,7 +16,7 @@
 //!         cx.alarm_in("1h");
 //!     }
 //!
-//!     /// Who is signed in.
+//!     /// Returns the user who is signed in.
 //!     async fn user(&self) -> Option<String> {
 //!         self.user.clone()
 //!     }

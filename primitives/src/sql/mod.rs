@@ -1,7 +1,7 @@
 //! SQL in the file of the app: tables of the author's own, beside those of Drystone (W6).
 //!
 //! A **transactional step** writes these tables in the same transaction as the record that the step was
-//! executed: exactly once, whenever a crash comes. It is a plain `fn` with one
+//! executed: exactly once, whenever a crash comes. The step is a plain `fn` with one
 //! [`&mut Transaction<'_>`](Transaction), and a body awaits it like any other step:
 //!
 //! ```
@@ -117,7 +117,7 @@
 //! finds the record, so its code does not run. A commit that releases the step (the run's end, a `select!`)
 //! also removes the row.
 //!
-//! So a transactional step costs one transaction more than another step; all steps that wait share this
+//! A transactional step therefore costs one transaction more than a plain step; all waiting steps share this
 //! transaction. In return, author code runs neither within a turn nor in the batch of other entities. A
 //! batch can therefore be written again without side effects when the answer of the store was lost.
 

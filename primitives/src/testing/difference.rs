@@ -13,8 +13,8 @@ const LINES_MAX: usize = 60;
 pub enum CrashError {
     /// The scenario had a different result.
     Differs(Box<Difference>),
-    /// The scenario commits nothing, so there is nowhere to crash. Did it start a world with the setup that
-    /// it was given?
+    /// The scenario commits nothing, so there is nowhere to crash. Did the scenario start a world with its
+    /// setup?
     NothingCommitted,
 }
 

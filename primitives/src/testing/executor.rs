@@ -212,8 +212,8 @@ impl Executor {
         is_free.then(|| Running(self))
     }
 
-    /// Registers a task that will run the world when there is something to run. It must register before it
-    /// looks, so that no wake-up in between is lost.
+    /// Registers a task that will run the world when there is something to run. Callers register before they
+    /// look, so that no wake-up in between is lost.
     pub(super) fn wait(&self, waker: &Waker) {
         let mut state = self.state();
         if !state.waiting.iter().any(|known| known.will_wake(waker)) {

@@ -169,7 +169,7 @@ enum Passed {
     Part,
 }
 
-/// Runs the world, unless another task runs it. Then this task is woken when there is something left to run.
+/// Runs the world, unless another task runs it. In that case this task is woken as soon as work is left.
 fn run<T>(executor: &Executor, context: &mut Context<'_>, body: impl FnOnce(&Running<'_>) -> T) -> Option<T> {
     executor.wait(context.waker());
     let mut body = Some(body);

@@ -114,8 +114,8 @@ impl Trial {
     /// it does.
     pub(super) fn commit(&self, batch: &Batch) -> Option<Moment> {
         let mut state = self.state();
-        // A batch without writes only remembers the answer of a call. It is there because the trial gave
-        // that call an idempotency key, so it does not count.
+        // A batch without writes only remembers the answer of a call. The trial caused the batch, because it
+        // gave that call an idempotency key, so it does not count.
         let wrote = state.trace.wrote(batch)?;
         let moment = self.dies_of(&mut state, wrote);
         if moment != Some(Moment::Before) {

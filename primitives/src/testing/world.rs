@@ -100,7 +100,7 @@ impl<A: Primitives> World<A> {
     pub async fn jump_clock(&self, by_ms: i64) {
         self.machine.executor.jump(by_ms);
         // Elsewhere the thread `keeper` gets the store's time every five seconds; then `scout` sees how late
-        // it is.
+        // it is. Here both threads sleep for a day, so they must be woken.
         for thread in ["keeper", "scout"] {
             self.machine.executor.rouse(thread);
             self.settle().await;

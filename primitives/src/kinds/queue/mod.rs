@@ -40,8 +40,8 @@
 //!
 //! Promises, beyond those of every entity:
 //!
-//! - `enqueue` answers with the item's number when the item is durable (Q1). Items of a key start in the
-//!   order in which they came, `concurrency` of them at once (Q2). A `#[process]` with `&self` runs beside
+//! - `enqueue` answers with the item's number when the item is durable (Q1). Items of a key start in
+//!   order of arrival, at most `concurrency` at once (Q2). A `#[process]` with `&self` runs beside
 //!   others of its key; one with `&mut self` has the struct to itself. Each key is a queue with an order of
 //!   its own, so *concurrency per key* means a queue per key.
 //! - An item stays stored until the commit that records its success. It is processed at least once, under an

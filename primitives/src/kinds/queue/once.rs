@@ -33,7 +33,7 @@ pub(super) struct Before {
     until: Timestamp,
 }
 
-/// Returns the items that were enqueued under this key, if that was within its window.
+/// Returns the items that were enqueued under this key within the key's window.
 pub(super) fn before(turn: &Turn<'_, Record>, dedup: &Dedup) -> Result<Option<Before>, Stop> {
     if dedup.key.is_empty() || dedup.key.len() > KEY_BYTES_MAX {
         return Err(Stop::Malformed(format!("a dedup key has 1 to {KEY_BYTES_MAX} bytes")));

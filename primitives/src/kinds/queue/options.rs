@@ -11,8 +11,8 @@ use crate::{
     planted::Bug,
 };
 
-/// How many items of one queue may be processed at once. The record names each of them, so it must stay
-/// short.
+/// How many items of one queue may be processed at once. The record names each running item, so a limit
+/// keeps it short.
 const CONCURRENCY_MAX: u64 = 1_000;
 
 /// The options of `#[primitive(queue, ..)]`.

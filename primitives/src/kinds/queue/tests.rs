@@ -1,4 +1,4 @@
-//! What a queue does, turn by turn.
+//! The laws of a queue, turn by turn.
 
 use drystone_runtime::Millis;
 

@@ -84,7 +84,8 @@ impl Enqueue {
 pub struct Enqueued {
     /// The number of the item in this queue. Later items have higher numbers.
     pub number: u64,
-    /// How many items waited before this one; `None` if it is delayed, or was enqueued before.
+    /// How many items waited before this item; `None` for a delayed item, or one enqueued by an earlier
+    /// call.
     pub position: Option<u64>,
     /// Whether this call enqueued the item: `false` if the dedup key was seen within its window.
     pub is_new: bool,
@@ -97,7 +98,8 @@ pub struct EnqueuedMany {
     pub first: u64,
     /// How many items there are.
     pub count: u64,
-    /// How many items waited before the first; `None` if the items are delayed, or were enqueued before.
+    /// How many items waited before the first; `None` for delayed items, or items enqueued by an earlier
+    /// call.
     pub position: Option<u64>,
     /// Whether this call enqueued the items: `false` if the dedup key was seen within its window.
     pub is_new: bool,

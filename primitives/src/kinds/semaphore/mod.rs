@@ -55,7 +55,7 @@
 //! - With `window` a permit comes back when that time has passed since the permit was given, and not when it
 //!   is dropped (S3).
 //! - Changed options in the code hold from the next start of the program on. With fewer permits nothing is
-//!   given until it fits; with more permits the line moves at once. Permits that are out keep their end
+//!   given until it fits; with more permits the line moves at once. Permits already given keep their end
 //!   (E11).
 //!
 //! The body of a workflow holds a permit by [`Flow::permit`](crate::Flow::permit). Such a permit has no

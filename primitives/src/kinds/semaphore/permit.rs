@@ -108,7 +108,7 @@ impl Permit {
         self.granted.weight
     }
 
-    /// Whether the permit may have ended, so that another caller may hold it: it could not be renewed, or
+    /// Whether the permit may have ended and be held by another caller: the renewal failed, or
     /// this process was suspended. A lost permit stays lost.
     pub fn lost(&self) -> bool {
         self.good.is_over()

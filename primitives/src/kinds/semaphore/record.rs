@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `held` | ticket | a permit |
 //! | `until` | end of the permit, ticket | the weight of the permit |
-//! | `runs` | the run's own name for the permit | the ticket of a permit that a run of a workflow holds or waits for; `null` if the run has withdrawn |
+//! | `runs` | the run's own name | the ticket of a run's permit, held or waited for; `null` if withdrawn |
 //! | `withdrawn` | time of the withdrawal, the run's own name | nothing |
 //! | `line/7` | ticket | a waiting caller; 7 is the epoch of all tickets in this lane |
 //!
