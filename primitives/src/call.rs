@@ -42,7 +42,7 @@ pub(crate) trait Passage: Send + Sync {
     /// never end.
     fn carry(&self, task: Task) -> Task;
 
-    /// The call as it is to be made.
+    /// Prepares a call: the test kit adds an idempotency key, so that the call can be made again.
     fn prepare(&self, call: runtime::Call) -> runtime::Call;
 
     /// A number that grows when the process dies by itself, without an order of the test, and when it is

@@ -50,7 +50,7 @@ pub(crate) struct Past {
 /// Returns the time that a hook stands for.
 pub(crate) type ScheduledFor = fn(&Entity, Millis) -> Option<Timestamp>;
 
-/// Collects what code sets, until the commit of the code.
+/// Collects what code sets, until the commit of the code. The context and the clients of the code share it.
 #[derive(Clone, Default)]
 pub(crate) struct Outbox(Arc<Mutex<Said>>);
 

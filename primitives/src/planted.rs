@@ -59,7 +59,7 @@ pub enum Bug {
     Barging,
     /// The release of a permit that has ended frees another holder's permit.
     LateRelease,
-    /// A caller that left keeps its place in line and the permit that it was given.
+    /// A caller that left keeps the place in line and the permit.
     GoneIgnored,
     /// An item whose delay is over joins the line, but also stays among the delayed items.
     JoinedTwice,
@@ -127,11 +127,11 @@ pub enum Bug {
     CallRepeated,
     /// A child that its parent releases is not cancelled.
     OrphansGoOn,
-    /// Some children do not notify their parent of their end.
+    /// Some children end without notifying the parent.
     ChildEndForgotten,
     /// The end of a child is taken even if another run or generation of its parent began the child.
     ChildOfAnother,
-    /// A run that has ended keeps its permits.
+    /// A run keeps its permits after its end.
     PermitKept,
     /// Unread events are deleted with the generation of their run.
     EventLostAtContinue,
@@ -170,7 +170,7 @@ pub enum Bug {
     ClaimKept,
     /// An event that expires in the queue of a run is not counted.
     ExpiredUncounted,
-    /// An event that a topic delivers keeps its age, so it may expire as it arrives.
+    /// An event delivered by a topic keeps its age and may expire on arrival.
     ExpiredOnArrival,
     /// Events that are discarded with their run are not counted.
     DiscardedUncounted,
@@ -178,7 +178,7 @@ pub enum Bug {
     TrimmedUncounted,
     /// A watcher with `from = "created"` gets events from before its run began, too.
     ReadFromBefore,
-    /// An event for one that goes back also stays with the run that it came to.
+    /// An event for one goes back to the topic, but also stays with the run.
     DeclinedAndKept,
     /// An unread event is published on the topic of another key.
     PublishedAstray,

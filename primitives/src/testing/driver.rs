@@ -31,7 +31,7 @@ impl Driver for WorldDriver {
     }
 
     fn thread(&self, name: &str, task: Task) -> Thread {
-        // A thread keeps running when its handle is dropped.
+        // Forgotten, because dropping the handle would drop the task, and a thread must keep running.
         std::mem::forget(self.executor.spawn_named(self.process, name, task));
         Thread::none()
     }

@@ -61,7 +61,7 @@ pub(super) struct State {
     pub(super) is_wanted: bool,
     /// The tasks outside that will run the world when there is something to run.
     waiting: Vec<Waker>,
-    /// The tasks outside whose answers are there. They are woken when nothing is left to do.
+    /// The tasks outside with answers to read. They are woken when nothing is left to do.
     pub(super) told: Vec<Waker>,
     /// The number of polls so far.
     pub(super) polls: u64,
@@ -74,7 +74,7 @@ pub(super) struct State {
 pub(super) struct Slot {
     pub(super) process: Process,
     pub(super) name: Arc<str>,
-    /// The task; `None` while it is polled.
+    /// The task; `None` during a poll.
     pub(super) task: Option<Task>,
     pub(super) is_queued: bool,
 }

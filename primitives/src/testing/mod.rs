@@ -36,7 +36,7 @@
 //!
 //! #[derive(Services)]
 //! struct Fakes {
-//!     mail: Log, // what would send mail writes it down
+//!     mail: Log, // a fake that only writes a log
 //! }
 //!
 //! # drystone::testing::block_on(async {
@@ -48,7 +48,7 @@
 //! world.advance(d!("59m")).await;
 //! assert!(mail.take().is_empty());
 //!
-//! world.crash_at_commit(1, Moment::Before); // the mail goes out, and then the lights
+//! world.crash_at_commit(1, Moment::Before); // the mail goes out, then the process dies
 //! world.advance(d!("1m")).await;
 //! assert!(world.is_dead());
 //! world.restart().await;

@@ -48,8 +48,8 @@
 //!   id that stays the same over retries, restarts and replays (Q2).
 //! - A failing item is executed up to `max_attempts` times with `backoff` between. Later items are processed
 //!   meanwhile, unless `strict_order` is set. Items that are due for a retry and items that wait take turns,
-//!   so that neither starve. After the last attempt the item becomes a dead letter, and can be replayed (Q3,
-//!   D3).
+//!   so that neither starves. After the last attempt the item becomes a dead letter, and can be replayed
+//!   (Q3, D3).
 //! - [`Enqueue`] sets a priority, a delay, or a dedup key, under which something is enqueued once within a
 //!   window (Q4).
 //! - After `pause` no item starts until `resume`. `drain` answers when nothing is left, `stats` counts

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use super::{place::Place, record::Running};
 use crate::Timestamp;
 
-/// Either one item that runs again: its number, 0, 0, the attempt, and the time that it waits for. Or
+/// Either one item that runs again: number, 0, 0, attempt, and the time of the retry. Or
 /// several items that run or wait for the first time: the number, the priority and the place in the line of
 /// the first, and how many they are.
 type Entry = (u64, u8, u64, u32, Option<Timestamp>);
