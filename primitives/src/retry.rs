@@ -78,7 +78,8 @@ impl Retry {
         self
     }
 
-    /// Limits the executions to `attempts` in all, the first included.
+    /// Limits the executions to `attempts`, the first included. After [`then`](Self::then), limits only the
+    /// last plan.
     #[must_use]
     pub const fn attempts(mut self, attempts: u32) -> Self {
         let last = self.count() - 1;
