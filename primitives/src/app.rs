@@ -16,12 +16,12 @@ use crate::{
 
 /// A running app. Begin with [`Runtime::sqlite`].
 ///
-/// When it is dropped without [`shutdown`](Self::shutdown), together with every client, the runtime ends as by a shutdown that
-/// gives work no time: code that runs is dropped, the batch in flight is finished, and nothing counts as a crash (R2). All of it
-/// resumes when the store is opened again.
+/// Dropping the runtime and all its clients without a [`shutdown`](Self::shutdown) has the effect of a
+/// shutdown that gives work no time: running code is dropped, the batch in flight is finished, and nothing
+/// counts as a crash (R2). Everything resumes when the store is opened again.
 pub struct Runtime<A = ()> {
     kernel: Kernel,
-    /// The driver, unless it was handed in: it ends with the kernel.
+    /// The driver, if the runtime made it: the runtime then stops the driver at shutdown.
     own_driver: Option<Arc<TokioDriver>>,
     report: Report,
     definitions: Definitions,
@@ -30,23 +30,23 @@ pub struct Runtime<A = ()> {
 }
 
 impl Runtime<()> {
-    /// An app whose state lives in one SQLite file, which is made if it is not there.
+    /// An app whose state lives in one SQLite file. The file is created if it does not exist.
     pub fn sqlite(path: impl Into<PathBuf>) -> Builder<()> {
         Builder::new(Place::Sqlite { path: path.into(), wait: Duration::ZERO })
     }
 
-    /// An app whose state lives in memory and is gone with it.
+    /// An app whose state lives in memory and is lost when the app ends.
     pub fn memory() -> Builder<()> {
         Builder::new(Place::Memory)
     }
 
-    /// An app over any store.
+    /// An app over any [`Store`].
     pub fn store(store: Arc<dyn Store>) -> Builder<()> {
         Builder::new(Place::Store(store))
     }
 }
 
-/// An app that is not started yet.
+/// The settings of an app that is not started yet.
 pub struct Builder<D> {
     place: Place,
     services: D,
@@ -89,42 +89,46 @@ impl Builder<()> {
 }
 
 impl<D: Send + Sync + 'static> Builder<D> {
-    /// With these services: a struct with `#[derive(Services)]`.
+    /// Sets the services: a struct with `#[derive(Services)]`.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Builder<S> {
         let Self { place, options, driver, is_shared, tables, .. } = self;
         Builder { place, services, options, driver, is_shared, tables }
     }
 
-    /// With other bounds and paces than the defaults.
+    /// Changes limits and intervals from their defaults.
     #[must_use]
     pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// With one space of keys for all primitives, so that a key belongs to one of them: with the cart `"7"` there is no user
-    /// `"7"` (E2). By default each primitive has keys of its own.
+    /// Gives all primitives one key space, so that a key belongs to one primitive: if there is a cart `"7"`,
+    /// there cannot be a user `"7"` (E2). By default each primitive has keys of its own.
     ///
-    /// The choice is recorded in a new store. A store with the other choice is not opened: [`Error::OtherKeys`] says which
-    /// it has. Files of schema version 1 have shared keys, unless the app chose separate ones.
+    /// A new store records the choice. A store with the other choice is not opened: [`Error::OtherKeys`]
+    /// says which choice the store has. Files of schema version 1 have shared keys, unless the app chose
+    /// separate ones.
     #[must_use]
     pub fn shared_keys(mut self) -> Self {
         self.is_shared = true;
         self
     }
 
-    /// With tables of your own, beside ours in the same file: statements that are run at every start, before anything else, in one
-    /// transaction (`CREATE TABLE IF NOT EXISTS ..`). See [`sql`](crate::sql).
+    /// Sets up tables of your own in the same file. The statements (`CREATE TABLE IF NOT EXISTS ..`) run in
+    /// one transaction at every start, after the [`migrations`](Self::migrations) and before anything else.
+    /// See [`sql`](crate::sql).
     #[must_use]
     pub fn schema(mut self, statements: impl Into<String>) -> Self {
         self.tables.schema = Some(statements.into());
         self
     }
 
-    /// With migrations of your own tables: names and statements, in order. Each is run once in the life of the file, in a
-    /// transaction with the record that it was applied, before `schema` and before anything else.
+    /// Sets the migrations of your own tables: names and statements, in order. Each migration runs once in
+    /// the life of the file, in one transaction with the record that it was applied. Migrations run before
+    /// `schema` and before anything else.
     ///
-    /// The start is refused if an applied migration was changed, is missing, or has moved: new ones go to the end of the list.
+    /// The start is refused if an applied migration was changed, is missing, or has moved: add new
+    /// migrations to the end of the list.
     ///
     /// ```no_run
     /// # drystone::testing::block_on(async {
@@ -148,10 +152,11 @@ impl<D: Send + Sync + 'static> Builder<D> {
         self
     }
 
-    /// Waits so long for another process that has the file open, instead of failing at once: for a rolling restart, in which the new
-    /// process starts while the old one ends. Without effect on other stores.
+    /// Waits up to `limit` for another process that has the file open, instead of failing at once. A rolling
+    /// restart needs this, because the new process starts while the old one ends. The setting has no effect
+    /// on other stores.
     ///
-    /// It looks twenty times a second. If the time is over the error has the kind
+    /// The file is checked twenty times a second. After `limit` the error has the kind
     /// [`Locked`](crate::runtime::store::StoreErrorKind::Locked) and names the process that has the file.
     ///
     /// ```no_run
@@ -175,14 +180,14 @@ impl<D: Send + Sync + 'static> Builder<D> {
         self
     }
 
-    /// With time and threads of one's own.
+    /// Sets the driver: the clocks, threads and tasks of the app.
     #[must_use]
     pub fn driver(mut self, driver: Arc<dyn Driver>) -> Self {
         self.driver = Some(driver);
         self
     }
 
-    /// Opens the store and goes on with everything in it; await it.
+    /// Opens the store and resumes everything in it. Await the result.
     pub fn start<A: App<D>>(self) -> Start<A> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, mut options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
@@ -205,7 +210,8 @@ impl<D: Send + Sync + 'static> Builder<D> {
     }
 }
 
-/// The definitions of an app with these services.
+/// The registry of an app with these services, with the built-in definitions (dead letters and topics)
+/// added.
 pub(crate) fn registry<D: Send + Sync + 'static, A: App<D>>(services: D, is_shared: bool) -> Result<Registry, Error> {
     let mut registrar = Registrar::new(services, is_shared);
     A::register(&mut registrar);
@@ -217,7 +223,7 @@ fn real_driver() -> Result<Arc<TokioDriver>, Error> {
     Ok(Arc::new(TokioDriver::new().map_err(failed)?))
 }
 
-/// An app on its way up: await it.
+/// A starting app: await it.
 #[must_use = "an app does not start until it is awaited"]
 pub struct Start<A>(Pin<Box<dyn Future<Output = Result<Runtime<A>, Error>> + Send>>);
 
@@ -231,7 +237,7 @@ impl<A> IntoFuture for Start<A> {
 }
 
 impl<A: Primitives> Runtime<A> {
-    /// The typed client: one method per primitive.
+    /// Returns the typed client: one method per primitive.
     pub fn client(&self) -> A::Client {
         A::client(self.desk())
     }
@@ -240,28 +246,28 @@ impl<A: Primitives> Runtime<A> {
         Desk::outside(self.kernel.clone(), self.is_shared)
     }
 
-    /// What was found when the store was opened (R1).
+    /// Returns the report of what was found when the store was opened (R1).
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// What a key of the primitive with this name waits for: `runtime.explain("cart", "7")`.
+    /// Explains what a key of the named primitive waits for: `runtime.explain("cart", "7")`.
     ///
-    /// A name that the app does not have is an error that lists those it has (E9). But a parked entity is found by the name
-    /// that is stored, also if its primitive is not registered any more (E10). With [shared keys](Builder::shared_keys), a
-    /// key that another primitive has is [`Error::TypeMismatch`].
+    /// An unknown name is an error that lists the names of the app (E9). A parked entity is found by its
+    /// stored name, even if its primitive is not registered any more (E10). With [shared
+    /// keys](Builder::shared_keys), a key that belongs to another primitive is [`Error::TypeMismatch`].
     pub async fn explain(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Explain, Error> {
         self.address(primitive, key.as_ref()).await?.explain().await
     }
 
-    /// Everything stored under a key of the primitive with this name; `None` if the key is unbound. Names are found, and
-    /// refused, as by [`explain`](Self::explain).
+    /// Returns everything stored under a key of the named primitive; `None` if the key is unbound. Names are
+    /// looked up as in [`explain`](Self::explain).
     pub async fn view(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<Option<View>, Error> {
         self.address(primitive, key.as_ref()).await?.view().await
     }
 
-    /// Lets a parked entity go on, once what parked it is mended. `false` if it was not parked. Names are found, and
-    /// refused, as by [`explain`](Self::explain).
+    /// Resumes a parked entity, once the cause is mended. Returns `false` if the entity was not parked.
+    /// Names are looked up as in [`explain`](Self::explain).
     pub async fn unpark(&self, primitive: &str, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.address(primitive, key.as_ref()).await?.unpark().await
     }
@@ -270,25 +276,28 @@ impl<A: Primitives> Runtime<A> {
         self.definitions.address(&self.desk(), primitive, key).await
     }
 
-    /// Lists entities, a page at a time (R6).
+    /// Lists entities, one page at a time (R6).
     pub fn entities(&self) -> Entities<A> {
         Entities::new(self.desk(), self.definitions.clone())
     }
 
-    /// What nobody could take: messages, batches, last states (D3).
+    /// Returns the dead letters: messages, batches, items, events and last states that could not be handled
+    /// (D3).
     pub fn dead_letters(&self) -> DeadLetters {
         DeadLetters::new(self.desk(), self.definitions.clone())
     }
 
-    /// Everything that entities tell from now on (E15).
+    /// Returns a stream of all lifecycle events from now on (E15).
     pub fn events(&self) -> Events {
         Events::new(self.kernel.listen())
     }
 
-    /// Calls an action by its name, with the JSON array of its parameters (`null` if it has none); its answer as JSON.
+    /// Calls an action by its name, with the JSON array of its parameters (`null` if it has none). Returns
+    /// the answer as JSON.
     ///
-    /// The author's own error is [`Error::Failed`], as JSON text, and a refusal of the primitive's own [`Error::Declined`]. A name that
-    /// there is not is refused with those there are, and nothing is stored (E9).
+    /// The author's own error is [`Error::Failed`], as JSON text; a refusal by the primitive itself is
+    /// [`Error::Declined`]. An unknown name is refused with a list of the known names, and nothing is stored
+    /// (E9).
     pub async fn call(
         &self,
         primitive: &str,
@@ -299,11 +308,12 @@ impl<A: Primitives> Runtime<A> {
         self.definitions.ask(&self.desk(), primitive, key.as_ref(), action, &params).await
     }
 
-    /// Runs code in a transaction on tables of your own, beside the workflows that write them (W6). If it returns an error, nothing of
-    /// it is kept.
+    /// Runs code in a transaction on tables of your own, beside the workflows that write the same tables
+    /// (W6). If the code returns an error, nothing it wrote is kept.
     ///
-    /// It may be run more than once; what it wrote is kept once. If the store answers with an error, so does this, and what it wrote
-    /// may be there. Nobody else writes meanwhile: it has ten seconds.
+    /// The code may run more than once; what it wrote is kept once. If the store fails, this call returns
+    /// the store's error, and the writes may have been kept. No other write can happen while the code runs,
+    /// so the code has ten seconds at most.
     pub async fn transaction<T: Send + 'static, E: Send + 'static>(
         &self,
         code: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + Sync + 'static,
@@ -311,21 +321,23 @@ impl<A: Primitives> Runtime<A> {
         crate::sql::beside(&self.kernel, code).await
     }
 
-    /// Our time: it never goes back (A5).
+    /// Returns Drystone's time, which never goes back (A5).
     pub fn now(&self) -> Timestamp {
         self.kernel.now().into()
     }
 
-    /// The kernel below, untyped.
+    /// Returns the untyped kernel below the app.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Ends in order (R2): no new calls or alarms; code that runs gets `limit` to end; nothing counts as a crash.
+    /// Shuts down in order (R2): no new calls or alarms are taken, running code gets `limit` to end, and
+    /// nothing counts as a crash.
     ///
-    /// When it answers, the file is free and the runtime's threads have ended, also while clients, permits and streams of events are
-    /// still there: each gets [`Error::Closing`], or its end. A second call answers once the first has. See
-    /// [`Kernel::shutdown`](crate::runtime::Kernel::shutdown) for the author's code that blocks a thread.
+    /// When this returns, the file is free and the runtime's threads have ended, even if clients, permits or
+    /// event streams still exist: calls get [`Error::Closing`], and streams end. A second call returns when
+    /// the first has. See [`Kernel::shutdown`](crate::runtime::Kernel::shutdown) for author code that blocks
+    /// a thread.
     pub async fn shutdown(&self, limit: Duration) -> Result<(), Error> {
         self.kernel.shutdown(limit).await?;
         self.own_driver.iter().for_each(|driver| driver.stop());

@@ -8,37 +8,37 @@ use crate::{
     stored::{Codec, stored},
 };
 
-/// Most calls bring less: their text is not moved while it is written.
+/// The first capacity of an input. Most inputs are shorter, so their text is not moved while it is written.
 const TEXT_BYTES: usize = 256;
 
-/// Parameters on their way out.
+/// Parameters that are being encoded.
 #[derive(Debug, Default)]
 pub struct Args {
     text: Vec<u8>,
     error: Option<String>,
-    /// Why a parameter cannot be read back, of parameters that are recorded.
+    /// Why a parameter does not read back. Only recorded parameters are checked.
     unreadable: Option<String>,
     is_recorded: bool,
 }
 
 impl Args {
-    /// None yet.
+    /// No parameters yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// None yet. These parameters will be recorded, so each is checked: it must read back.
+    /// No parameters yet. Recorded parameters are checked: each parameter must read back.
     pub fn recorded() -> Self {
         Self { is_recorded: true, ..Self::default() }
     }
 
-    /// With the next one.
+    /// Adds a parameter.
     #[must_use]
     pub fn put<T: Stored>(self, value: &T) -> Self {
         self.with(stored(), value)
     }
 
-    /// With the next one, written by `codec`.
+    /// Adds a parameter, encoded by `codec`.
     #[must_use]
     pub fn with<T>(mut self, codec: Codec<T>, value: &T) -> Self {
         if self.text.is_empty() {
@@ -49,23 +49,24 @@ impl Args {
         if let Err(reason) = codec.append(value, &mut self.text) {
             self.error.get_or_insert(reason);
         } else if self.is_recorded && self.unreadable.is_none() {
-            // Only `null`, which is how a NaN is written, is worth a second look: every replay writes the input again.
+            // Only a text with `null`, which is how a NaN is written, is read back: every replay encodes the
+            // input again, so the check must be cheap.
             self.unreadable = codec.check_null(&self.text[from..]).err();
         }
         self
     }
 
-    /// Why a parameter cannot be read back: it was not what can be recorded.
+    /// Takes the reason why a parameter does not read back and so cannot be recorded.
     pub(crate) fn unreadable(&mut self) -> Option<String> {
         self.unreadable.take()
     }
 
-    /// Parameters that cannot be written, for this reason.
+    /// An input that cannot be encoded, with the reason.
     pub(crate) fn unwritable(reason: String) -> Self {
         Self { text: vec![b'['], error: Some(reason), ..Self::default() }
     }
 
-    /// The bytes, or why a parameter could not be written.
+    /// Returns the bytes, or the reason why a parameter could not be encoded.
     pub fn finish(mut self) -> Result<Bytes, String> {
         if self.text.is_empty() {
             return Ok(Bytes::from_static(b"[]"));
@@ -75,7 +76,7 @@ impl Args {
     }
 }
 
-/// Parameters on their way in.
+/// Parameters that are being read.
 #[derive(Debug)]
 pub struct Params<'a> {
     values: Values<'a>,
@@ -84,35 +85,35 @@ pub struct Params<'a> {
 
 #[derive(Debug)]
 enum Values<'a> {
-    /// A single one is read in place, out of its brackets; until then nobody has looked at it.
+    /// A single parameter, read in place between its brackets and not checked before `take`.
     Single(&'a [u8]),
     Several(std::vec::IntoIter<&'a RawValue>),
 }
 
 impl<'a> Params<'a> {
-    /// The parameters in `bytes`, of which there must be `count`.
+    /// Reads `count` parameters from `bytes`. Another number of parameters is an error.
     pub fn read(bytes: &'a [u8], count: usize) -> Result<Self, String> {
         let values = if count == 1 { Values::Single(bytes) } else { Values::several(bytes, count)? };
         Ok(Self { values, count })
     }
 
-    /// The only one.
+    /// Reads the only parameter.
     pub fn one<T: Stored>(bytes: &'a [u8]) -> Result<T, String> {
         Self::read(bytes, 1)?.take()
     }
 
-    /// Both.
+    /// Reads two parameters.
     pub fn two<T: Stored, U: Stored>(bytes: &'a [u8]) -> Result<(T, U), String> {
         let mut params = Self::read(bytes, 2)?;
         Ok((params.take()?, params.take()?))
     }
 
-    /// The next one.
+    /// Takes the next parameter.
     pub fn take<T: Stored>(&mut self) -> Result<T, String> {
         self.take_with(stored())
     }
 
-    /// The next one, read by `codec`.
+    /// Takes the next parameter, read by `codec`.
     pub fn take_with<T>(&mut self, codec: Codec<T>) -> Result<T, String> {
         let read = codec.reader();
         if let Values::Single(bytes) = self.values {
@@ -120,7 +121,8 @@ impl<'a> Params<'a> {
                 self.values = Values::Several(Vec::new().into_iter());
                 return Ok(value);
             }
-            // It is something else, or there are more or fewer: the long way says what.
+            // The value is of another type, or there are more or fewer values: the slow path finds out
+            // which.
             self.values = Values::several(bytes, self.count)?;
         }
         let Values::Several(values) = &mut self.values else { return Err("a parameter is missing".into()) };
@@ -140,7 +142,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What is in an array of one, if it is one: a text that is read to its end is a single value.
+/// Returns the text between the brackets of an array. If that text is read to its end as a single value, it
+/// is the array's only element.
 fn between_brackets(bytes: &[u8]) -> Option<&[u8]> {
     bytes.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")
 }

@@ -1,4 +1,4 @@
-//! A call on its way: what is asked of which entity, and how its answer is read.
+//! A call: the entity, the verb, the input, and the functions that read the answer.
 
 use std::{
     fmt,
@@ -13,45 +13,48 @@ use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::
 
 use crate::{Args, CallError, Error, Never, Stored, decode, key_space::space_of};
 
-/// Where calls are made: outside, or in an entity's code, whose callers wait for it (M3).
+/// The place that calls are made from: outside all entities, or inside an entity's code. A call from inside
+/// carries the chain of entities that wait for it (M3).
 #[derive(Clone)]
 pub struct Desk {
     line: Line,
-    /// Whether all primitives share one space of keys (E2).
+    /// Whether all primitives share one key space (E2).
     is_shared: bool,
 }
 
 #[derive(Clone)]
 enum Line {
     Outside(Kernel),
-    /// Outside, where somebody else must run what is asked.
+    /// Outside, where the test kit must run the kernel while the caller waits.
     Through(Arc<dyn Passage>),
     Inside(Cx),
-    /// In the body of a workflow, which asks by its `Flow`.
+    /// In the body of a workflow, which makes its calls through its `Flow`.
     Body,
 }
 
-/// The way to a kernel that does not run by itself: that of a test, whose world stands while the test's own code runs.
+/// The way to a kernel that does not run by itself. The test kit has one: its world stands still while the
+/// test's own code runs.
 pub(crate) trait Passage: Send + Sync {
-    /// The kernel to ask now; an error if there is none.
+    /// Returns the kernel to ask now, or an error if there is none.
     fn kernel(&self) -> Result<Kernel, Error>;
 
-    /// Runs a task where that kernel runs. It ends when the task has ended, or never will.
+    /// Runs a task where that kernel runs. The returned task ends when `task` has ended, or when it can
+    /// never end.
     fn carry(&self, task: Task) -> Task;
 
-    /// The call as it is to be made.
+    /// Prepares a call: the test kit adds an idempotency key, so that the call can be made again.
     fn prepare(&self, call: runtime::Call) -> runtime::Call;
 
-    /// A number that grows when the process dies without the test's doing, and when it is back. Who was not answered asks
-    /// again.
+    /// A number that grows when the process dies by itself, without an order of the test, and when it is
+    /// back. A caller whose answer was lost asks again if this number has changed.
     fn lives(&self) -> u64;
 
-    /// Whether every call that was answered is made again.
+    /// Whether every answered call is made a second time.
     fn repeats(&self) -> bool;
 }
 
 impl Desk {
-    /// The desk of code outside of any entity.
+    /// The desk of code outside all entities.
     pub(crate) fn outside(kernel: Kernel, is_shared: bool) -> Self {
         Self { line: Line::Outside(kernel), is_shared }
     }
@@ -61,12 +64,12 @@ impl Desk {
         Self { line: Line::Through(passage), is_shared }
     }
 
-    /// The desk of an entity's code.
+    /// The desk of code inside an entity.
     pub(crate) fn inside(cx: Cx, is_shared: bool) -> Self {
         Self { line: Line::Inside(cx), is_shared }
     }
 
-    /// The desk of a body: what is asked there is asked by its `Flow`.
+    /// The desk of a workflow body. This desk refuses calls, because a body calls through its `Flow`.
     pub(crate) fn body() -> Self {
         Self { line: Line::Body, is_shared: false }
     }
@@ -75,12 +78,13 @@ impl Desk {
         matches!(self.line, Line::Body)
     }
 
-    /// The address of a key of a definition.
+    /// Returns the address of a key of a definition.
     pub fn address(&self, definition: impl Into<Name>, key: impl AsRef<[u8]>) -> Address {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
     }
 
-    /// Makes a call. Each line has a future of its own, so that that of a plain call is as short as it can be.
+    /// Makes a call. Each kind of line has a future of its own, so that the future of a plain call stays as
+    /// small as it can be.
     pub(crate) fn call(self, call: runtime::Call) -> Answer {
         match self.line {
             Line::Outside(kernel) => Box::pin(async move { kernel.call(call).await }),
@@ -90,8 +94,8 @@ impl Desk {
         }
     }
 
-    /// Makes a call, and `then` something of its answer, in one breath: whoever stops waiting either left the call, or
-    /// drops what was made of it.
+    /// Makes a call, and passes its answer to `then` without an await in between. So a caller that is
+    /// dropped either leaves the call, or drops the value that `then` made.
     pub(crate) async fn call_then<T: Send + 'static>(
         self,
         call: runtime::Call,
@@ -116,7 +120,7 @@ impl Desk {
         }
     }
 
-    /// Asks the kernel something that is no call; not in an entity's code.
+    /// Asks the kernel for something that is not a call. Refused inside an entity's code.
     pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -138,7 +142,7 @@ fn in_a_body() -> Error {
     Error::Malformed { verb: "call".to_owned(), reason }
 }
 
-/// A call at the other end of a passage, made twice if the passage repeats calls.
+/// Makes a call through a passage, twice if the passage repeats calls.
 async fn called_through(passage: Arc<dyn Passage>, call: runtime::Call) -> Result<Bytes, Error> {
     let call = passage.prepare(call);
     let ask = |kernel: Kernel| {
@@ -149,12 +153,14 @@ async fn called_through(passage: Arc<dyn Passage>, call: runtime::Call) -> Resul
     if answer.is_ok() && passage.repeats() { carried(&*passage, ask).await } else { answer }
 }
 
-/// What comes of asking the kernel at the other end of a passage; asked again if it died of something else than the caller.
+/// Asks the kernel behind a passage. If the process died by itself before the answer came, the kernel of the
+/// next life is asked again.
 async fn carried<T: Send + 'static, F>(passage: &dyn Passage, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
     loop {
+        // Read before asking, so that a death while the question is in flight shows.
         let lives = passage.lives();
         let answer = carried_once(passage, ask(passage.kernel()?)).await;
         let was_lost = matches!(answer, Err(Error::Closing | Error::Unknown { .. } | Error::NotOwner { .. }));
@@ -190,7 +196,7 @@ impl fmt::Debug for Desk {
     }
 }
 
-/// One key of one definition, and where to call it.
+/// A key of a definition, and the desk for calls to the key.
 #[derive(Clone)]
 pub struct Address {
     desk: Desk,
@@ -199,17 +205,17 @@ pub struct Address {
 }
 
 impl Address {
-    /// The definition's name.
+    /// Returns the definition's name.
     pub fn definition(&self) -> &str {
         &self.definition
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The key with its space; an error if it is empty or too long (K3).
+    /// Returns the key with its key space; an error if the key is empty or too long (K3).
     pub fn full_key(&self) -> Result<Key, Error> {
         Key::new(space_of(&self.definition, self.desk.is_shared), self.key.clone())
     }
@@ -218,7 +224,7 @@ impl Address {
         &self.desk
     }
 
-    /// A call of a verb that answers with `T` or refuses with `E`.
+    /// Makes a call of a verb that answers with `T` or refuses with `E`.
     pub fn call<T: Stored, E: Stored>(&self, verb: &'static str, args: Args) -> Call<T, E> {
         Call::new(self, verb, args, decode::<T>, decode::<E>)
     }
@@ -230,10 +236,10 @@ impl fmt::Debug for Address {
     }
 }
 
-/// How long whoever waits for a result waits, unless a deadline is said: longer than any program runs.
+/// The deadline of a caller that waits for a result and sets no deadline: longer than any program runs.
 pub(crate) const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// A call: await it, or say first how long to wait and how to recognise a repeat.
+/// A call that is not made yet: await it, or first set its deadline or its idempotency key.
 ///
 /// ```no_run
 /// # use drystone::{Call, CallError, Never, d};
@@ -245,7 +251,7 @@ pub(crate) const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 
 pub struct Call<T, E = Never> {
     address: Address,
     verb: &'static str,
-    /// What is asked, or why it cannot be written.
+    /// The encoded input, or the reason why it cannot be encoded.
     body: Result<Bytes, String>,
     once: Option<Bytes>,
     deadline: Option<Duration>,
@@ -254,7 +260,7 @@ pub struct Call<T, E = Never> {
 }
 
 impl<T, E> Call<T, E> {
-    /// A call of `verb` at `address`, with the functions that read its answer and its error.
+    /// Makes a call of `verb` at `address`, with the functions that read its answer and its error.
     pub fn new(
         address: &Address,
         verb: &'static str,
@@ -266,21 +272,21 @@ impl<T, E> Call<T, E> {
         Self { address, verb, body, once: None, deadline: None, read, thrown }
     }
 
-    /// Asked again with the same key, it is answered as it was the first time, and done once (E12). Not for a call that the body of a
-    /// workflow makes: that is done once without it.
+    /// Sets an idempotency key. Repeated calls with the same key are executed once and get the same answer
+    /// (E12). Not for a call that the body of a workflow makes: that call is executed once without a key.
     pub fn idempotency_key(mut self, key: impl AsRef<[u8]>) -> Self {
         self.once = Some(Bytes::copy_from_slice(key.as_ref()));
         self
     }
 
-    /// Waits at most so long: 30 seconds unless said. Not for a call that the body of a workflow makes: there it is
-    /// `flow.call(..).within("5s")`.
+    /// Sets how long to wait at most; the default is 30 seconds. Not for a call that the body of a workflow
+    /// makes: write `flow.call(..).within("5s")` there.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// A call whose parameters cannot be written: whoever makes it learns why.
+    /// A call whose parameters cannot be encoded. Awaiting it returns the reason.
     pub(crate) fn unwritable(address: &Address, verb: &'static str, reason: String) -> Self
     where
         T: Stored,
@@ -289,11 +295,11 @@ impl<T, E> Call<T, E> {
         Self { body: Err(reason), ..address.call(verb, Args::new()) }
     }
 
-    /// What is asked, and how its answer is read: for a body, which asks otherwise than by awaiting, and says so where it would not
-    /// be heard.
+    /// Takes the call apart for a workflow body, which records calls instead of awaiting them. An option
+    /// that would have no effect in a body becomes an error.
     pub(crate) fn asked(self) -> Asked<T, E> {
         let Self { address: Address { definition, key, .. }, verb, body, once, deadline, read, thrown } = self;
-        // For ever is how long a body waits anyway.
+        // A body waits forever anyway, so a deadline of `FOR_EVER` is not an error.
         let unheard = match (once, deadline.filter(|deadline| *deadline < FOR_EVER)) {
             (Some(_), _) => Some("`.idempotency_key(..)`: a body's call is made once without it; leave it out"),
             (_, Some(_)) => Some("`.deadline(..)`: write `.within(\"5s\")` behind what the flow gives"),
@@ -303,12 +309,12 @@ impl<T, E> Call<T, E> {
         Asked { definition, key, verb, body, read, thrown }
     }
 
-    /// The same with another verb.
+    /// Returns the same call with another verb.
     pub(crate) fn asking(self, verb: &'static str) -> Self {
         Self { verb, ..self }
     }
 
-    /// The call as a message, to be sent with a commit; or why it cannot be.
+    /// Returns the call as a message that a commit sends; an error if the call cannot be encoded.
     pub(crate) fn into_message(self) -> Result<Message, Error> {
         let body = self.body.map_err(|reason| malformed(self.verb, reason))?;
         let to = self.address.full_key()?;
@@ -316,7 +322,7 @@ impl<T, E> Call<T, E> {
     }
 }
 
-/// A call taken apart.
+/// The parts of a call.
 pub(crate) struct Asked<T, E> {
     pub(crate) definition: Name,
     pub(crate) key: Bytes,
@@ -363,7 +369,7 @@ impl<T, E> fmt::Debug for Call<T, E> {
 
 type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
 
-/// A call under way. Dropping it leaves; a call that has begun may still take effect.
+/// A call in flight. Dropping it stops waiting; a call that has begun may still take effect.
 #[must_use = "futures do nothing unless polled"]
 pub struct Calling<T, E> {
     answer: Answer,

@@ -1,4 +1,4 @@
-//! What an entity's code may ask and say (E14).
+//! The context of running code: what the code may ask, and what it adds to its commit (E14).
 
 use std::{
     collections::BTreeMap,
@@ -21,43 +21,46 @@ use crate::{
     workflow::{Heart, TopicEvent},
 };
 
-/// The circumstances of the code that runs: take it as a parameter, `cx: &Context`.
+/// The context of the code that runs: take it as a parameter, `cx: &Context`.
 ///
-/// What the code says through it (an alarm, an event, a message) happens with the commit of its success, or not at all
-/// (E5). An action with `&self` has no commit: it fails if it says anything.
+/// An alarm, an event or a message that the code sets here is part of the commit of the code's success. If
+/// the code fails, all of them are dropped (E5). An action with `&self` has no commit, and fails if it sets
+/// any of them.
 pub struct Context {
     cx: Cx,
     is_shared: bool,
     past: Option<Past>,
-    /// Whether its name belongs to its entity, and not to who asked for it.
+    /// Whether the work id is made from the entity's id. The id of work that a caller or a message asked for
+    /// is made from the key.
     is_own: bool,
     outbox: Outbox,
     heart: Option<Heart>,
-    /// The mark of the work, if it was found in a row that was read after the work had begun.
+    /// The mark of the work, if the mark was in a row that was read after the work had begun.
     mark_in_row: OnceLock<Mark>,
 }
 
-/// What was before, read only if it is asked for: a record may be long, and code that starts waits for nothing.
+/// The stored record of the entity. It is decoded only on demand: a record may be long, and starting code
+/// must not wait.
 pub(crate) struct Past {
     pub(crate) head: Bytes,
     pub(crate) run_count: fn(&[u8]) -> u64,
     pub(crate) hook: Option<(Box<Entity>, ScheduledFor)>,
 }
 
-/// The time that a hook stands for.
+/// Returns the time that a hook stands for.
 pub(crate) type ScheduledFor = fn(&Entity, Millis) -> Option<Timestamp>;
 
-/// Where code puts what it says until its commit.
+/// Collects what code sets, until the commit of the code. The context and the clients of the code share it.
 #[derive(Clone, Default)]
 pub(crate) struct Outbox(Arc<Mutex<Said>>);
 
-/// What code said while it ran.
+/// The alarm, messages and events that code set while it ran.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) alarm: Change<Millis>,
     pub(crate) send: Vec<Message>,
     pub(crate) emit: Vec<Lifecycle>,
-    /// The first thing that could not be said; the code fails with it.
+    /// Why an alarm, message or event could not be set: the first reason, with which the code fails.
     pub(crate) error: Option<String>,
 }
 
@@ -68,52 +71,54 @@ impl Context {
         Self { cx, is_shared, past, is_own, outbox, heart, mark_in_row }
     }
 
-    /// The circumstances of a step.
+    /// The context of a step.
     pub(crate) fn of_step(cx: Cx, is_shared: bool, heart: Option<Heart>) -> Self {
         let (outbox, mark_in_row) = Default::default();
         Self { cx, is_shared, past: None, is_own: true, outbox, heart, mark_in_row }
     }
 
-    /// The entity's key.
+    /// Returns the entity's key.
     pub fn key(&self) -> &[u8] {
         &self.cx.key.key
     }
 
-    /// The entity's key as text, with what is not UTF-8 replaced.
+    /// Returns the entity's key as text; bytes that are not UTF-8 are replaced.
     pub fn key_text(&self) -> String {
         String::from_utf8_lossy(self.key()).into_owned()
     }
 
-    /// The name of its definition: its field in the app.
+    /// Returns the name of the entity's definition, which is the name of its field in the app.
     pub fn definition(&self) -> &str {
         &self.cx.definition
     }
 
-    /// When this attempt started.
+    /// Returns the start time of this attempt.
     pub fn now(&self) -> Timestamp {
         self.cx.now.into()
     }
 
-    /// The time that a tick stands for: the point of its schedule, however late it runs and however often it is tried; for
-    /// one that was triggered, when that was. For any other code it is [`now`](Self::now).
+    /// Returns the time that a tick stands for: its point on the schedule, however late the tick runs and
+    /// however often it is tried. For a triggered tick it is the time of the trigger. For any other code it
+    /// is [`now`](Self::now).
     pub fn scheduled_for(&self) -> Timestamp {
         let hook = self.past.as_ref().and_then(|past| past.hook.as_ref());
         hook.and_then(|(entity, of)| of(entity, self.cx.now)).unwrap_or_else(|| self.now())
     }
 
-    /// Which attempt this is, from 1: one more than have failed. One that a crash cut short has not failed, and comes again
-    /// under the same number.
+    /// Returns the number of this attempt, from 1: one more than the number of failed attempts. An attempt
+    /// that a crash cut short has not failed, and runs again under the same number.
     pub fn attempt(&self) -> u32 {
         self.cx.attempt
     }
 
-    /// The id of this piece of work: an idempotency key for the outside, such as a payment provider.
+    /// Returns the id of this piece of work: an idempotency key for other systems, such as a payment
+    /// provider.
     ///
-    /// The id is unique in the world, also among files that the same program made and among copies of one file. Each
-    /// opening of a store draws a random mark. What is recorded keeps the mark that it was recorded under, and its id
-    /// contains it: `checkout-100000001.4fQz0b7XkLm-charge#1`. A piece of work that was recorded keeps its id over
-    /// retries, restarts, restoring a backup, and copying or moving the file. A piece that is recorded after a restore,
-    /// in a copy or in a new file gets another id.
+    /// The id is unique in the world, also among files that the same program made and among copies of one
+    /// file. Each opening of a store draws a random mark. Recorded work keeps the mark that it was recorded
+    /// under, and its id contains that mark: `checkout-100000001.4fQz0b7XkLm-charge#1`. Recorded work keeps
+    /// its id over retries, restarts, restoring a backup, and copying or moving the file. Work that is
+    /// recorded after a restore, in a copy or in a new file gets another id.
     ///
     /// | code | recorded when | the id is the same |
     /// |---|---|---|
@@ -125,65 +130,68 @@ impl Context {
     /// | `#[apply]` | its hook ended | in every attempt |
     /// | `#[destroy]` | the end was asked for | in every attempt |
     /// | action, `#[create]` or `#[init]` that a message asks for | the message was sent | in every try of the message |
-    /// | action, `#[create]` or `#[init]` that a caller asks for | never | in this execution only: a call that is made again has another id. Hand in a key of the caller's, or let a message or a run ask |
+    /// | action, `#[create]` or `#[init]` that a caller asks for | never | in this execution only: a call that is made again has another id. Pass a key of the caller's as a parameter, or let a message or a run make the call |
     /// | `flow.call` | the target's action runs for a caller | the run records the result; the target's action has an id per execution |
     /// | child run | the child began | the child's steps have the child's mark |
     /// | hook of a kind that keeps no marks | the entity was bound | in every attempt |
     ///
-    /// Work that a build without marks recorded keeps the id that it had, which is unique in its file only.
+    /// Work that was recorded by a build without marks keeps its old id, which is unique in its file only.
     ///
-    /// The id names the piece of work, not its input. It is no secret and says nothing about order; for that see
-    /// [`fencing_token`](Self::fencing_token). After a restore, a run that the backup holds repeats its later steps under
-    /// the ids that they had before, so that the outside recognizes them.
+    /// The id names the piece of work, not its input. The id is no secret and says nothing about order; for
+    /// order see [`fencing_token`](Self::fencing_token). After a restore, a run from the backup
+    /// repeats its later steps under their old ids, so that other systems recognize the steps.
     pub fn work_id(&self) -> String {
         let (definition, work) = (self.definition(), self.cx.work.as_str());
         let entity = match self.cx.id {
             Some(id) if self.is_own => format!("{definition}-{:x}", id.0),
-            // Between two tries of a message its entity may have been bound, or have ended.
+            // The key, because the entity may be bound or may end between two tries of a message.
             _ => format!("{definition}-{}", self.key().escape_ascii()),
         };
         marked_id(&entity, self.cx.mark.or(self.mark_in_row.get().copied()), work)
     }
 
-    /// The row that the work is given was read, and says this of its mark.
+    /// Sets the mark that was found in the row of the work.
     pub(crate) fn set_mark(&self, mark: Option<Mark>) {
         if let Some(mark) = mark {
             self.mark_in_row.get_or_init(|| mark);
         }
     }
 
-    /// How often the hook of this kind has succeeded before.
+    /// Returns how often the hook of this kind has succeeded before.
     pub fn run_count(&self) -> u64 {
         self.past.as_ref().map_or(0, |past| (past.run_count)(&past.head))
     }
 
-    /// A number that grows with every owner and commit of the entity: whoever acts outside can refuse a lower one.
+    /// Returns a number that grows with every owner and every commit of the entity. An outside system can
+    /// refuse a number that is lower than the last one it saw.
     pub fn fencing_token(&self) -> u64 {
         self.cx.fence.0
     }
 
-    /// Says that the code is alive: silence is counted from here.
+    /// Reports that the code is alive: the limit on silence counts from here.
     pub fn heartbeat(&self) {
         self.cx.heartbeat();
     }
 
-    /// Wakes the entity after `span`: its `#[alarm]` runs. Replaces an alarm set before (A1). In a `#[primitive]` block a
-    /// literal may stand for the duration, `cx.alarm_in("5m")`; elsewhere it is `d!("5m")`.
+    /// Sets the alarm: the entity's `#[alarm]` hook runs after `span`. Replaces an alarm that was set before
+    /// (A1). In a `#[primitive]` block the duration may be a literal, `cx.alarm_in("5m")`; elsewhere write
+    /// `d!("5m")`.
     pub fn alarm_in(&self, span: Duration) {
         self.outbox.said().alarm = Change::Set(self.cx.now.after(span));
     }
 
-    /// Wakes the entity at `time`; at once if that is past.
+    /// Sets the alarm to `time`. The alarm rings at once if that time has passed.
     pub fn alarm_at(&self, time: Timestamp) {
         self.outbox.said().alarm = Change::Set(time.into());
     }
 
-    /// Takes the alarm back.
+    /// Clears the alarm.
     pub fn clear_alarm(&self) {
         self.outbox.said().alarm = Change::Clear;
     }
 
-    /// Tells listeners, after the commit (E15). The fields of `particulars` become the event's.
+    /// Emits a lifecycle event to listeners, after the commit (E15). The fields of `particulars` become the
+    /// fields of the event.
     pub fn emit(&self, name: impl Into<Name>, particulars: &impl Serialize) {
         match fields(particulars) {
             Ok(fields) => self.outbox.said().emit.push(Lifecycle { name: name.into(), fields }),
@@ -191,8 +199,8 @@ impl Context {
         }
     }
 
-    /// Publishes an event, with the commit of the code's success (T1). What comes of it is told to nobody: one that is refused
-    /// because its topic is full is tried again, and in the end a dead letter.
+    /// Publishes an event with the commit of the code's success (T1). The code does not learn the result: an
+    /// event that is refused because its topic is full is retried, and finally becomes a dead letter.
     pub fn publish<E: TopicEvent>(&self, event: E) {
         self.outbox.send(topics::publish(&self.desk(), event));
     }
@@ -206,7 +214,7 @@ impl Context {
         said.alarm != Change::Keep || !said.send.is_empty() || !said.emit.is_empty()
     }
 
-    /// What was said, once the code has ended.
+    /// Takes the effects that were set, once the code has ended.
     pub(crate) fn take_said(&self) -> Said {
         self.outbox.take_said()
     }
@@ -215,7 +223,7 @@ impl Context {
         self.outbox.clone()
     }
 
-    /// Where calls are made, with this entity among those who wait.
+    /// Returns the desk for calls from this code. Each call carries the chain of entities that wait.
     pub(crate) fn desk(&self) -> Desk {
         Desk::inside(self.cx.clone(), self.is_shared)
     }
@@ -247,7 +255,7 @@ impl Outbox {
         self.said().error.get_or_insert(reason);
     }
 
-    /// What was said, once the code has ended.
+    /// Takes the effects that were set, once the code has ended.
     pub(crate) fn take_said(&self) -> Said {
         std::mem::take(&mut self.said())
     }
@@ -257,7 +265,7 @@ impl Outbox {
     }
 }
 
-/// The id of a piece of work, as the outside knows it.
+/// Returns the id of a piece of work, as other systems see it.
 pub(crate) fn marked_id(entity: &str, mark: Option<Mark>, work: &str) -> String {
     match mark {
         Some(mark) => format!("{entity}.{mark}-{work}"),
@@ -265,7 +273,7 @@ pub(crate) fn marked_id(entity: &str, mark: Option<Mark>, work: &str) -> String 
     }
 }
 
-/// The fields of a struct or a map, each as JSON; anything else is one field, `value`.
+/// Returns the fields of a struct or a map, each as JSON; any other value becomes one field, `value`.
 pub(crate) fn fields(particulars: &impl Serialize) -> Result<BTreeMap<Name, Bytes>, String> {
     let value = serde_json::to_value(particulars).map_err(|error| error.to_string())?;
     let fields = match value {

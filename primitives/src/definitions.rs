@@ -1,4 +1,4 @@
-//! The definitions of an app by name, for those who ask without types (E9).
+//! The definitions of an app by name, for untyped calls (E9).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Address, Desk, Error, decode, encode};
 
-/// The app's own definitions: those of this library are not among them.
+/// The app's own definitions, without those of this library.
 #[derive(Clone, Debug)]
 pub(crate) struct Definitions(Arc<[Arc<Definition>]>);
 
@@ -16,7 +16,7 @@ impl Definitions {
         Self(registry.iter().filter(|definition| !is_ours(&definition.name)).cloned().collect())
     }
 
-    /// The definition of this name, or an error that lists those there are.
+    /// Returns the definition of this name, or an error that lists the known names.
     pub(crate) fn get(&self, name: &str) -> Result<&Definition, Error> {
         self.find(name).ok_or_else(|| Error::UnknownDefinition {
             name: name.to_owned(),
@@ -24,8 +24,8 @@ impl Definitions {
         })
     }
 
-    /// The address of a key of the definition with this name. A name that is not registered is refused, unless an entity of
-    /// that definition is stored under the key (E10).
+    /// Returns the address of a key of the definition with this name. A name that is not registered is
+    /// refused, unless an entity of that definition is stored under the key (E10).
     pub(crate) async fn address(&self, desk: &Desk, name: &str, key: &[u8]) -> Result<Address, Error> {
         let unknown = match self.get(name) {
             Ok(definition) => return Ok(desk.address(definition.name.clone(), key)),
@@ -37,23 +37,23 @@ impl Definitions {
         let address = desk.address(name.to_owned(), key);
         match address.view().await {
             Ok(Some(_)) => Ok(address),
-            // A name that is too long is unknown, too.
+            // A name that is too long cannot be stored, so it is unknown, too.
             Ok(None) | Err(Error::TypeMismatch { .. } | Error::TooLarge { .. }) => Err(unknown),
             Err(error) => Err(error),
         }
     }
 
-    /// The key of an entity of a definition.
+    /// Returns the key of an entity of a definition.
     pub(crate) fn key(&self, name: &str, key: &[u8]) -> Result<Key, Error> {
         Key::new(self.get(name)?.space.clone(), key.to_vec())
     }
 
-    /// The configuration behind a fingerprint, if it is the one that the definition has now.
+    /// Returns the configuration with this fingerprint, if the definition has it at present.
     pub(crate) fn config(&self, name: &str, fingerprint: Fingerprint) -> Option<&[u8]> {
         self.find(name).filter(|found| found.fingerprint() == fingerprint).map(|found| &found.config[..])
     }
 
-    /// Calls an action by its name; its answer as JSON.
+    /// Calls an action by its name. Returns its answer as JSON.
     pub(crate) async fn ask(
         &self,
         desk: &Desk,
@@ -69,7 +69,7 @@ impl Definitions {
         decode(&answer).map_err(|reason| Error::Malformed { verb: action.to_owned(), reason })
     }
 
-    /// A call of an action, with the JSON array of its parameters.
+    /// Makes a call of an action, with the JSON array of its parameters.
     fn call(&self, name: &str, key: &[u8], action: &str, params: &Value) -> Result<Call, Error> {
         let definition = self.get(name)?.name.clone();
         let malformed = |reason| Error::Malformed { verb: action.to_owned(), reason };
@@ -88,7 +88,7 @@ impl Definitions {
     }
 }
 
-/// Whether a definition is this library's own. No field of an app has such a name.
+/// Whether a definition is this library's own. No field of an app can have such a name.
 pub(crate) fn is_ours(name: &str) -> bool {
     name.starts_with("drystone:")
 }

@@ -1,4 +1,4 @@
-//! Listing entities, whatever they are (R6).
+//! Listings of entities (R6).
 
 use std::{fmt, marker::PhantomData, pin::Pin, str::FromStr};
 
@@ -13,8 +13,8 @@ use crate::{
 /// The most entities on one page.
 const LIMIT_MAX: usize = 1_000;
 
-/// A listing: say which entities, and await it. Without filters it lists all of the app, 100 at a time, in the order in
-/// which they were bound.
+/// A listing of entities: set filters, and await it. Without filters it lists all entities of the app, 100
+/// at a time, in the order in which they were bound.
 ///
 /// ```no_run
 /// # async fn show<A: drystone::Primitives>(runtime: drystone::Runtime<A>) -> Result<(), drystone::Error> {
@@ -37,16 +37,17 @@ pub struct Entities<A> {
 pub struct Page {
     /// The entities.
     pub entities: Vec<View>,
-    /// Where the next page begins: pass it to [`Entities::after`]. `None` at the end.
+    /// Where the next page begins: pass it to [`Entities::after`]. `None` on the last page.
     pub next: Option<Cursor>,
 }
 
-/// A place in a listing, which can be kept as text. Entities that come and go move no other to another page.
+/// A position in a listing, which can be stored as text. Entities that come or go do not move any other
+/// entity to another page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Cursor(Version);
 
-/// A text that is no [`Cursor`].
+/// The error of a text that is not a [`Cursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a place in a listing; pass what a page gave as `next`")]
 pub struct NotACursor;
@@ -57,7 +58,8 @@ impl<A> Entities<A> {
         Self { desk, definitions, query, is_failing: false, error: None, app: PhantomData }
     }
 
-    /// Of the primitive with this name. One that the app does not have is an error that lists those it has (E9).
+    /// Lists the primitive with this name only. An unknown name is an error that lists the names of the app
+    /// (E9).
     pub fn primitive(mut self, name: &str) -> Self {
         match self.definitions.get(name) {
             Ok(definition) => self.query.definition = Some(definition.name.clone()),
@@ -66,43 +68,43 @@ impl<A> Entities<A> {
         self
     }
 
-    /// Of this primitive.
+    /// Lists this primitive only.
     pub fn of<T: PartOf<A>>(self) -> Self {
         self.primitive(T::NAME)
     }
 
-    /// With this status, in the word of their kind: `"error"`, `"running"`.
+    /// Lists entities with this status only, in the word of their kind: `"error"`, `"running"`.
     pub fn status(mut self, word: &str) -> Self {
         self.query.status = Some(Name::from(word.to_owned()));
         self
     }
 
-    /// That somebody should look at: what their kind gave up, and what is parked.
+    /// Lists only entities that need attention: given up by their kind, or parked.
     pub fn failing(mut self) -> Self {
         self.is_failing = true;
         self
     }
 
-    /// That are not run, because what is stored cannot be read, their primitive is not there, or they killed the process
-    /// too often.
+    /// Lists parked entities only. They do not run, because their stored bytes cannot be read, because their
+    /// primitive is not registered, or because they killed the process too often.
     pub fn parked(mut self) -> Self {
         self.query.parked = Some(true);
         self
     }
 
-    /// Whose alarm is due before this time.
+    /// Lists entities whose alarm is due before this time only.
     pub fn due_before(mut self, time: impl Into<Timestamp>) -> Self {
         self.query.due_until = Some(Millis(time.into().as_millis().saturating_sub(1)));
         self
     }
 
-    /// At most so many: 100 unless said, and never more than 1,000.
+    /// Limits the page to `limit` entities; the default is 100, and the maximum 1,000.
     pub fn limit(mut self, limit: usize) -> Self {
         self.query.limit = limit.clamp(1, LIMIT_MAX);
         self
     }
 
-    /// Those after this place: [`Page::next`].
+    /// Lists the entities after this position: [`Page::next`].
     pub fn after(mut self, cursor: Cursor) -> Self {
         self.query.after = Some(cursor.0);
         self
@@ -124,7 +126,8 @@ impl<A> Entities<A> {
         }
     }
 
-    /// What is failing is either of two things, which a store finds one by one; both are in order of their ids.
+    /// Lists entities. An entity is failing if its kind gave it up, or if it is parked. A store finds the
+    /// two sorts one after the other, so both lists are merged in the order of ids.
     async fn list(&self, query: &Query) -> Result<(Vec<Entity>, Option<Version>), Error> {
         if !self.is_failing || query.parked == Some(true) {
             let page = self.ask(query.clone()).await?;
@@ -136,7 +139,7 @@ impl<A> Entities<A> {
         let is_more = failing.next.is_some() || parked.next.is_some();
         let mut both = [failing.entities, parked.entities].concat();
         both.sort_by_key(|entity| entity.id);
-        // One that was parked between the two listings is in both.
+        // An entity that was parked between the two listings is in both.
         both.dedup_by_key(|entity| entity.id);
         let is_more = is_more || both.len() > query.limit;
         both.truncate(query.limit);
@@ -158,7 +161,7 @@ impl<A> Entities<A> {
         for entity in entities {
             views.push(match self.definitions.config(&entity.definition, entity.config) {
                 Some(config) => View::of(&entity, Some(config)),
-                // It has not run since its options changed: the old ones are in the store.
+                // The entity has not run since its options changed, so its old options are in the store.
                 None => {
                     let key = entity.key.clone();
                     let asked = |kernel: Kernel| {

@@ -1,10 +1,10 @@
-//! What an author's code runs with.
+//! The environment of an author's code.
 
 use std::{any::type_name, fmt, marker::PhantomData, sync::Arc};
 
 use crate::{Call, Context, Desk, PartOf, Primitive, Provide, Stored, context::Outbox, workflow::Heartbeat};
 
-/// What code runs with: services, circumstances, and the clients of the app's other primitives.
+/// The environment of author code: services, context, and the clients of the app's other primitives.
 pub struct Env<D, A> {
     services: Arc<D>,
     context: Context,
@@ -16,7 +16,7 @@ impl<D, A> Env<D, A> {
         Self { services, context, app: PhantomData }
     }
 
-    /// The service of a type.
+    /// Returns the service of a type.
     pub fn service<T: ?Sized>(&self) -> &T
     where
         D: Provide<T>,
@@ -24,17 +24,17 @@ impl<D, A> Env<D, A> {
         self.services.provide()
     }
 
-    /// The circumstances.
+    /// Returns the context.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The heartbeat of a step.
+    /// Returns the heartbeat of a step.
     pub fn heartbeat<T: Stored>(&self) -> Heartbeat<T> {
         Heartbeat::of(&self.context)
     }
 
-    /// The client of another primitive of the app.
+    /// Returns the client of another primitive of the app.
     pub fn client<T: PartOf<A> + Primitive>(&self) -> Client<T> {
         Client { outbox: self.context.outbox(), desk: self.context.desk(), name: T::NAME, primitive: PhantomData }
     }
@@ -46,14 +46,16 @@ impl<D, A> fmt::Debug for Env<D, A> {
     }
 }
 
-/// The client of another primitive, in an entity's code: take it as a parameter, `contacts: &Client<ContactSync>`.
+/// The client of another primitive, in an entity's code: take it as a parameter,
+/// `contacts: &Client<ContactSync>`.
 ///
-/// `contacts.get("org-456").add(contact).await` calls and waits, with the entities that wait for this one in mind: a call
-/// in a circle is refused (M3). `contacts.send(contacts.get("org-456").add(contact))` does not wait: the message is a part
-/// of this code's commit, and happens exactly once if the code succeeds (M1).
+/// `contacts.get("org-456").add(contact).await` calls and waits. The call carries the chain of entities that
+/// wait for this one, and a call cycle is refused (M3).
+/// `contacts.send(contacts.get("org-456").add(contact))` does not wait: the message is part of this code's
+/// commit, and is delivered exactly once if the code succeeds (M1).
 ///
-/// The body of a workflow takes it, too: `flow.call(contacts.get("org-456").add(contact)).await` is done once, whatever
-/// happens to the process meanwhile (M5).
+/// The body of a workflow takes a client, too: `flow.call(contacts.get("org-456").add(contact)).await` is
+/// executed once, whatever happens to the process meanwhile (M5).
 pub struct Client<T> {
     outbox: Outbox,
     desk: Desk,
@@ -62,25 +64,26 @@ pub struct Client<T> {
 }
 
 impl<T: Primitive> Client<T> {
-    /// The client that a body is given: under which name the app has the primitive, its engine knows.
+    /// The client in a workflow body. Its name is only a placeholder, because the engine knows the name that
+    /// the primitive has in the app.
     pub(crate) fn in_body() -> Self {
         Self { outbox: Outbox::default(), desk: Desk::body(), name: type_name::<T>(), primitive: PhantomData }
     }
 
-    /// The client that a transaction's code is given: what it sends is a part of the transaction.
+    /// The client in the code of a transaction. The messages that it sends are part of the transaction.
     pub(crate) fn in_transaction(outbox: Outbox, desk: Desk, name: &'static str) -> Self {
         Self { outbox, desk, name, primitive: PhantomData }
     }
 
-    /// The handle of one key.
+    /// Returns the handle of one key.
     pub fn get(&self, key: impl AsRef<[u8]>) -> T::Handle {
         T::handle(self.desk.address(self.name, key))
     }
 
-    /// Sends the call as a message, with the commit of this code's success; nobody waits for its answer.
+    /// Sends the call as a message, with the commit of this code's success. The answer is dropped.
     ///
     /// # Panics
-    /// In the body of a workflow, which has no commit of its own: there it is `flow.call(..)`.
+    /// In the body of a workflow, which has no commit of its own: write `flow.call(..)` there.
     pub fn send<V, E>(&self, call: Call<V, E>) {
         assert!(!self.desk.is_body(), "the body of a workflow sends by its flow: write `flow.call(..)`");
         self.outbox.send(call);

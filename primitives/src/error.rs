@@ -1,21 +1,21 @@
-//! What a caller gets when a call does not answer: the author's own error, or a fault.
+//! The error of a call: the author's own error, or a fault.
 
 use std::fmt;
 
 use crate::Error;
 
-/// Why a call did not answer. Failures and faults are apart: `Failed` is the author's own error, exactly as the
-/// code returned it; `Fault` is everything else (nothing bound, timed out, panicked, the store is down).
+/// Why a call did not answer. `Failed` is the author's own error, exactly as the code returned it. `Fault`
+/// is everything else: nothing bound, timed out, panicked, the store is down.
 #[derive(Clone, Debug)]
 pub enum CallError<E> {
-    /// The code returned this error. Nothing it did was kept (E5).
+    /// The code returned this error. Nothing that the code changed was kept (E5).
     Failed(E),
     /// The call did not come to its end.
     Fault(Error),
 }
 
 impl<E> CallError<E> {
-    /// The author's own error, if it is one.
+    /// Returns the author's own error, if the code returned one.
     pub fn failed(self) -> Option<E> {
         match self {
             Self::Failed(error) => Some(error),
@@ -23,7 +23,7 @@ impl<E> CallError<E> {
         }
     }
 
-    /// The fault, if it is one.
+    /// Returns the fault, if this is a fault.
     pub fn fault(&self) -> Option<&Error> {
         match self {
             Self::Failed(_) => None,
@@ -36,7 +36,7 @@ impl<E> CallError<E> {
         matches!(self, Self::Fault(Error::NotBound { .. }))
     }
 
-    /// Whether the same call may succeed later, with nothing changed by the caller.
+    /// Whether the same call may succeed later, without a change by the caller.
     pub fn is_retryable(&self) -> bool {
         self.fault().is_some_and(Error::is_retryable)
     }

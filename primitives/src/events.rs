@@ -1,4 +1,4 @@
-//! What entities tell, as it happens (E15).
+//! Lifecycle events, as they happen (E15).
 
 use std::{
     fmt,
@@ -14,16 +14,17 @@ use serde_json::{Map, Value};
 
 use crate::view::json;
 
-/// Something that happened to an entity: `buffer.flushed`, `continuous.failed`, `dead_letter.added`, or an author's own.
+/// An event in the life of an entity: `buffer.flushed`, `continuous.failed`, `dead_letter.added`, or an
+/// author's own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifecycleEvent {
-    /// What.
+    /// The name of the event.
     pub name: String,
     /// The definition of the entity.
     pub primitive: String,
-    /// Its key, as text; bytes that are not UTF-8 are replaced.
+    /// The entity's key, as text; bytes that are not UTF-8 are replaced.
     pub key: String,
-    /// The particulars.
+    /// The details of the event.
     pub fields: Map<String, Value>,
 }
 
@@ -39,12 +40,14 @@ impl From<Event> for LifecycleEvent {
     }
 }
 
-/// All events of an app from now on: [`Runtime::events`](crate::Runtime::events).
+/// The stream of all events of an app from now on: [`Runtime::events`](crate::Runtime::events).
 ///
-/// An event is told after the commit in which it happened, to any number of listeners, and is kept nowhere. 1,024 of them
-/// wait for a listener; one that is slower loses the oldest, counted, and slows nobody.
+/// An event is emitted after the commit in which it happened, to any number of listeners, and is stored
+/// nowhere. Up to 1,024 events wait for a listener. A slower listener loses the oldest events, which are
+/// counted, and never slows others.
 pub struct Events {
-    /// The wait for the next event. It is kept over calls, so that a call of `next` that is dropped loses nothing.
+    /// The wait for the next event. It is kept between calls, so that a dropped call of `next` loses no
+    /// event.
     hearing: Hearing,
     missed: u64,
     is_over: bool,
@@ -57,12 +60,12 @@ impl Events {
         Self { missed: listener.missed(), hearing: hear(listener), is_over: false }
     }
 
-    /// The next event; `None` when the app is gone.
+    /// Returns the next event; `None` when the app has ended.
     pub async fn next(&mut self) -> Option<LifecycleEvent> {
         poll_fn(|context| self.poll(context)).await
     }
 
-    /// How many this listener lost because it was too slow, up to the event that it got last.
+    /// Returns how many events this listener lost because it was too slow, up to the last event that it got.
     pub fn missed(&self) -> u64 {
         self.missed
     }

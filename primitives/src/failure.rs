@@ -1,12 +1,13 @@
-//! An error that is only told: its message and what caused it.
+//! An error as it is reported and stored: its message and its causes.
 
 use std::{error::Error, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// Any error, as it is told and stored. `?` turns every error into it, `anyhow`'s too.
+/// Any error, reduced to text for reports and records. `?` turns every error into a
+/// `Failure`, also those of `anyhow`.
 ///
-/// It does not implement [`std::error::Error`] itself: that is what lets it take all others.
+/// It does not implement [`std::error::Error`] itself, because it could then not be made from every error.
 ///
 /// ```
 /// fn parse(text: &str) -> Result<u32, drystone::Failure> {
@@ -25,17 +26,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What happened.
+    /// Returns the message of the error.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What caused it, and what caused that.
+    /// Returns the messages of its causes, the nearest first.
     pub fn chain(&self) -> &[String] {
         &self.chain
     }
 
-    /// At most a kilobyte of it: what a record keeps must not grow with what an error has to say.
+    /// Shortens the failure to about a kilobyte, because a record must not grow with the text of an error.
     pub(crate) fn shortened(mut self) -> Self {
         cut(&mut self.message, MESSAGE_BYTES_MAX);
         self.chain.truncate(CAUSES_MAX);
@@ -48,7 +49,7 @@ const MESSAGE_BYTES_MAX: usize = 512;
 const CAUSE_BYTES_MAX: usize = 128;
 const CAUSES_MAX: usize = 4;
 
-/// Cuts a text to so many bytes, between two characters.
+/// Cuts a text to at most `most` bytes, between two characters.
 fn cut(text: &mut String, most: usize) {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
@@ -71,7 +72,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// No value: the error of calls that have none of their own.
+/// A type without values: the error of calls that have no error of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Never {}
 

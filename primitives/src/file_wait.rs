@@ -7,10 +7,11 @@ use drystone_runtime::{
     store::{Sqlite, SqliteOptions, StoreError, StoreErrorKind},
 };
 
-/// How often it looks whether the file is free. A lock can be waited for without looking, but such a wait has no deadline.
+/// How often the file is checked. A thread could also wait for the lock itself, but such a wait has no
+/// deadline.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Opens the file; waits for another process that has it for `limit` at most.
+/// Opens the file. Waits up to `limit` for another process that has the file open.
 pub(crate) async fn open(path: &Path, limit: Duration, driver: &dyn Driver) -> Result<Sqlite, StoreError> {
     let until = driver.monotonic() + limit;
     loop {

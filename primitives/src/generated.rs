@@ -1,4 +1,5 @@
-//! The functions and checks that the macros' code calls: small here, so that little is compiled for each primitive.
+//! The functions and checks that macro-generated code calls. The work is done here, so that little is
+//! compiled for each primitive.
 
 use std::{any::type_name, marker::PhantomData};
 
@@ -10,7 +11,7 @@ use crate::{
     stored::Codec,
 };
 
-/// The error of a hook: it is told and never received, so any will do.
+/// The error of a hook. It is reported but reaches no caller, so any error type will do.
 #[diagnostic::on_unimplemented(
     message = "the error `{Self}` cannot be told: it is not an `Error`",
     label = "not a `std::error::Error`",
@@ -21,16 +22,16 @@ pub trait HookError: Into<Failure> {}
 #[diagnostic::do_not_recommend]
 impl<E: Into<Failure>> HookError for E {}
 
-/// The two types of a `Result`, whatever the alias that it is behind.
+/// The two types of a `Result`, whatever alias it has.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `Result`, although its name says so",
     label = "not a `Result`",
     note = "write `Result<T, E>`, or give the type another name"
 )]
 pub trait Outcome {
-    /// What it is when all went well.
+    /// The type of its value.
     type Ok;
-    /// Its error.
+    /// The type of its error.
     type Err;
 }
 
@@ -39,7 +40,7 @@ impl<T, E> Outcome for Result<T, E> {
     type Err = E;
 }
 
-/// The return value of a hook.
+/// Encodes the return value of a hook.
 pub fn hook_ended<T, E: HookError>(
     ended: Result<T, E>,
     write: impl FnOnce(&T) -> Result<Bytes, Thrown>,
@@ -50,7 +51,7 @@ pub fn hook_ended<T, E: HookError>(
     }
 }
 
-/// The return value of an action that can fail.
+/// Encodes the return value of an action that can fail.
 pub fn action_ended<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>) -> Result<Bytes, Thrown> {
     match ended {
         Ok(answer) => value.write_answer(&answer).map_err(Thrown::Unwritable),
@@ -58,23 +59,24 @@ pub fn action_ended<T, E>(ended: Result<T, E>, value: Codec<T>, error: Codec<E>)
     }
 }
 
-/// The return value of code that cannot fail.
+/// Encodes the return value of code that cannot fail.
 pub fn returned<T>(value: &T, codec: Codec<T>) -> Result<Bytes, Thrown> {
     codec.write_answer(value).map_err(Thrown::Unwritable)
 }
 
-/// The return value of a hook that returns nothing.
+/// Encodes the return value of a hook that returns nothing.
 pub fn nothing(_: &()) -> Result<Bytes, Thrown> {
     Ok(Bytes::new())
 }
 
-/// The state that an `#[init]` made. Its error is told and not handed over: each action has an error type of its own, and
-/// callers would read it as that.
+/// Returns the state that an `#[init]` made. Its error becomes a message, because each action has an error
+/// type of its own, and a caller would read this error as that type.
 pub fn made<T, E: HookError>(made: Result<T, E>) -> Result<T, Thrown> {
     made.map_err(|error| Thrown::Malformed(format!("no state could be made: {}", error.into())))
 }
 
-/// The state that a `#[create]` made. It is called by its own name, so its error is its caller's.
+/// Returns the state that a `#[create]` made. Its error goes to the caller, who called the `#[create]` by
+/// name.
 pub fn created<T, E>(created: Result<T, E>, error: Codec<E>) -> Result<T, Thrown> {
     match created {
         Ok(state) => Ok(state),
@@ -82,7 +84,7 @@ pub fn created<T, E>(created: Result<T, E>, error: Codec<E>) -> Result<T, Thrown
     }
 }
 
-/// What `#[flush]` takes beside a `#[reduce]` that folds into `V`.
+/// A type that `#[flush]` can take beside a `#[reduce]` that folds into `V`.
 #[diagnostic::on_unimplemented(
     message = "`#[reduce]` folds into `{V}`, and the hook takes `{Self}`",
     label = "not what `#[reduce]` folds into",
@@ -90,10 +92,10 @@ pub fn created<T, E>(created: Result<T, E>, error: Codec<E>) -> Result<T, Thrown
 )]
 pub trait FoldedFrom<V> {}
 
-/// That what is folded is what the hook takes: they meet as JSON, where no type is left.
+/// Checks that the hook takes what the reducer makes. The two meet as JSON, where no type is left.
 pub fn folded<F: FoldedFrom<V>, V>() {}
 
-/// What a hook returns beside an `#[apply]` that takes `V`.
+/// A type that a hook can return beside an `#[apply]` that takes `V`.
 #[diagnostic::on_unimplemented(
     message = "`#[apply]` takes `{V}`, and the hook returns `{Self}`",
     label = "not what `#[apply]` takes",
@@ -103,14 +105,14 @@ pub trait AppliedAs<V> {}
 
 impl<V> AppliedAs<V> for V {}
 
-/// That what a hook returns is what is applied: they meet as JSON, where no type is left.
+/// Checks that `#[apply]` takes the return value of the hook. The two meet as JSON, where no type is left.
 pub fn applied<R: AppliedAs<V>, V>() {}
 
-/// How a hook's input is read and an item of it checked.
+/// The functions that read a hook's input and check an item of it.
 pub struct Taken<P> {
-    /// Reads it.
+    /// Reads the input.
     pub take: fn(Given) -> Result<P, String>,
-    /// Whether one item is one of it.
+    /// Checks that one item can be a part of the input.
     pub check_item: fn(&[u8]) -> Result<(), String>,
 }
 
@@ -120,12 +122,12 @@ impl<P> std::fmt::Debug for Taken<P> {
     }
 }
 
-/// How the hook `H` takes a `P`: the one place where generated code asks for it, so that a mistake is one error.
+/// Returns how the hook `H` takes a `P`. Generated code asks only here, so a mistake is one error.
 pub fn taken<P: TakenBy<H>, H>() -> Taken<P> {
     Taken { take: P::take, check_item: P::check_item }
 }
 
-/// Reads a folded value and an item, folds, and writes: what `#[reduce]` becomes.
+/// Folds an item into the folded value before it, both encoded: the code of `#[reduce]`.
 pub fn fold<V: Stored + Default, I: Stored>(
     folded: Option<&[u8]>,
     item: &[u8],
@@ -136,32 +138,33 @@ pub fn fold<V: Stored + Default, I: Stored>(
     encode(&value)
 }
 
-/// Code whose future must be `Send`; the error is at the author's function.
+/// Requires the future of author code to be `Send`, with the error at the author's function.
 pub fn sendable<F: Future + Send>(future: F) -> F {
     future
 }
 
-/// Whether a type is a `Result`, and whether it has a default: an inherent item wins over the trait's.
+/// Probes whether a type is a `Result`, and whether it has a default. It works because an inherent item wins
+/// over an item of a trait.
 pub struct Probe<T>(PhantomData<T>);
 
 impl<T, E> Probe<Result<T, E>> {
-    /// It is.
+    /// The type is a `Result`.
     pub const IS_RESULT: bool = true;
 }
 
 impl<T: Default> Probe<T> {
-    /// Its default.
+    /// Returns the default.
     pub fn initial() -> Option<T> {
         Some(T::default())
     }
 }
 
-/// What [`Probe`] says of all other types.
+/// The answers of a [`Probe`] for all other types.
 pub trait Fallback<T> {
-    /// It is not.
+    /// The type is not a `Result`.
     const IS_RESULT: bool = false;
 
-    /// It has none.
+    /// Returns `None`: the type has no default.
     fn initial() -> Option<T> {
         None
     }
@@ -169,7 +172,7 @@ pub trait Fallback<T> {
 
 impl<T> Fallback<T> for Probe<T> {}
 
-/// What `start()` needs of a primitive `T`: that its state can be made (E1).
+/// The requirement of `start()` on a primitive `T`: its state can be made (E1).
 #[diagnostic::on_unimplemented(
     message = "`start()` cannot make the state of `{T}`: it is not `Default`, and has no `#[init]`",
     label = "no state to start with",
@@ -192,7 +195,7 @@ impl<T> Begins<T> for WithInit {}
 #[diagnostic::do_not_recommend]
 impl<T: Default> Begins<T> for IfDefault {}
 
-/// Refuses an action that has the name of a verb of its kind: it would hide the verb.
+/// Refuses an action that has the name of a verb of its kind, because the action would hide the verb.
 #[track_caller]
 pub const fn not_a_verb(verbs: &[&str], name: &str) {
     let mut index = 0;

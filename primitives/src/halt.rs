@@ -1,22 +1,22 @@
-//! Why a turn of an entity of ours does not come to a commit.
+//! Why a turn of a built-in entity (a topic, the dead letters) ends without a commit.
 
 use drystone_runtime::{Error, Next, Range};
 use serde::Serialize;
 
 use crate::encode;
 
-/// Why a turn does not come to a commit.
+/// Why a turn ends without a commit.
 pub(crate) enum Halt {
-    /// These rows are needed first.
+    /// The turn needs these rows first.
     Read(Range),
-    /// The caller gets this error, or the message is refused with it.
+    /// The caller gets this error; a message is refused with it.
     Refuse(Error),
-    /// What is stored cannot be read.
+    /// The stored bytes cannot be read.
     Park(String),
 }
 
 impl Halt {
-    /// An error of ours, for whoever asked.
+    /// Refuses with an error of the verb's own.
     pub(crate) fn own(verb: &str, error: &impl Serialize) -> Self {
         match encode(error) {
             Ok(error) => Self::Refuse(Error::Declined(error)),

@@ -1,27 +1,29 @@
-//! What a person asks of a key, beside its calls: what it waits for, what is stored, and that it goes on (E10, E14).
+//! Inspection of a key, beside its calls: what it waits for, what is stored, and how to resume it (E10,
+//! E14).
 
 use drystone_runtime::{Kernel, Key, kernel::Explain};
 
 use crate::{Address, Error, View};
 
 impl Address {
-    /// What the key waits for.
+    /// Explains what the key waits for.
     pub(crate) async fn explain(&self) -> Result<Explain, Error> {
         let explained = self.inspect(|kernel, key| async move { kernel.explain(&key).await }).await?;
         self.check_bound(explained.definition.as_deref())?;
         Ok(explained)
     }
 
-    /// Everything stored under the key.
+    /// Returns everything stored under the key.
     pub(crate) async fn view(&self) -> Result<Option<View>, Error> {
         let view = self.inspect(|kernel, key| async move { kernel.view(&key).await }).await?;
         self.check_bound(view.as_ref().map(|view| view.entity.definition.as_str()))?;
         Ok(view.map(View::from))
     }
 
-    /// Lets a parked entity go on. `false` if it was not parked.
+    /// Resumes a parked entity. Returns `false` if the entity was not parked.
     pub(crate) async fn unpark(&self) -> Result<bool, Error> {
-        // A key that is bound to another definition between these two is let go, too: that changes nothing but one more try.
+        // Between these two lines the key may be bound to another definition. That entity is then unparked,
+        // too, at the cost of one more try.
         self.view().await?;
         self.inspect(|kernel, key| async move { kernel.unpark(&key).await }).await
     }
@@ -35,7 +37,7 @@ impl Address {
         self.desk().ask(|kernel| ask(kernel, key.clone())).await
     }
 
-    /// Refuses a key that is bound to another definition: with shared keys it can be (E2).
+    /// Refuses a key that is bound to another definition, which can happen with shared keys (E2).
     fn check_bound(&self, bound: Option<&str>) -> Result<(), Error> {
         match bound.filter(|bound| *bound != self.definition()) {
             None => Ok(()),

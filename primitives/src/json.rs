@@ -1,8 +1,8 @@
-//! Writing JSON: byte for byte what `serde_json` writes, and faster where the author's values are mostly text.
+//! Writes JSON: byte for byte what `serde_json` writes, but faster for values that are mostly text.
 //!
-//! `serde_json` looks at a text byte by byte, which was a third of what a typed call costs beside the kernel. Here a text
-//! is looked at in blocks, and copied if nothing in it must be escaped. Numbers, texts with escapes and the keys of maps
-//! are still written by `serde_json`.
+//! `serde_json` checks a text byte by byte, which was a third of the cost of a typed call outside the
+//! kernel. Here a text is checked in blocks, and copied if nothing in it must be escaped. Numbers, texts
+//! with escapes and the keys of maps are still written by `serde_json`.
 
 use std::{
     fmt::{self, Display},
@@ -19,13 +19,14 @@ use serde::{
 };
 use serde_json::{Error, Number, to_writer, value::RawValue};
 
-/// Bytes of a text that are looked at together.
+/// The number of bytes of a text that are checked together.
 const BLOCK: usize = 32;
 
-/// The structs of `serde_json` whose only field is JSON already have names that begin so.
+/// The prefix of the names of `serde_json`'s structs whose only field is already JSON.
 const JSON_ALREADY: &str = "$serde_json::private::";
 
-/// Whether structs with JSON in them are still told by their names: these are not promised to stay.
+/// Whether such structs still have these names, which `serde_json` does not promise. If not, `serde_json`
+/// writes everything.
 static KNOWS_JSON_ALREADY: LazyLock<bool> = LazyLock::new(|| {
     let mut text = Vec::new();
     let is_written =
@@ -33,21 +34,21 @@ static KNOWS_JSON_ALREADY: LazyLock<bool> = LazyLock::new(|| {
     is_written.is_ok() && text == b"null1"
 });
 
-/// Writes a value after what is written already.
+/// Appends an encoded value to `text`.
 pub(crate) fn append<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) -> Result<(), Error> {
     if *KNOWS_JSON_ALREADY { value.serialize(Json(text)) } else { to_writer(text, value) }
 }
 
-/// Where one value is written.
+/// The writer of one value.
 struct Json<'a>(&'a mut Vec<u8>);
 
-/// Where the parts of a value are written.
+/// The writer of the parts of a value.
 struct Parts<'a> {
     text: &'a mut Vec<u8>,
     is_first: bool,
-    /// What ends the value.
+    /// The text that ends the value.
     end: &'static [u8],
-    /// Whether the parts are JSON already, and stand for the whole.
+    /// Whether the only part is already JSON and is the whole value.
     is_json_already: bool,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Json<'a> {
         Parts { text: self.0, is_first: true, end, is_json_already: false }
     }
 
-    /// The parts of a variant, which is an object with one field.
+    /// Begins the parts of a variant, which is an object with one field.
     fn variant(self, variant: &'static str, begin: u8, end: &'static [u8]) -> Result<Parts<'a>, Error> {
         self.0.push(b'{');
         write_text(variant, self.0)?;
@@ -94,7 +95,7 @@ impl Parts<'_> {
     }
 }
 
-/// A text as it is.
+/// Displays a text without quotes or escapes.
 struct Plain<'a, T: ?Sized>(&'a T);
 
 impl<T: Serialize + ?Sized> Display for Plain<'_, T> {
@@ -117,7 +118,7 @@ fn write_text(value: &str, text: &mut Vec<u8>) -> Result<(), Error> {
 fn has_escapes(bytes: &[u8]) -> bool {
     let is_escaped = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    // No block ends early, so that the compiler looks at many bytes with one instruction.
+    // No block ends early, so that the compiler checks many bytes with one instruction.
     let in_block = |block: &[u8; BLOCK]| block.iter().fold(false, |found, byte| found | is_escaped(byte));
     blocks.iter().any(in_block) || rest.iter().any(is_escaped)
 }
@@ -278,7 +279,8 @@ impl SerializeMap for Parts<'_> {
     type Ok = ();
     type Error = Error;
 
-    /// What can be a key, and how it is written, is for `serde_json` to say: it writes a map with this key alone.
+    /// `serde_json` decides which values can be keys and how they are written, so it writes a map with this
+    /// key alone. The brackets and the value of that map are then cut off.
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
         self.separate();
         let from = self.text.len();

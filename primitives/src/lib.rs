@@ -1,7 +1,9 @@
-//! Typed, durable building blocks for Rust that stand without a server.
+//! Typed, durable building blocks for Rust, embedded in your program: there is no server to run.
 //!
-//! State that must survive is a struct; `#[primitive]` on its `impl` says how it behaves. What must get done to the end, step
-//! by step, is a [`#[workflow]`](macro@workflow). An app is the list of both; its typed client has one method for each. Everything is kept in one SQLite file, and goes on after a crash.
+//! State that must survive is a struct; `#[primitive]` on its `impl` block chooses how it behaves. A process
+//! that must run to its end, step by step, is a [`#[workflow]`](macro@workflow). An app lists its primitives
+//! and workflows, and its typed client has one method for each of them. All state is kept in one SQLite
+//! file, and everything resumes after a crash.
 //!
 //! ```
 //! use drystone::{Context, Never, Primitives, d, primitive, testing::World};
@@ -16,7 +18,7 @@
 //!
 //! #[primitive(object)]
 //! impl Cart {
-//!     /// Puts an item in; how many there are then.
+//!     /// Adds an item and returns how many items the cart has.
 //!     async fn put(&mut self, item: String, cx: &Context) -> usize {
 //!         self.items.push(item);
 //!         cx.alarm_in("3d");
@@ -51,58 +53,73 @@
 //! | you want | kind | you write | callers use |
 //! |---|---|---|---|
 //! | state with actions, perhaps an alarm | [`object`](kinds::object) | actions, `#[alarm]` | the actions |
-//! | something done again and again | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
+//! | work that repeats on a schedule | [`continuous`](kinds::continuous) | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
 //! | items collected and handled together | [`buffer`](kinds::buffer) | `#[flush]`, perhaps `#[reduce]` | `add`, `flush`, `clear` |
-//! | items handled one by one, each until it succeeds | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
-//! | so many at once, or so many per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
-//! | several things after each other, over days, to an end | [workflow](mod@workflow) | a body, `#[step]`s | `start`, `send`, `result`, `cancel` |
-//! | something else | [your own](kind) | its hooks | its verbs |
+//! | items handled one by one until they succeed | [`queue`](kinds::queue) | `#[process]` | `enqueue`, `pause`, `drain`, `stats` |
+//! | at most n at a time, or n per second | [`semaphore`](kinds::semaphore) | nothing | `acquire`, `try_acquire`, `stats` |
+//! | a process of several steps, over hours or days | [workflow](mod@workflow) | a body, `#[step]`s | `start`, `send`, `result`, `cancel` |
+//! | another behaviour | [your own kind](kind) | its hooks | its verbs |
 //!
-//! Patterns such as debounce, throttle, singleton and concurrency per key are [`recipes`].
+//! [`recipes`] shows patterns such as debounce, throttle, singleton and concurrency per key.
 //!
-//! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with), [`replace`](Handle::replace),
-//! [`state`](Handle::state), [`status`](Handle::status), [`destroy`](Handle::destroy), [`explain`](Handle::explain),
-//! [`view`](Handle::view) and [`unpark`](Handle::unpark).
+//! Every entity has [`start`](Handle::start), [`start_with`](Handle::start_with),
+//! [`replace`](Handle::replace), [`state`](Handle::state), [`status`](Handle::status),
+//! [`destroy`](Handle::destroy), [`explain`](Handle::explain), [`view`](Handle::view) and
+//! [`unpark`](Handle::unpark).
 //!
 //! # What a function in the `impl` is
 //!
-//! - `async fn` with `&self` **reads**, with `&mut self` **writes**: one at a time per key, in order. What it changes is durable when the
-//!   call answers; if it returns an error nothing of it is kept.
-//! - Owned parameters are the **input**: they need serde. `&T` is a **service** of the app ([`Services`](macro@Services)), also
-//!   `&dyn Trait` (with async methods: see [`BoxFuture`]). `&`[`Context`] gives key, time, attempt, work id and the alarm; `&`[`Client`]`<Other>` calls another primitive.
-//! - An error that reaches a caller is serde, or [`Failure`], which `?` makes of any error. An error that reaches nobody (of a hook) can
-//!   be anything.
-//! - A key is **bound** by its first write, by `#[create]`, by `start()` or by `start_with(state)`; a read never binds it.
-//!   `#[create] async fn subscribe(plan: Plan, billing: &dyn Billing, cx: &Context) -> Result<Self, E>` is a constructor, and a method of the
-//!   handle: on an unbound key it makes the state from its input, with the alarm and the events it says; on a bound key it does not run, and
-//!   answers as `start_with` does: see [`Started`]. `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key
-//!   for a call that brings none, from services; without it `Default` does, if there is one. `#[destroy]` is the last thing an entity does.
+//! - `async fn` with `&self` **reads**; with `&mut self` it **writes**. Writes to one key run one at a time,
+//!   in order of arrival. A change is durable when the call answers. If the function returns an error, none
+//!   of its changes are kept.
+//! - Owned parameters are the **input** and need serde. `&T` is a **service** of the app
+//!   ([`Services`](macro@Services)), also `&dyn Trait` (with async methods: see [`BoxFuture`]).
+//!   `&`[`Context`] gives key, time, attempt, work id and the alarm. `&`[`Client`]`<Other>` calls another
+//!   primitive.
+//! - The error of an action reaches its caller, so it needs serde or is a [`Failure`]; `?` turns any error
+//!   into a `Failure`. The error of a hook reaches no caller and can be any error type.
+//! - A key is **bound** by its first write, by `#[create]`, by `start()` or by `start_with(state)`; a read
+//!   never binds it. Functions with these attributes begin and end an entity:
+//!   - `#[create] async fn subscribe(plan: Plan, billing: &dyn Billing, cx: &Context) -> Result<Self, E>` is
+//!     a constructor and a method of the handle. On an unbound key it makes the state from its input; the
+//!     alarm and events that it sets are part of the same commit. On a bound key it does not run, and
+//!     answers as `start_with` does: see [`Started`].
+//!   - `#[init] async fn new(config: &Config, cx: &Context) -> Self` makes the first state of a key from
+//!     services, for calls that bring no state. Without an `#[init]` the state comes from `Default`, if the
+//!     struct has it.
+//!   - `#[destroy]` runs last, when the entity ends.
 //! - Each primitive of an app has keys of its own: `cart("7")` and `user("7")` are two entities. With
-//!   [`shared_keys`](Builder::shared_keys) they are one key, and the second call is refused. The store records the choice.
-//! - A hook with `&mut self` holds the struct while it runs. One with `&self` does not: it returns a value, and
-//!   `#[apply] fn apply(&mut self, value: T)` takes it in afterwards.
+//!   [`shared_keys`](Builder::shared_keys) they are one key, and the second call is refused. The store
+//!   records the choice.
+//! - A hook with `&mut self` holds the struct while it runs. A hook with `&self` does not hold it: the hook
+//!   returns a value, and `#[apply] fn apply(&mut self, value: T)` then puts the value into the struct.
 //!
 //! # What a function in a `#[workflow]` impl is
 //!
-//! - `async fn run(flow: &Flow<Self>, input: T, ..) -> Result<R, E>` is the **body**. It awaits only what is durable: its steps as `flow.charge(..)`,
-//!   `flow.sleep("24h")`, `flow.wait_for::<Approved>()`, and `select!`, `join!`, [`join_all`] of them. Its owned parameters are those of `start`.
-//! - `#[step] async fn charge(card: Card, payments: &Payments, cx: &Context) -> Result<Charge, PayError>` **acts**: it has services and no
-//!   `self`, is executed at least once, and what it returns is recorded once.
-//! - `#[step(transaction)] fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure>` writes **tables of your own**, in the same file and
-//!   exactly once: see [`sql`].
-//! - `async fn` with `&self` is a **query** on the stored state. The struct is what a run shows; its body changes it by [`Flow::update`], and it
-//!   needs `Default`, for every replay begins with it.
-//! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a run that was cancelled. Any other `async fn` with a flow is a helper of the
-//!   body, and a plain `fn` is yours. Events are types with [`#[derive(Event)]`](macro@Event), listed in `#[workflow(events(..))]`.
+//! - `async fn run(flow: &Flow<Self>, input: T, ..) -> Result<R, E>` is the **body**. It awaits durable
+//!   futures only: its steps as `flow.charge(..)`, `flow.sleep("24h")`, `flow.wait_for::<Approved>()`, and
+//!   `select!`, `join!`, [`join_all`] of them. Its owned parameters are the parameters of `start`.
+//! - `#[step] async fn charge(card: Card, payments: &Payments, cx: &Context) -> Result<Charge, PayError>`
+//!   **acts**: a step has services and no `self`. It runs at least once, and its result is recorded once.
+//! - `#[step(transaction)] fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<(), Failure>` writes
+//!   **tables of your own**, in the same file and exactly once: see [`sql`].
+//! - `async fn` with `&self` is a **query** on the stored state. The struct is the state that a run shows,
+//!   and its body changes the state by [`Flow::update`]. The struct needs `Default`, because every replay
+//!   begins with the default.
+//! - `#[cancelled] async fn cleanup(flow: &Flow<Self>)` is the body of a cancelled run. Any other `async fn`
+//!   with a flow is a helper of the body, and a plain `fn` is an ordinary function. Events are types with
+//!   [`#[derive(Event)]`](macro@Event), listed in `#[workflow(events(..))]`.
 //!
-//! See [the module](mod@workflow) for what holds and [`workflow::what_happens_when`] for what happens when.
+//! See [the module](mod@workflow) for the guarantees, and [`workflow::what_happens_when`] for each situation
+//! in turn.
 //!
 //! # What is promised
 //!
-//! Acknowledged is durable. Code that acts outside runs at least once, with a [work id](Context::work_id) that is the same over retries
-//! and restarts; what it changes in its struct is kept exactly once. Alarms never ring early. A panic, a hang or a crash is borne by its
-//! own entity. [`testing`] runs all of it with a clock that moves by hand. A letter and a number in brackets, (E5), name a law: `LAWS.md`
-//! in the repository has them all.
+//! Acknowledged means durable. Code that acts outside runs at least once, with a [work id](Context::work_id)
+//! that is the same over retries and restarts; its changes to its struct are kept exactly once. Alarms never
+//! ring early. A panic or a hang affects only its own entity, and an entity that keeps crashing the process
+//! is held back. [`testing`] runs a whole app with a clock that moves by hand. A letter and a number in
+//! brackets, such as (E5), name a law; `LAWS.md` in the repository lists all laws.
 
 mod app;
 mod args;
@@ -187,8 +204,7 @@ pub(crate) use primitive::{Acts, App, OfKind, Runs};
 pub(crate) use registrar::Registrar;
 pub(crate) use stored::{decode, decode_part, encode};
 
-/// What the code that the macros make is written with, and what a kind of one's own names. Authors of apps need nothing of
-/// it.
+/// The items that macro-generated code and custom kinds use. Apps do not need them.
 pub mod author {
     pub use bytes::Bytes;
     pub use drystone_runtime::Definition;

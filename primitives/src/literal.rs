@@ -1,8 +1,10 @@
-//! Literals in attributes, read while the program is compiled: a bad one does not compile, with a kind's own words.
+//! Literals in attributes, read at compile time: a bad literal is a compile error with a message of this
+//! library.
 
 use std::time::Duration;
 
-/// The duration that `text` names, `"1h 30m"`; for the options of a kind. What is wrong stops the compiler.
+/// Reads a duration, `"1h 30m"`, for the options of a kind. A text that is not a duration is a compile
+/// error.
 #[track_caller]
 pub const fn duration(text: &str) -> Duration {
     let (span, end) = read(text.as_bytes(), 0);
@@ -10,7 +12,7 @@ pub const fn duration(text: &str) -> Duration {
     span
 }
 
-/// A duration that is not zero.
+/// Reads a duration that is not zero.
 #[track_caller]
 pub const fn some_duration(text: &str) -> Duration {
     let span = duration(text);
@@ -18,7 +20,7 @@ pub const fn some_duration(text: &str) -> Duration {
     span
 }
 
-/// The milliseconds of a duration that is a constant: at least one.
+/// Returns the milliseconds of a constant duration, which must be at least one.
 #[track_caller]
 pub const fn millis(span: Duration) -> u64 {
     let millis = span.as_millis();
@@ -27,7 +29,7 @@ pub const fn millis(span: Duration) -> u64 {
     millis as u64
 }
 
-/// A duration, or two with `..` between them: `"1s"`, `"1s..1m"`.
+/// Reads a duration, or two with `..` between them: `"1s"`, `"1s..1m"`.
 #[track_caller]
 pub const fn span(text: &str) -> (Duration, Option<Duration>) {
     let bytes = text.as_bytes();
@@ -48,21 +50,21 @@ pub const fn span(text: &str) -> (Duration, Option<Duration>) {
     (first, Some(last))
 }
 
-/// A count that is not zero.
+/// Checks that a count is not zero.
 #[track_caller]
 pub const fn count(number: u64) -> u64 {
     assert!(number > 0, "this must be at least 1");
     number
 }
 
-/// A count that is not zero, of executions.
+/// Checks that a count of executions is not zero and not too large.
 #[track_caller]
 pub const fn count_u32(number: u64) -> u32 {
     assert!(number <= u32::MAX as u64, "this is more than 4,294,967,295");
     count(number) as u32
 }
 
-/// Reads numbers with units until something else comes; where it ended.
+/// Reads numbers with units up to any other character. Returns the duration and where it ended.
 #[track_caller]
 const fn read(bytes: &[u8], mut at: usize) -> (Duration, usize) {
     let (mut total, mut parts) = (0_u64, 0);
@@ -98,7 +100,7 @@ const fn digits(bytes: &[u8], mut at: usize) -> (u64, usize) {
     (number, at)
 }
 
-/// The milliseconds of a unit, by its name.
+/// Reads the name of a unit. Returns its milliseconds and where the name ended.
 #[track_caller]
 const fn unit(bytes: &[u8], from: usize) -> (u64, usize) {
     let mut end = from;

@@ -1,4 +1,5 @@
-//! Deliberate bugs of kinds, one switch each, that the simulator must find: that is what shows that it can.
+//! Deliberate bugs of kinds and workflows, one switch each. The simulator must find every bug, which
+//! proves the simulator.
 //!
 //! Without the feature `planted` every switch is a constant `false` and costs nothing.
 
@@ -7,180 +8,181 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bug {
-    /// The items of a batch go with its first failure, before it was flushed.
+    /// The items of a batch are deleted at its first failure, before the batch was flushed.
     ItemsDroppedBefore = 1,
-    /// A full batch is closed in another commit than the one that fills it.
+    /// A full batch is closed in a later commit than the one that fills it.
     ClosedInAnotherCommit,
-    /// An item is acknowledged and counted before it is a row.
+    /// An item is acknowledged and counted without a row, unless it is the first of its batch.
     AcknowledgedBefore,
-    /// A batch has another id when it is tried again.
+    /// A batch gets another id when it is retried.
     BatchRenamed,
-    /// A batch that waits to be tried again lets others pass, in strict order, too.
+    /// A batch that waits for a retry lets others pass, even with `strict_order`.
     OrderForgotten,
-    /// A batch that is given up goes, and nobody keeps it.
+    /// A batch that is given up is deleted instead of becoming a dead letter.
     NoDeadLetter,
-    /// The batch in flight is cleared with the others.
+    /// `clear` also removes the batch in flight.
     FlightCleared,
-    /// A batch that is replayed is let go before it is flushed.
+    /// The held lane of a replayed batch is released before the batch is flushed.
     ReleasedBefore,
-    /// A stop forgets the tick in flight.
+    /// `stop` forgets the tick in flight.
     TickForgotten,
-    /// A trigger during a tick is forgotten.
+    /// A trigger during a tick is lost.
     TriggerLost,
-    /// The next tick is counted from the end of the last one, and the grid moves.
+    /// The next tick is counted from the end of the last one, so the grid moves.
     GridMoved,
-    /// A success does not end the count of failures.
+    /// A success does not reset the count of failures.
     FailuresKept,
-    /// A value is applied again.
+    /// A value is applied a second time.
     AppliedTwice,
-    /// An item that was processed stays in its lane.
+    /// A processed item stays in its lane.
     ItemKept,
-    /// An item that is given up goes, and nobody keeps it.
+    /// An item that is given up is deleted instead of becoming a dead letter.
     ItemBuried,
-    /// An item that failed lets others pass, in strict order, too.
+    /// A failed item lets others pass, even with `strict_order`.
     QueueOrderForgotten,
-    /// An item that is tried again has the number of its last execution.
+    /// A retried item gets the attempt number of its last execution.
     AttemptsForgotten,
-    /// A queue takes more than its depth.
+    /// A queue takes more items than `max_depth`.
     DepthForgotten,
     /// A dedup key enqueues again within its window.
     WindowForgotten,
-    /// Of the times that are made up for, every other one is forgotten.
+    /// A backfill forgets every other missed time.
     #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "of a feature that is off"))]
     BackfillForgets,
-    /// The times after a retry are counted from it.
+    /// The times after a retry are counted from the retry.
     RetryShifts,
     /// A permit that has ended is not taken back.
     ExpiredKept,
     /// A permit is given if one of weight 1 would fit.
     WeightForgotten,
-    /// Who asks without waiting overtakes those who wait.
+    /// A caller of `try_acquire` overtakes those who wait in line.
     Barging,
-    /// A release of a permit that has ended frees another's.
+    /// The release of a permit that has ended frees another holder's permit.
     LateRelease,
-    /// Who left keeps its place, and what it was given.
+    /// A caller that left keeps the place in line and the permit.
     GoneIgnored,
-    /// An item whose delay is over joins the line, and stays where it was.
+    /// An item whose delay is over joins the line, but also stays among the delayed items.
     JoinedTwice,
-    /// The first of those that are read from a long line is passed over.
+    /// The first item that is read from a long line is skipped.
     PassedOver,
-    /// An item that failed is tried again before its pause is over.
+    /// A failed item is retried before its pause is over.
     RetriedEarly,
-    /// An item that failed is tried again although its queue is paused.
+    /// A failed item is retried although its queue is paused.
     PauseForgotten,
-    /// One item more than its concurrency is processed at once.
+    /// One item more than `concurrency` is processed at once.
     ConcurrencyForgotten,
-    /// Items that are delayed are not waited for by `drain`.
+    /// `drain` does not wait for delayed items.
     DrainedEarly,
-    /// An item has another id when it is tried again.
+    /// An item gets another id when it is retried.
     ItemRenamed,
-    /// Of the entries of a journal every third is not written.
+    /// Every third entry of a journal is not written.
     EntryForgotten,
     /// An event that a wait has taken stays queued.
     EventStays,
-    /// The end of a step that was let go is recorded.
+    /// The end of a step that was released is recorded.
     LateStepRevives,
-    /// An event that is waited for leaves its queue in one commit and is recorded in the next.
+    /// An awaited event leaves its queue in one commit and is recorded in the next.
     TakenBeforeRecorded,
     /// A wait that timed out swallows the next event.
     TimeoutSwallows,
-    /// A replay tells two things that were outstanding together in the other order.
+    /// A replay delivers two outcomes that were pending together in the other order.
     WinnerRedecided,
-    /// What branches ask for is numbered as it comes, whichever branch it is.
+    /// Operations are numbered in the order in which they are asked for, whatever their branch.
     OrdinalIds,
-    /// In a replay what is recorded is ready when it is first polled.
+    /// In a replay a recorded operation is ready at its first poll.
     ReadyAtFirstPoll,
-    /// A cancel is answered, and forgotten if a step runs.
+    /// A cancel is answered, but forgotten if a step runs.
     CancelForgotten,
-    /// A sleep is over a little early.
+    /// A sleep ends a little early.
     WokenEarly,
-    /// Events that nobody took are gone with their run.
+    /// Unread events are deleted with their run.
     UnreadForgotten,
-    /// What lost a race stays asked for.
+    /// Operations that lost a race stay pending.
     LosersKept,
-    /// Of queued events the newest is taken first.
+    /// The newest queued event is taken first.
     NewestFirst,
-    /// What a body changes of its state is not stored.
+    /// Changes that a body makes to its state are not stored.
     StateForgotten,
-    /// A run that has ended takes events in.
+    /// A run that has ended accepts events.
     EndedTakesEvents,
-    /// A wait with a key takes events with another.
+    /// A wait with a key takes events with another key.
     KeyIgnored,
-    /// A cancel does not wait for the steps that run.
+    /// A cancel does not wait for running steps.
     RunningDropped,
-    /// A step that is tried again has the number of its last execution.
+    /// A retried step gets the attempt number of its last execution.
     AttemptsKept,
-    /// A replay counts the deadlines of what is outstanding anew.
+    /// A replay counts the deadlines of pending operations anew.
     DeadlineMoved,
-    /// A step of which nobody knows what became is not undone.
+    /// A step with an unknown outcome is not undone.
     UnknownNotUndone,
-    /// Steps are undone in the order in which they were done.
+    /// Steps are undone in the order in which they ran.
     UndoneForward,
-    /// A step that was undone is undone again by a process that did not see it.
+    /// A step that was undone is undone again by a process that did not see the undo.
     UndoneAgain,
     /// A replay applies an update twice.
     UpdateTwice,
     /// A replay forgets the updates.
     UpdateLost,
-    /// A call of another entity has no idempotency key: after a crash it is done again.
+    /// A call of another entity has no idempotency key, so it is executed again after a crash.
     CallRepeated,
-    /// A child that its parent lets go is not told.
+    /// A child that its parent releases is not cancelled.
     OrphansGoOn,
-    /// The end of a child is told in a commit of its own, and lost in a crash.
+    /// Some children end without notifying the parent.
     ChildEndForgotten,
-    /// The end of a child is taken for one of another run of the same parent.
+    /// The end of a child is taken even if another run or generation of its parent began the child.
     ChildOfAnother,
-    /// A run that has ended keeps its permits.
+    /// A run keeps its permits after its end.
     PermitKept,
-    /// Events that nobody took are gone with the generation of their run.
+    /// Unread events are deleted with the generation of their run.
     EventLostAtContinue,
-    /// The end of a step of an older generation is taken for that of this one.
+    /// The end of a step of an older generation is taken for that of the present one.
     LateGenerationTaken,
-    /// What is due while a run is paused happens.
+    /// Timers fire while a run is paused.
     PausedTimerFires,
-    /// A run that begins anew goes on waiting for what it waited for.
+    /// A restarted run keeps the waits of its old generation.
     RestartKeepsWaits,
-    /// Who got an event of a topic keeps its place, and gets the next.
+    /// A watcher that got an event of a topic keeps its place and gets the next event, too.
     WatcherStays,
-    /// An event for one stays pending when it is given, and goes to the next, too.
+    /// An event for one stays pending when it is given, and goes to the next watcher, too.
     GivenTwice,
-    /// Who begins to wait is told of the event before.
+    /// A new watcher gets the event that was published before it came.
     WatchedFromStart,
-    /// A wait whose time is up does not ask its topic whether something was published before.
+    /// A wait whose deadline has passed does not ask its topic for an event that was published before the
+    /// deadline.
     DeadlineFirst,
-    /// An event for one that comes back is gone.
+    /// An event for one that comes back is lost.
     DeclinedLost,
-    /// An event for one that nobody took in time is gone, and nobody keeps it.
+    /// An event for one that expires is deleted instead of becoming a dead letter.
     ExpiredForgotten,
     /// A wait that is over does not leave its topic.
     WatcherForgotten,
-    /// Two waits of a run are told of the same event.
+    /// Two waits of a run get the same event.
     SeenTwice,
-    /// A pass through those who wait ends with its first slice.
+    /// A pass through the watchers ends with its first slice.
     PassForgotten,
-    /// Of events for one the newest is given first.
+    /// The newest event for one is given first.
     NewestPublishedFirst,
-    /// An event goes to waits whose time was up when it was published.
+    /// An event goes to waits whose deadline had passed when the event was published.
     LateForWait,
-    /// A child ends in one commit, and its parent is told by the next.
+    /// A child ends in one commit, and its parent is notified by the next.
     ChildEndLater,
-    /// The row of a transactional step outlives it.
+    /// The row of a transactional step outlives the step.
     ClaimKept,
-    /// An event that was queued for too long is gone, and nobody counts it.
+    /// An event that expires in the queue of a run is not counted.
     ExpiredUncounted,
-    /// What a topic delivers is as old for a run as it is for the topic: it may be gone as it comes.
+    /// An event delivered by a topic keeps its age and may expire on arrival.
     ExpiredOnArrival,
     /// Events that are discarded with their run are not counted.
     DiscardedUncounted,
     /// An event that leaves a full log is not counted.
     TrimmedUncounted,
-    /// Who reads from when its run began is told of the event before that, too.
+    /// A watcher with `from = "created"` gets events from before its run began, too.
     ReadFromBefore,
-    /// An event for one that goes back stays with the run that it came to.
+    /// An event for one goes back to the topic, but also stays with the run.
     DeclinedAndKept,
-    /// What a run did not take is published on the topic of another key.
+    /// An unread event is published on the topic of another key.
     PublishedAstray,
-    /// Who comes to wait while others are told is forgotten.
+    /// A watcher that comes while others are being notified is forgotten.
     CameUnseen,
 }
 
@@ -291,7 +293,7 @@ mod switch {
         }
     }
 
-    /// Plants one bug in every primitive of this thread, or none.
+    /// Plants a bug in all primitives of this thread, or removes the planted bug.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.with(|planted| planted.set(bug));
     }

@@ -1,4 +1,4 @@
-//! What `#[primitive]` makes of an `impl` block. Generated code implements these traits; nobody else does.
+//! The traits of a `#[primitive]` block. Only macro-generated code implements them.
 
 use std::{future::ready, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,97 +14,100 @@ use crate::{Address, Desk, Env, Error, Transaction, kind::Kind, stored::Codec};
     note = "write `#[primitive(object)]` (or continuous, buffer …) or `#[workflow]` on `impl {Self}`"
 )]
 pub trait Primitive: Sized + Send + 'static {
-    /// What its callers hold: its verbs, and the author's own.
+    /// The handle that callers hold, with the verbs of the kind and the author's actions.
     type Handle;
 
-    /// The handle of one key.
+    /// Returns the handle of one key.
     fn handle(address: Address) -> Self::Handle;
 }
 
-/// A primitive that a kind gives its behaviour: one with `#[primitive]`.
+/// A primitive with the behaviour of a kind: one with `#[primitive]`.
 pub trait OfKind: Primitive {
-    /// How it behaves: the options of its kind.
+    /// The options of its kind: how the primitive behaves.
     type Kind: Kind;
 
-    /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or [`IfDefault`](crate::author::IfDefault).
+    /// Whether `start()` can make a state: [`WithInit`](crate::author::WithInit) or
+    /// [`IfDefault`](crate::author::IfDefault).
     type Begins;
 
-    /// What there is in the `impl` block.
+    /// The names in the `impl` block.
     const CODE: Code;
 
-    /// How the state is stored. As a bound of the trait, a struct without serde would be an error wherever it is named.
+    /// Returns how the state is stored. A bound of the trait would make a struct without serde an error at
+    /// every use.
     fn codec() -> Codec<Self>;
 
-    /// The options, as the attribute says.
+    /// Returns the options that the attribute sets.
     fn kind() -> Self::Kind;
 
-    /// A state to begin with, if `Self` is `Default`.
+    /// Returns a first state, if `Self` is `Default`.
     fn initial() -> Option<Self>;
 
-    /// Folds an item into what was folded before: `#[reduce]`.
+    /// Folds an item into the folded value before it: `#[reduce]`.
     fn reduce(_folded: Option<&[u8]>, _item: &[u8]) -> Result<Bytes, String> {
         Err("it has no `#[reduce]`".to_owned())
     }
 
-    /// Whether an item is one that its hook takes; the path and the reason if not.
+    /// Checks that the hook can take an item; the error has the path and the reason.
     fn check_item(_item: &[u8]) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// The names in an `impl` block, and what each needs.
+/// The names in an `impl` block, and the needs of each function.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
     /// The author's own actions.
     pub actions: &'static [Action],
-    /// The hooks of its kind.
+    /// The hooks of the kind.
     pub hooks: &'static [HookCode],
     /// The author's constructors: `#[create]`.
     pub creates: &'static [Create],
-    /// Whether there is an `#[init]`, and whether it acts on nothing outside.
+    /// Whether there is an `#[init]`, and if so, whether it acts on nothing outside.
     pub init: Option<Pure>,
     /// Whether there is a `#[destroy]`.
     pub has_destroy: bool,
-    /// Whether it is transactional (W6).
+    /// Whether the `#[destroy]` is transactional (W6).
     pub destroy_transaction: bool,
     /// Whether there is a `#[reduce]`.
     pub has_reduce: bool,
 }
 
-/// An action of the author's.
+/// An action of the author.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// Its name.
+    /// The name of the action.
     pub name: &'static str,
-    /// `&mut self`.
+    /// Whether it takes `&mut self`.
     pub writes: bool,
-    /// Whether it acts on nothing outside: it has neither services nor clients.
+    /// Whether the action acts on nothing outside, because it has neither services nor clients.
     pub pure: Pure,
-    /// Whether it writes, takes nothing but its input, and waits for nothing: it is run within the turn of its call.
+    /// Whether the action writes, takes only its input, and awaits nothing. Such an action runs within the
+    /// turn of its call.
     pub plain: bool,
-    /// Whether it writes tables of the author's, in a transaction (W6), and how long that may take.
+    /// Whether the action writes tables of the author in a transaction (W6), and how long that may take.
     pub transaction: Option<Option<Duration>>,
 }
 
-/// A constructor of the author's: `#[create]`.
+/// A constructor of the author: `#[create]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Create {
-    /// Its name.
+    /// The name of the constructor.
     pub name: &'static str,
-    /// Whether it acts on nothing outside: it has neither services nor clients.
+    /// Whether the constructor acts on nothing outside, because it has neither services nor clients.
     pub pure: Pure,
 }
 
-/// A hook of the kind's, as the author wrote it.
+/// A hook of the kind, as the author wrote it.
 #[derive(Clone, Copy, Debug)]
 pub struct HookCode {
-    /// Its name.
+    /// The name of the hook.
     pub name: &'static str,
-    /// `&mut self`.
+    /// Whether it takes `&mut self`.
     pub writes: bool,
-    /// Whether what it returns is given to `#[apply]`.
+    /// Whether its return value is given to `#[apply]`.
     pub applies: bool,
-    /// Whether it writes tables of the author's, in a transaction (W6).
+    /// Whether the hook writes tables of the author in a transaction (W6).
     pub transaction: bool,
 }
 
@@ -113,7 +116,7 @@ pub type Pure = bool;
 
 /// A primitive that runs with the services `D` as a part of the app `A`.
 pub trait Runs<D, A>: Primitive {
-    /// Its definition, under the name of its field.
+    /// Makes the definition, under the name of the primitive's field.
     fn define(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>;
 }
 
@@ -139,22 +142,22 @@ pub trait Acts<D, A>: OfKind {
     }
 }
 
-/// The author's code under way: what it returned, as JSON.
+/// Running author code; its return value is encoded as JSON.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Bytes, Thrown>> + Send + 'a>>;
 
-/// A state in the making.
+/// A state that is being made.
 pub type Making<'a, T> = Pin<Box<dyn Future<Output = Result<T, Thrown>> + Send + 'a>>;
 
-/// Why code did not return a value.
+/// Why code returned no value.
 #[derive(Debug)]
 pub enum Thrown {
     /// The author's own error, as JSON.
     Failed(Bytes),
-    /// Its input cannot be read.
+    /// The input cannot be read.
     Malformed(String),
-    /// What it returned cannot be written.
+    /// The return value cannot be encoded.
     Unwritable(String),
-    /// There is no such code.
+    /// The name is unknown.
     Unknown,
 }
 
@@ -164,39 +167,39 @@ impl From<String> for Thrown {
     }
 }
 
-/// What a piece of code is given: a JSON text, and rows for a hook that takes many items.
+/// The input of a piece of code: a JSON text, and rows for a hook that takes many items.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The parameters of an action or a constructor; what its kind tells a hook.
+    /// The parameters of an action or a constructor, or the JSON that a kind gives its hook.
     pub body: Bytes,
     /// Items, in order.
     pub rows: Vec<Bytes>,
-    /// Which run of a hook it is; `None` for other code.
+    /// The run of the hook; `None` for other code.
     pub run: Option<HookRun>,
 }
 
-/// Which run of a hook.
+/// One run of a hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookRun {
-    /// Its [work id](crate::Context::work_id).
+    /// The [work id](crate::Context::work_id) of the run.
     pub id: String,
-    /// Its number.
+    /// The number of the run.
     pub number: u64,
-    /// Which attempt of it, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// Something that a hook takes: `Batch<T>` by `#[flush]`.
+/// A type that a hook takes: `Batch<T>` for `#[flush]`.
 #[diagnostic::on_unimplemented(
     message = "this hook does not take `{Self}`",
     label = "not what the hook takes",
     note = "see the page of the kind for what its hook is given; services are taken by reference: `&T`"
 )]
 pub trait TakenBy<H>: Sized {
-    /// Reads it.
+    /// Reads the value.
     fn take(given: Given) -> Result<Self, String>;
 
-    /// Whether one item is one of it.
+    /// Checks that one item can be a part of the value.
     fn check_item(_item: &[u8]) -> Result<(), String> {
         Ok(())
     }
@@ -209,7 +212,7 @@ pub trait TakenBy<H>: Sized {
     note = "add one field of type `{Self}` to `{A}`, which has `#[derive(Primitives)]`"
 )]
 pub trait PartOf<A> {
-    /// Its field.
+    /// The name of the field.
     const NAME: &'static str;
 }
 
@@ -220,20 +223,20 @@ pub trait PartOf<A> {
     note = "list the primitives in a struct: `#[derive(Primitives)] struct App {{ cart: Cart }}`"
 )]
 pub trait App<D>: Primitives {
-    /// Hands each primitive to `registrar`, by the name of its field.
+    /// Registers each primitive under the name of its field.
     fn register(registrar: &mut crate::Registrar<D, Self>);
 }
 
-/// An app, whatever its services are.
+/// An app, whatever its services.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an app",
     label = "not an app",
     note = "list the primitives in a struct: `#[derive(Primitives)] struct App {{ cart: Cart }}`"
 )]
 pub trait Primitives: Sized + 'static {
-    /// Its typed client: one method per field.
+    /// The typed client: one method per field.
     type Client;
 
-    /// The client at a desk.
+    /// Returns the client whose calls are made from this desk.
     fn client(desk: Desk) -> Self::Client;
 }

@@ -1,8 +1,8 @@
-//! Recipes: well-known patterns, each a few lines with the kinds there are. They are tests: each of them runs.
+//! Recipes for well-known patterns, each a few lines with the existing kinds. Every recipe runs as a test.
 //!
 //! # Debounce: once, when it has been quiet for a while
 //!
-//! A buffer whose deadline moves with every item, and that keeps the last one.
+//! A buffer whose deadline moves with every item, and which keeps only the last item.
 //!
 //! ```
 //! use drystone::{Folded, Never, Primitives, d, primitive, testing::World};
@@ -44,8 +44,8 @@
 //!
 //! # Throttle: at most once in a while, with the latest
 //!
-//! The same without `reset_on_add`: the first item sets the time, the last one is handled. For calls that must not be merged,
-//! a [rate limit](crate::kinds::semaphore) makes callers wait instead.
+//! The same buffer without `reset_on_add`: the first item sets the time, and the last item is handled. For
+//! calls that must not be merged, a [rate limit](crate::kinds::semaphore) makes callers wait instead.
 //!
 //! ```
 //! use drystone::{Folded, Never, Primitives, d, primitive, testing::World};
@@ -86,8 +86,8 @@
 //!
 //! # Singleton: one at a time, everywhere
 //!
-//! A semaphore with one permit is a lock that outlives the process that holds it by its lease at most. Its token tells the outside who came
-//! later.
+//! A semaphore with one permit is a lock. If its holder crashes, the lock is free when the lease ends. Its
+//! fencing token shows the order of holders to other systems.
 //!
 //! ```
 //! use drystone::{Primitives, primitive, testing::World};
@@ -110,11 +110,13 @@
 //! # });
 //! ```
 //!
-//! A *job* that must not be queued twice is a dedup key: `Enqueue::new().dedup("report-2026-11", d!("1d"))`.
+//! For a *job* that must not be queued twice, set a dedup key:
+//! `Enqueue::new().dedup("report-2026-11", d!("1d"))`.
 //!
 //! # Concurrency per key: so many for each customer
 //!
-//! A queue is a key, and `concurrency` is per key: give each customer its own, and none waits for another.
+//! A queue is a key, and `concurrency` is per key: give each customer a queue, and no customer waits for
+//! another.
 //!
 //! ```
 //! use drystone::{Item, Primitives, Services, primitive, testing::{Latch, World}};
@@ -156,10 +158,12 @@
 //! # });
 //! ```
 //!
-//! A limit over all customers together is a semaphore that the code takes a permit of:
-//! `async fn export(&self, item: Item<u32>, limit: &Client<Limit>)` with `let _permit = limit.get("all").acquire().await?;`.
+//! To limit all customers together, let the code take a permit of a semaphore:
+//! `async fn export(&self, item: Item<u32>, limit: &Client<Limit>)` with
+//! `let _permit = limit.get("all").acquire().await?;`.
 //!
 //! # One after another, exactly once at every hop
 //!
-//! A message is a part of its sender's commit and is taken in its receiver's (M1): `billing.send(billing.get("all").enqueue_many(batch.items))` in
-//! a flush enqueues the batch if and only if the flush succeeds, once. See the example `pipeline`.
+//! A message is part of its sender's commit and is taken in its receiver's commit (M1). So
+//! `billing.send(billing.get("all").enqueue_many(batch.items))` in a flush enqueues the batch once, if and
+//! only if the flush succeeds. See the example `pipeline`.

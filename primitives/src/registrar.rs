@@ -1,4 +1,4 @@
-//! The definitions of an app, on their way to the kernel.
+//! Collects the definitions of an app for the kernel.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -6,7 +6,7 @@ use drystone_runtime::{Definition, Registry};
 
 use crate::{Error, Runs};
 
-/// Takes the primitives of the app `A`, each by the name of its field.
+/// Registers the primitives of the app `A`, each under the name of its field.
 pub struct Registrar<D, A> {
     services: Arc<D>,
     is_shared: bool,
@@ -19,7 +19,7 @@ impl<D: Send + Sync + 'static, A: 'static> Registrar<D, A> {
         Self { services: Arc::new(services), is_shared, definitions: Ok(Vec::new()), app: PhantomData }
     }
 
-    /// Takes a primitive.
+    /// Registers a primitive.
     pub fn add<T: Runs<D, A>>(&mut self, name: &'static str) {
         let definition = T::define(name, self.services.clone(), self.is_shared);
         match (&mut self.definitions, definition) {

@@ -1,4 +1,4 @@
-//! How often something is tried again, and how long to wait between tries: values, made by hand or from a literal.
+//! Retry plans: how often something is retried, and how long the pauses between attempts are.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::literal;
 
-/// A plan of retries: pauses that grow or do not, how often, up to how long, with how much chance.
+/// A retry plan: how pauses grow, how many attempts there are, how long a pause may be, and the random
+/// jitter.
 ///
 /// ```
 /// use drystone::{Retry, d};
@@ -17,7 +18,7 @@ use crate::literal;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// What comes one after the other; at most four.
+    /// The parts of the plan, one after another; at most four.
     parts: [Option<Part>; PARTS_MAX],
     jitter_percent: u8,
 }
@@ -29,7 +30,7 @@ struct Part {
     growth: Growth,
     first_ms: u64,
     cap_ms: u64,
-    /// Executions in this part, the first included; zero for no end.
+    /// Executions in this part, the first included; zero for no limit.
     attempts: u32,
 }
 
@@ -42,17 +43,17 @@ enum Growth {
 }
 
 impl Retry {
-    /// Always the same pause.
+    /// The same pause every time.
     pub const fn constant(pause: Duration) -> Self {
         Self::of(Growth::Constant, pause)
     }
 
-    /// A pause that grows by itself each time: 1 s, 2 s, 3 s.
+    /// A pause that grows by its first length every time: 1 s, 2 s, 3 s.
     pub const fn linear(pause: Duration) -> Self {
         Self::of(Growth::Linear, pause)
     }
 
-    /// A pause that doubles each time: 1 s, 2 s, 4 s.
+    /// A pause that doubles every time: 1 s, 2 s, 4 s.
     pub const fn exponential(pause: Duration) -> Self {
         Self::of(Growth::Exponential, pause)
     }
@@ -63,7 +64,7 @@ impl Retry {
         Self { parts: [Some(part), None, None, None], jitter_percent: 0 }
     }
 
-    /// No pause is longer than this.
+    /// Limits every pause to `longest`.
     #[must_use]
     pub const fn capped(mut self, longest: Duration) -> Self {
         let mut index = 0;
@@ -77,7 +78,8 @@ impl Retry {
         self
     }
 
-    /// So many executions in all, the first included.
+    /// Limits the executions to `attempts`, the first included. After [`then`](Self::then), limits only the
+    /// last plan.
     #[must_use]
     pub const fn attempts(mut self, attempts: u32) -> Self {
         let last = self.count() - 1;
@@ -87,14 +89,15 @@ impl Retry {
         self
     }
 
-    /// Each pause is longer by up to so many percent, by chance.
+    /// Makes each pause longer by a random share of up to `percent` percent.
     #[must_use]
     pub const fn jitter(mut self, percent: u8) -> Self {
         self.jitter_percent = percent;
         self
     }
 
-    /// After all attempts of this plan, those of another. At most four plans.
+    /// Continues with the attempts of `other` after the last attempt of this plan. A chain has at most four
+    /// plans.
     #[must_use]
     pub const fn then(mut self, other: Self) -> Self {
         let (count, mut index) = (self.count(), 0);
@@ -109,7 +112,7 @@ impl Retry {
         self
     }
 
-    /// A plan from a literal: `"1m"` is always a minute, `"1s..1m"` doubles from a second to a minute.
+    /// Reads a plan from a literal: `"1m"` is always a minute, `"1s..1m"` doubles from a second to a minute.
     #[track_caller]
     pub const fn parse(text: &str) -> Self {
         match literal::span(text) {
@@ -126,8 +129,8 @@ impl Retry {
         index
     }
 
-    /// How long to wait after the execution with this number (from 1) has failed; `None` if it was the last. `seed`
-    /// stands for chance: the same gives the same.
+    /// Returns how long to wait after the execution with this number (from 1) has failed; `None` if it was
+    /// the last. `seed` stands in for randomness: the same seed gives the same pause.
     pub fn pause_after(&self, attempt: u32, seed: u64) -> Option<Duration> {
         let (mut before, parts) = (0_u32, self.parts.iter().flatten());
         for part in parts {
@@ -140,7 +143,7 @@ impl Retry {
         None
     }
 
-    /// Whether another part comes after this one.
+    /// Whether this part has a successor.
     fn follows(&self, part: &Part) -> bool {
         self.parts.iter().flatten().next_back().is_some_and(|last| !std::ptr::eq(last, part))
     }

@@ -1,4 +1,4 @@
-//! When something done again and again is done next: values, made by hand or from a literal.
+//! Schedules: when repeated work is due next.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Timestamp, literal};
 
-/// A plan of runs: at a fixed rate, with a fixed delay between them, or by the clock on the wall.
+/// A schedule of runs: at a fixed rate, with a fixed delay between runs, or by the wall clock.
 ///
-/// All are counted from a base: of a fixed rate the last point of its grid that was used, of a fixed delay the end of the
-/// last run; before the first run it is the start.
+/// Times are counted from a base. With a fixed rate the base is the last grid point that was used. With a
+/// fixed delay it is the end of the last run. Before the first run it is the start.
 ///
 /// ```
 /// use drystone::{Schedule, Timestamp, d};
@@ -17,7 +17,7 @@ use crate::{Timestamp, literal};
 /// const HOURLY: Schedule = Schedule::every(d!("1h"));
 /// let start = Timestamp::from_millis(0);
 /// assert_eq!(HOURLY.next(start), start.after(d!("1h")));
-/// // A run that ended after three and a half hours has used the points of three hours; the next is the fourth.
+/// // A run that ended after three and a half hours used the first three grid points; the fourth is next.
 /// assert_eq!(HOURLY.ended(start, start.after(d!("3h 30m"))), (start.after(d!("3h")), 3));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,31 +34,32 @@ enum Form {
 }
 
 impl Schedule {
-    /// At a fixed rate: the next run is at the first point of the grid after now. At least a millisecond.
+    /// At a fixed rate: the next run is at the first grid point after now. The interval is at least a
+    /// millisecond.
     #[track_caller]
     pub const fn every(interval: Duration) -> Self {
         Self(Form::EveryMs(millis(interval)))
     }
 
-    /// With a fixed delay from the end of one run to the next. At least a millisecond.
+    /// With a fixed delay from the end of one run to the next. The delay is at least a millisecond.
     #[track_caller]
     pub const fn after(delay: Duration) -> Self {
         Self(Form::AfterMs(millis(delay)))
     }
 
-    /// `every` from a literal: `"59m"`.
+    /// [`every`](Self::every) with a literal: `"59m"`.
     #[track_caller]
     pub const fn parse_every(text: &str) -> Self {
         Self::every(literal::some_duration(text))
     }
 
-    /// `after` from a literal: `"5m"`.
+    /// [`after`](Self::after) with a literal: `"5m"`.
     #[track_caller]
     pub const fn parse_after(text: &str) -> Self {
         Self::after(literal::some_duration(text))
     }
 
-    /// By the clock on the wall.
+    /// By the wall clock.
     #[cfg(feature = "cron")]
     pub const fn cron(cron: crate::Cron) -> Self {
         Self(Form::Cron(cron))
@@ -72,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// When the run after `base` is due.
+    /// Returns when the run after `base` is due.
     pub fn next(&self, base: Timestamp) -> Timestamp {
         match &self.0 {
             Form::EveryMs(millis) | Form::AfterMs(millis) => base.after(Duration::from_millis(*millis)),
@@ -81,8 +82,8 @@ impl Schedule {
         }
     }
 
-    /// The first `count` runs after `time`, of a grid that `base` is a point of. With a fixed delay nobody knows them: the
-    /// next depends on how long the one before takes.
+    /// Returns the first `count` runs after `time`, on the grid through `base`. With a fixed delay they are
+    /// unknown, because the next run depends on how long the one before takes; the list is then empty.
     pub fn upcoming(&self, base: Timestamp, time: Timestamp, count: usize) -> Vec<Timestamp> {
         if matches!(self.0, Form::AfterMs(_)) {
             return Vec::new();
@@ -91,7 +92,7 @@ impl Schedule {
         std::iter::successors(Some(first), |time| Some(self.next(*time))).take(count).collect()
     }
 
-    /// A run ended now: the new base, and how many points of the grid lie between the old one and now.
+    /// Ends a run now. Returns the new base, and how many grid points lie between the old base and now.
     pub fn ended(&self, base: Timestamp, now: Timestamp) -> (Timestamp, u64) {
         match &self.0 {
             Form::EveryMs(millis) => {
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(grid.ended(at(100), at(110)), (at(110), 1));
         assert_eq!(grid.ended(at(100), at(139)), (at(130), 3));
         assert_eq!(grid.next(at(130)), at(140));
-        // A base in the future, after the clock was told anew: nothing has passed.
+        // A base in the future, after the clock was corrected: no grid point has passed.
         assert_eq!(grid.ended(at(100), at(50)), (at(100), 0));
     }
 

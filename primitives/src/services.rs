@@ -1,8 +1,8 @@
-//! Services: what an app provides to its primitives' code, by type.
+//! Services: the values that an app provides to its primitives' code, by type.
 
 use std::pin::Pin;
 
-/// A boxed future: what an async method of a trait gives that is taken as `&dyn Trait`.
+/// A boxed future: the return type of an async method in a trait that is taken as `&dyn Trait`.
 ///
 /// ```
 /// use drystone::{BoxFuture, Failure, Services};
@@ -11,7 +11,7 @@ use std::pin::Pin;
 ///     fn charge<'a>(&'a self, customer: &'a str) -> BoxFuture<'a, Result<(), Failure>>;
 /// }
 ///
-/// /// What a test puts in its place.
+/// /// The double of a test.
 /// struct NoMoney;
 ///
 /// impl Billing for NoMoney {
@@ -27,18 +27,18 @@ use std::pin::Pin;
 /// ```
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whoever provides a `T`: the struct with `#[derive(Services)]`.
+/// A provider of a `T`: the struct with `#[derive(Services)]`.
 #[diagnostic::on_unimplemented(
     message = "the services `{Self}` do not provide `{T}`",
     label = "`{T}` is not among the services",
     note = "hand in a struct with `#[derive(Services)]` that has a field of that type (of a trait: `Box<dyn Trait>` or `Arc<dyn Trait>`): `.services(..)`"
 )]
 pub trait Provide<T: ?Sized> {
-    /// The service.
+    /// Returns the service.
     fn provide(&self) -> &T;
 }
 
-/// The same type: `&Same<dyn Mail>` is `&(dyn Mail + 'static)`, where `&dyn Mail` would take the lifetime of the
-/// reference.
+/// The type itself: `&Same<dyn Mail>` is `&(dyn Mail + 'static)`, while `&dyn Mail` would take the lifetime
+/// of the reference.
 #[doc(hidden)]
 pub type Same<T> = T;

@@ -1,4 +1,4 @@
-//! What can be stored, and how: JSON, so that `sqlite3 app.db` shows it.
+//! How values are stored: as JSON, so that `sqlite3 app.db` shows them.
 
 use std::{any::type_name, cell::Cell, fmt};
 
@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::json;
 
-/// Anything that serde can write and read back, and that may move between threads.
+/// A type that serde can write and read back, and that can move between threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored: it is not `Serialize + Deserialize`",
     label = "not `Serialize + Deserialize`",
@@ -18,7 +18,7 @@ pub trait Stored: Serialize + DeserializeOwned + Send + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + 'static> Stored for T {}
 
-/// An error that reaches a caller: it is stored and sent, so it is serde.
+/// An error for a caller. The error is stored and sent, so its type needs serde.
 #[diagnostic::on_unimplemented(
     message = "the error `{Self}` cannot travel to the caller: it is not `Serialize + Deserialize`",
     label = "not `Serialize + Deserialize`",
@@ -29,9 +29,10 @@ pub trait StoredError: Serialize + DeserializeOwned + Send + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + 'static> StoredError for T {}
 
-/// How a type is written and read, for code that names the type elsewhere.
+/// The functions that write and read a type, for code that names the type elsewhere.
 ///
-/// Generated code asks for it in one way, so that a type that cannot be stored is one error wherever it is used.
+/// Generated code gets a codec in one way only, so a type without serde is one error wherever
+/// it is used.
 pub struct Codec<T> {
     write: fn(&T) -> Result<Bytes, String>,
     append: fn(&T, &mut Vec<u8>) -> Result<(), String>,
@@ -48,36 +49,38 @@ impl<T> Clone for Codec<T> {
 impl<T> Copy for Codec<T> {}
 
 impl<T> Codec<T> {
-    /// Writes a value.
+    /// Encodes a value.
     pub fn write(self, value: &T) -> Result<Bytes, String> {
         (self.write)(value)
     }
 
-    /// Writes a value that is recorded, and reads it back: a record that cannot be read back would stop every replay (W5).
+    /// Encodes a value that will be recorded, and reads it back: a record that does not read back would stop
+    /// every replay (W5).
     pub(crate) fn write_recorded(self, value: &T) -> Result<Bytes, String> {
         let bytes = (self.write)(value)?;
         self.check(&bytes)?;
         Ok(bytes)
     }
 
-    /// Writes an answer. It is read back only if it contains `null`, which is how a NaN is written: that costs next to nothing.
+    /// Encodes an answer. The answer is read back only if it contains `null`, which is how a NaN is written.
+    /// So the check costs next to nothing.
     pub(crate) fn write_answer(self, value: &T) -> Result<Bytes, String> {
         let bytes = (self.write)(value)?;
         self.check_null(&bytes)?;
         Ok(bytes)
     }
 
-    /// Why a text that contains `null` cannot be read back.
+    /// Checks that a text reads back, if it contains `null`.
     pub(crate) fn check_null(&self, text: &[u8]) -> Result<(), String> {
         if has_null(text) { self.check(text) } else { Ok(()) }
     }
 
-    /// Why a text cannot be read back.
+    /// Checks that a text reads back.
     pub(crate) fn check(&self, text: &[u8]) -> Result<(), String> {
         (self.read)(text).map(drop).map_err(|reason| not_read_back(text, &reason))
     }
 
-    /// Writes a value after what is written already; what there is of it after an error is not to be used.
+    /// Appends an encoded value to `text`. After an error the appended part must not be used.
     pub fn append(&self, value: &T, text: &mut Vec<u8>) -> Result<(), String> {
         (self.append)(value, text)
     }
@@ -87,12 +90,12 @@ impl<T> Codec<T> {
         (self.read)(bytes)
     }
 
-    /// Reads a value that is a part of something else: what cannot be read is named with it.
+    /// Reads a value that is a part of something else; an error names that part.
     pub(crate) fn read_part(self, part: &str, bytes: &[u8]) -> Result<T, String> {
         (self.read_part)(part, bytes)
     }
 
-    /// The function that reads.
+    /// Returns the function that reads.
     pub fn reader(self) -> fn(&[u8]) -> Result<T, String> {
         self.read
     }
@@ -104,23 +107,23 @@ impl<T> fmt::Debug for Codec<T> {
     }
 }
 
-/// How a value is stored.
+/// Returns how a value is stored.
 pub fn stored<T: Stored>() -> Codec<T> {
     Codec { write: encode::<T>, append: append::<T>, read: decode::<T>, read_part: decode_part::<T> }
 }
 
-/// How an error is stored.
+/// Returns how an error is stored.
 pub fn stored_error<E: StoredError>() -> Codec<E> {
     Codec { write: encode::<E>, append: append::<E>, read: decode::<E>, read_part: decode_part::<E> }
 }
 
-/// A struct without fields: nothing of it is stored, and it needs no serde.
+/// A struct without fields. It has nothing to store and needs no serde.
 pub trait Fieldless {
-    /// The one value of it.
+    /// Returns its only value.
     fn made() -> Self;
 }
 
-/// How a struct without fields is stored: as `null`, whatever was there before.
+/// Returns how a struct without fields is stored: written as `null`, and read from whatever is stored.
 pub fn fieldless<T: Fieldless>() -> Codec<T> {
     Codec {
         write: |_| Ok(Bytes::from_static(b"null")),
@@ -130,10 +133,11 @@ pub fn fieldless<T: Fieldless>() -> Codec<T> {
     }
 }
 
-/// Writes a value; the reason if it cannot be written (a map whose keys are not text).
+/// Encodes a value; the error is the reason why it cannot be encoded (a map whose keys are not text).
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
-    // Taken, not borrowed: what is written may be of the author's making, and write something itself.
-    // There is none any more when the thread ends, and what is dropped then may still write.
+    // The buffer is taken, not borrowed, because a value may run author code, which may encode something
+    // itself. At the end of a thread the buffer is gone, but what is dropped then may still encode
+    // something.
     let mut text = SCRATCH.try_with(Cell::take).unwrap_or_default();
     text.clear();
     append(value, &mut text)?;
@@ -146,20 +150,21 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, String> {
 }
 
 thread_local! {
-    /// Where values are written first, so that each takes as much memory as it has bytes, and none grows.
+    /// The buffer in which values are encoded before they are copied out. So each value takes as much memory
+    /// as it has bytes, and no buffer has to grow.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A longer one is given back: a thread keeps no more than that.
+/// A longer buffer is given up, so that a thread keeps no more than this.
 const SCRATCH_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) fn append<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) -> Result<(), String> {
     json::append(value, text).map_err(|error| error.to_string())
 }
 
-/// Reads a value; the path and the reason if it is something else: `items[3].qty: invalid type …`.
+/// Reads a value; the error has the path and the reason: `items[3].qty: invalid type …`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    // To keep track of the path costs as much as reading: only what cannot be read is read again with it.
+    // Tracking the path costs as much as reading, so only a text that cannot be read is read again with it.
     serde_json::from_slice(bytes).or_else(|_| explained(bytes))
 }
 
@@ -174,8 +179,8 @@ fn explained<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// Reads a value that is a part of something else: `state.items[3].qty: invalid type …`, or `state: missing field …` if
-/// it is the whole of it.
+/// Reads a value that is a part of something else. The error begins with that part:
+/// `state.items[3].qty: invalid type …`, or `state: missing field …` if the error is about the whole part.
 pub(crate) fn decode_part<T: DeserializeOwned>(part: &str, bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).or_else(|_| explained_part(part, bytes))
 }
@@ -208,12 +213,12 @@ fn not_read_back(text: &[u8], reason: &str) -> String {
     format!("it cannot be read back: {reason}{hint}")
 }
 
-/// Whether both are the same bytes; mostly they lie in the same place, and need not be compared.
+/// Whether both have the same bytes. Mostly both are the same allocation and need not be compared.
 pub(crate) fn is_same(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr(), one.len()) == (other.as_ptr(), other.len()) || one == other
 }
 
-/// Whether a value is what it is when it is not written: for records, which are written often.
+/// Whether a value is the default. Defaults are left out of records, because records are written often.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -8,29 +8,30 @@ use std::{
 use drystone_runtime::Millis;
 use serde::{Deserialize, Serialize};
 
-/// A point in time, in milliseconds since 1970; stored as that number and shown as `2026-11-16T08:30:00.000Z`.
+/// A point in time, in milliseconds since 1970, stored as that number and shown as
+/// `2026-11-16T08:30:00.000Z`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The point so many milliseconds after 1970.
+    /// The point `millis` milliseconds after 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// This point moved on by `span`.
+    /// Returns the point that is `span` later.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         Millis(self.0).after(span).into()
     }
 
-    /// How long from `earlier` to here; nothing if that is later.
+    /// Returns the time from `earlier` to this point; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Millis(self.0).since(Millis(earlier.0))
     }

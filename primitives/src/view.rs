@@ -1,4 +1,4 @@
-//! Everything stored of one entity, as a person looks at it (E14).
+//! Everything stored of one entity, for a person to look at (E14).
 
 use drystone_runtime::{self as runtime, Parked, Phase};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::Timestamp;
 /// The `primitive:*` view of an entity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct View {
-    /// Its key, as text; bytes that are not UTF-8 are replaced.
+    /// The entity's key, as text; bytes that are not UTF-8 are replaced.
     pub key: String,
     /// `primitive:type`: the kind.
     #[serde(rename = "primitive:type")]
@@ -20,30 +20,30 @@ pub struct View {
     /// `primitive:state`: the author's struct.
     #[serde(rename = "primitive:state")]
     pub state: Value,
-    /// `primitive:config`: the options that it was last run with.
+    /// `primitive:config`: the options that the entity was last run with.
     #[serde(rename = "primitive:config")]
     pub config: Value,
-    /// `primitive:meta`.
+    /// `primitive:meta`: facts beside the state.
     #[serde(rename = "primitive:meta")]
     pub meta: Meta,
 }
 
-/// What is known of an entity beside what it holds.
+/// Facts about an entity beside its state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Meta {
-    /// Its kind's word for where it stands.
+    /// The status, in the word of the kind.
     pub status: String,
-    /// Whether somebody should look at it.
+    /// Whether the entity needs attention: its kind gave it up, or it is parked.
     pub is_failing: bool,
-    /// When its alarm is due.
+    /// The time of its alarm.
     pub alarm: Option<Timestamp>,
-    /// Why it is not run, if so.
+    /// Why the entity is parked, if it is.
     pub parked: Option<String>,
-    /// When it was bound.
+    /// When the entity was bound.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the entity last changed.
     pub updated_at: Timestamp,
-    /// How often the process died with it, since it last got on.
+    /// How often the process died with this entity since it last made progress.
     pub crashes: u8,
     /// The kind's own record.
     pub record: Value,
@@ -77,7 +77,7 @@ impl From<runtime::kernel::View> for View {
     }
 }
 
-/// Bytes as JSON; what is none is shown as text.
+/// Reads bytes as JSON; other bytes are shown as text.
 pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }

@@ -1,5 +1,5 @@
-//! Which days and times of the day an expression asks for, on a calendar without time zones: times are seconds since 1970
-//! as the clock on the wall shows them.
+//! The days and times of the day of an expression, on a calendar without time zones. Times are seconds since
+//! 1970 as the wall clock shows them.
 
 use super::expression::{Expression, LAST_DAY};
 
@@ -13,12 +13,13 @@ const MONTH: usize = 4;
 const WEEKDAY: usize = 5;
 
 impl Expression {
-    /// Whether every minute or every hour is asked for, so that it is the clock that counts and not a time of the day.
+    /// Whether the expression leaves the minute or the hour open, so that it follows the clock instead of
+    /// naming times of the day.
     pub(super) fn follows_the_clock(&self) -> bool {
         self.is_open(MINUTE) || self.is_open(HOUR)
     }
 
-    /// The first time within a span.
+    /// Returns the first time within a span.
     pub(super) fn first_in(&self, from: i64, until: i64) -> Option<i64> {
         let mut day = from.div_euclid(DAY_SECONDS);
         let mut second = from.rem_euclid(DAY_SECONDS);
@@ -33,7 +34,7 @@ impl Expression {
         None
     }
 
-    /// How many times a span has.
+    /// Returns how many times a span has.
     pub(super) fn count_in(&self, from: i64, until: i64) -> u64 {
         if from >= until {
             return 0;
@@ -57,7 +58,7 @@ impl Expression {
         self.masks[MONTH] >> month & 1 == 1 && is_day
     }
 
-    /// The first second of the day, from this one on.
+    /// Returns the first matching second of a day, from `from` on.
     fn first_of_day(&self, from: i64) -> Option<i64> {
         let (hour, minute, second) = (from / 3_600, from / 60 % 60, from % 60);
         let [seconds, minutes, hours] = [SECOND, MINUTE, HOUR].map(|field| self.masks[field]);
@@ -71,7 +72,7 @@ impl Expression {
         Some(bit_from(hours, hour + 1)? * 3_600 + bit_from(minutes, 0)? * 60 + bit_from(seconds, 0)?)
     }
 
-    /// How many of a day's times are before this second of it.
+    /// Returns how many of a day's times are before the second `until`.
     fn count_of_day(&self, until: i64) -> u64 {
         let (hour, minute, second) = (until / 3_600, until / 60 % 60, until % 60);
         let [seconds, minutes, hours] = [SECOND, MINUTE, HOUR].map(|field| self.masks[field]);
@@ -93,15 +94,15 @@ fn bits_below(mask: u64, bit: i64) -> u64 {
     bits(mask & ((1 << bit) - 1))
 }
 
-/// The first bit that is set, from this one on.
+/// Returns the first bit that is set, from `bit` on.
 fn bit_from(mask: u64, bit: i64) -> Option<i64> {
     let rest = mask >> bit;
     (rest != 0).then(|| bit + i64::from(rest.trailing_zeros()))
 }
 
-/// The month and date of a day, counted from 1970, and whether it is the last of its month.
+/// Returns the month and date of a day, counted from 1970, and whether it is the last day of its month.
 fn date_of(day: i64) -> (i64, i64, bool) {
-    // Years are counted from March on, so that the day that some of them have more is their last.
+    // Years are counted from March on, so that a leap day is the last day of its year.
     let since = day + 719_468;
     let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

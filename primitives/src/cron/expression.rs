@@ -1,27 +1,27 @@
-//! A cron expression, read while the program is compiled: `minute hour day month weekday`, or six fields with the second
+//! A cron expression, read at compile time: `minute hour day month weekday`, or six fields with the second
 //! first.
 //!
-//! A field is `*`, a value, a range `1-5`, a step `*/15` or `10-50/20`, or a list of these. Months and weekdays have names,
-//! `JAN`, `MON`; Sunday is 0 and 7; `L` is the last day of the month. `@hourly`, `@daily`, `@weekly`, `@monthly` and
-//! `@yearly` stand for what they say.
+//! A field is `*`, a value, a range `1-5`, a step `*/15` or `10-50/20`, or a list of these. Months and
+//! weekdays have names, `JAN`, `MON`; Sunday is 0 and 7; `L` is the last day of the month. `@hourly`,
+//! `@daily`, `@weekly`, `@monthly` and `@yearly` mean what they say.
 
 #![expect(clippy::result_large_err, reason = "there is no heap while the program is compiled")]
 
 use super::words::Words;
 
-/// What an expression asks for: one bit per value of each field.
+/// A parsed expression: one bit per value of each field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expression {
     /// Second, minute, hour, day, month, weekday.
     pub(crate) masks: [u64; 6],
 }
 
-/// A field, as people call it.
+/// A field, by the name that people use.
 struct Field {
     name: &'static str,
     min: u64,
     max: u64,
-    /// Three letters for each value.
+    /// The names of the values, three letters each.
     names: &'static [u8],
 }
 
@@ -41,7 +41,7 @@ const FIELDS: [Field; 6] = [
     Field { name: "weekday", min: 0, max: 7, names: b"SUNMONTUEWEDTHUFRISAT" },
 ];
 
-/// The value of a `Result`, or out with its error: `?` does not work in a `const fn`.
+/// Unwraps a `Result`, or returns its error. `?` does not work in a `const fn`.
 macro_rules! get {
     ($result:expr) => {
         match $result {
@@ -52,7 +52,7 @@ macro_rules! get {
 }
 
 impl Expression {
-    /// Reads an expression; or what is wrong with it and what to write instead.
+    /// Reads an expression. The error says what is wrong, and what to write instead.
     pub(crate) const fn parse(text: &str) -> Result<Self, Words> {
         let text = text.as_bytes();
         if !text.is_empty() && text[0] == b'@' {
@@ -73,19 +73,20 @@ impl Expression {
         if read.never_comes() { Err(NEVER) } else { Ok(read) }
     }
 
-    /// All that a field can have.
+    /// Returns all values of a field.
     pub(crate) const fn all(field: usize) -> u64 {
         let Field { min, max, .. } = FIELDS[field];
         let max = if field == WEEKDAY { 6 } else { max };
         ((1 << (max + 1)) - 1) & !((1 << min) - 1)
     }
 
-    /// Whether a field says nothing.
+    /// Whether a field allows all of its values.
     pub(crate) const fn is_open(&self, field: usize) -> bool {
         self.masks[field] & Self::all(field) == Self::all(field)
     }
 
-    /// Whether no month it names has a day it names. A weekday comes in every month, and one of the two is enough.
+    /// Whether no named month has a named day. A weekday comes in every month, and a match of either is
+    /// enough.
     const fn never_comes(&self) -> bool {
         let days = self.masks[DAY];
         if !self.is_open(WEEKDAY) || days & LAST_DAY != 0 {
@@ -130,7 +131,7 @@ const fn wrong_count(count: usize) -> Words {
     Words::new().text(fields).number(count as u64).text("; write for example \"0 3 * * *\" for three at night")
 }
 
-/// Where each field is, and how many there are.
+/// Returns where each field is, and how many fields there are.
 const fn split(text: &[u8]) -> ([(usize, usize); 6], usize) {
     let (mut places, mut count, mut at) = ([(0, 0); 6], 0, 0);
     while at < text.len() {
@@ -154,7 +155,7 @@ const fn part(text: &[u8], (from, until): (usize, usize)) -> &[u8] {
     text.split_at(until).0.split_at(from).1
 }
 
-/// Where a letter is first.
+/// Returns the first place of a letter.
 const fn find(text: &[u8], letter: u8) -> Option<usize> {
     let mut at = 0;
     while at < text.len() {
@@ -166,7 +167,7 @@ const fn find(text: &[u8], letter: u8) -> Option<usize> {
     None
 }
 
-/// A list: its parts together.
+/// Reads a list: the values of all its parts.
 const fn read_field(text: &[u8], field: usize) -> Result<u64, Words> {
     let (mut mask, mut from) = (0, 0);
     loop {
@@ -181,11 +182,11 @@ const fn read_field(text: &[u8], field: usize) -> Result<u64, Words> {
             break;
         }
     }
-    // Sunday is 7, too.
+    // Sunday is also 7.
     Ok(if field == WEEKDAY && mask & (1 << 7) != 0 { (mask | 1) & Expression::all(WEEKDAY) } else { mask })
 }
 
-/// `*`, `5`, `1-5`, `*/15`, `10-50/20`, `L`.
+/// Reads a part of a list: `*`, `5`, `1-5`, `*/15`, `10-50/20`, `L`.
 const fn read_part(text: &[u8], field: usize) -> Result<u64, Words> {
     if field == DAY && matches!(text, b"L" | b"l") {
         return Ok(LAST_DAY);
@@ -251,7 +252,7 @@ const fn read_value(text: &[u8], field: usize) -> Result<u64, Words> {
     }
 }
 
-/// A number of at most four digits, which is more than any field has.
+/// Reads a number of at most four digits, which is more than any field has.
 const fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 4 {
         return None;
@@ -267,7 +268,7 @@ const fn number(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// The value of a name of three letters.
+/// Returns the value of a name of three letters.
 const fn named(text: &[u8], names: &[u8], min: u64) -> Option<u64> {
     if text.len() != 3 {
         return None;

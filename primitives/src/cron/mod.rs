@@ -1,8 +1,9 @@
-//! Times on the clock on the wall: a cron expression in a time zone.
+//! Times by the wall clock: a cron expression in a time zone.
 //!
-//! The expression is ours, because it is a constant that is read while the program is compiled, and stored as a part of the
-//! configuration; all that is known of time zones is jiff's, from the database that it brings along, so that every machine
-//! knows the same zones. A stored schedule follows the database of the binary that runs it.
+//! The expression is parsed here, because it is a constant that is read at compile time and stored as a part
+//! of the configuration. Everything about time zones comes from jiff and the database that it brings along,
+//! so that every machine knows the same zones. A stored schedule follows the database of the binary that
+//! runs it.
 
 mod calendar;
 mod expression;
@@ -34,17 +35,19 @@ use crate::Timestamp;
 /// assert_eq!(NIGHTLY.to_string(), "0 3 * * * in Europe/Berlin");
 /// ```
 ///
-/// A field is `*`, a value, a range `1-5`, a step `*/15` or `10-50/20`, or a list of these. Months and weekdays have names,
-/// `JAN`, `MON`; Sunday is 0 and 7; `L` is the last day of the month. `@hourly`, `@daily`, `@weekly`, `@monthly` and
-/// `@yearly` stand for what they say. If both the day and the weekday name some of their values, one of them is enough, as
-/// in every cron. What is no expression, never comes, or is in no zone of the database does not compile.
+/// A field is `*`, a value, a range `1-5`, a step `*/15` or `10-50/20`, or a list of these. Months and
+/// weekdays have names, `JAN`, `MON`; Sunday is 0 and 7; `L` is the last day of the month. `@hourly`,
+/// `@daily`, `@weekly`, `@monthly` and `@yearly` mean what they say. If both the day and the weekday name
+/// some of their values, a match of either is enough, as in every cron. A text that is not an expression, an
+/// expression whose time never comes, and a zone that is not in the database are compile errors.
 ///
-/// When the clocks are changed, an expression that leaves the minute or the hour open (`*`) follows the clock on the wall:
-/// a time that it shows twice comes twice, and one that it does not show does not come, so that there is one in every
-/// minute or hour that really passes. Any other expression names times of the day, and each comes once a day: one that the
-/// clock shows twice comes the first time, and those that it leaves out come together, once, at the moment when it jumps.
+/// When the clocks are changed, an expression that leaves the minute or the hour open (`*`) follows the wall
+/// clock: a time that the clock shows twice comes twice, and a time that the clock skips does not come. So
+/// there is a time in every minute or hour that really passes. Any other expression names times of the day,
+/// and each comes once a day. A time that the clock shows twice comes the first time. Times that the clock
+/// skips come together, once, at the moment of the jump.
 ///
-/// It is stored, and compared, as what it asks for: `*/30 * * * *` and `0,30 * * * *` are the same.
+/// An expression is stored and compared by its meaning: `*/30 * * * *` and `0,30 * * * *` are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Cron {
@@ -52,7 +55,7 @@ pub struct Cron {
     zone: Zone,
 }
 
-/// A time zone, by its place in the list of names.
+/// A time zone, by its index in the list of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Zone(u16);
 
@@ -66,7 +69,7 @@ impl Cron {
         }
     }
 
-    /// The same times of the day in another time zone: `"Europe/Berlin"`.
+    /// Returns the same times of the day in another time zone: `"Europe/Berlin"`.
     #[track_caller]
     #[must_use]
     pub const fn zone(self, name: &str) -> Self {
@@ -77,17 +80,18 @@ impl Cron {
         Self { zone, ..self }
     }
 
-    /// The first time after `base`; `None` if that is after the year 9999.
+    /// Returns the first time after `base`; `None` if it is after the year 9999.
     pub fn next(&self, base: Timestamp) -> Option<Timestamp> {
         times::next(&self.expression, &self.zone.get(), base)
     }
 
-    /// How many times there are after `base`, up to and with `until`.
+    /// Returns how many times there are after `base`, up to and including `until`.
     pub fn count(&self, base: Timestamp, until: Timestamp) -> u64 {
         times::count(&self.expression, &self.zone.get(), base, until)
     }
 
-    /// The point not before `base` after which at most `left` times come up to and with `until`.
+    /// Returns the first point, not before `base`, after which at most `left` times come up to and including
+    /// `until`.
     pub(crate) fn last(&self, base: Timestamp, until: Timestamp, left: u64) -> Timestamp {
         times::last(&self.expression, &self.zone.get(), (base, until), left)
     }
@@ -104,7 +108,7 @@ impl Zone {
         }
     }
 
-    /// The names are in order, so that half of them can be left out at each look.
+    /// Finds a zone by binary search, because the names are sorted.
     const fn find(name: &str) -> Option<Self> {
         let (mut low, mut high) = (0, names::NAMES.len());
         while low < high {
@@ -123,7 +127,7 @@ impl Zone {
     }
 
     fn get(self) -> jiff::tz::TimeZone {
-        // That of the binary, never of the machine: workers must agree.
+        // The database of the binary, never that of the machine, because all workers must agree.
         static DATABASE: std::sync::LazyLock<jiff::tz::TimeZoneDatabase> =
             std::sync::LazyLock::new(jiff::tz::TimeZoneDatabase::bundled);
         DATABASE.get(self.name()).expect("all names are in the database")
@@ -138,7 +142,7 @@ const fn unknown(name: &str) -> Words {
     }
 }
 
-/// People write the city alone, or in small letters.
+/// Returns the zone that the author may have meant. People write the city alone, or lower case.
 const fn meant(name: &[u8]) -> Option<&'static str> {
     let mut at = 0;
     while at < names::NAMES.len() {
@@ -159,7 +163,7 @@ const fn city(zone: &[u8]) -> &[u8] {
     zone.split_at(at).1
 }
 
-/// 0 if they are alike, 1 if the first comes later.
+/// Compares two texts: 0 if they are equal, 1 if the first comes later, and -1 if it comes earlier.
 const fn order(one: &[u8], other: &[u8]) -> i8 {
     let mut at = 0;
     while at < one.len() && at < other.len() {

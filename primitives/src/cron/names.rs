@@ -1,9 +1,9 @@
-//! The names of the time zones, in order.
+//! The names of the time zones, sorted.
 //!
-//! What jiff's database has; a test compares them. They are written here so that a name is checked while the program is
-//! compiled.
+//! These are the names in jiff's database; a test compares them. They are listed here so that a name can be
+//! checked at compile time.
 
-/// All of them.
+/// The names of all time zones.
 #[rustfmt::skip]
 pub(crate) const NAMES: &[&str] = &[
     "Africa/Abidjan", "Africa/Accra", "Africa/Addis_Ababa", "Africa/Algiers", "Africa/Asmara", "Africa/Asmera",

@@ -1,4 +1,5 @@
-//! Against croner, which reads the same expressions in its own way: thousands of them, at thousands of times.
+//! Compares with croner, which reads the same expressions in its own way: thousands of expressions, at
+//! thousands of times.
 
 use std::str::FromStr;
 
@@ -49,8 +50,8 @@ fn expressions() -> impl Strategy<Value = String> {
     })
 }
 
-/// Where croner and we call different things "any day": a step through all days, and all days by number. And to croner
-/// `SUN-SUN` is the whole week.
+/// Whether croner reads an expression as this library does. The two disagree about "any day": a step through
+/// all days, and all days by number. And croner takes `SUN-SUN` for the whole week.
 fn is_alike(expression: &str) -> bool {
     let fields: Vec<&str> = expression.split(' ').rev().collect();
     let (weekday, day) = (fields[0], fields[2]);
@@ -76,7 +77,8 @@ fn theirs(expression: &str, zone: &str, base: i64, count: usize) -> Vec<i64> {
     cron.iter_after(from).take(count).map(|time| time.timestamp().as_second()).collect()
 }
 
-/// A time of the day on each of 25 days, as jiff says: the first of two, and the end of a gap that it is in.
+/// Returns a time of the day on each of 25 days, by jiff's rules: the first of two equal times, and the end
+/// of a gap for a time within the gap.
 fn daily(hour: i8, minute: i8, zone: &str, base: i64) -> Vec<i64> {
     use jiff::tz::AmbiguousOffset;
 
@@ -87,7 +89,7 @@ fn daily(hour: i8, minute: i8, zone: &str, base: i64) -> Vec<i64> {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
             offset.to_timestamp(time).unwrap().as_second()
         }
-        // What it would be by the clock after the jump is before the jump.
+        // By the offset after the jump, a time within the gap lies before the jump.
         AmbiguousOffset::Gap { after, .. } => {
             let before = after.to_timestamp(time).unwrap();
             zone.following(before).next().unwrap().timestamp().as_second()
@@ -105,12 +107,12 @@ fn ours(cron: Cron, base: i64, count: usize) -> Vec<i64> {
     std::iter::from_fn(next).take(count).collect()
 }
 
-/// From 1980 to 2070.
+/// The seconds from 1980 to 2070.
 fn moments() -> std::ops::Range<i64> {
     315_532_800..3_155_760_000
 }
 
-/// Around the days on which clocks are changed.
+/// Moments around the days on which clocks are changed.
 fn changes() -> impl Strategy<Value = i64> {
     (2008_i16..2040, prop_oneof![Just(3_i8), Just(4), Just(10), Just(11)], 1_i8..29, 0_i64..86_400).prop_map(
         |(year, month, day, second)| {
@@ -147,7 +149,7 @@ proptest! {
         }
     }
 
-    /// C1. Not against croner: on the day of a jump it comes once more after a time that was before the jump.
+    /// C1. Not compared with croner, which on the day of a jump repeats a time that came before the jump.
     #[test]
     fn a_time_of_the_day_comes_once_a_day_in_any_zone(
         (minute, hour) in (0..60_i8, 0..5_i8), zone in 0..ZONES.len(), base in changes(),
@@ -157,7 +159,7 @@ proptest! {
         prop_assert_eq!(ours(cron, base, 20), &theirs[..20], "{} after {}", cron, base);
     }
 
-    /// What is stored means the same.
+    /// The stored form has the same meaning.
     #[test]
     fn an_expression_is_written_and_read_back(expression in expressions(), zone in 0..ZONES.len()) {
         prop_assume!(Expression::parse(&expression).is_ok());
@@ -166,7 +168,7 @@ proptest! {
         prop_assert_eq!(crate::decode::<Cron>(&stored).unwrap(), cron, "{}", expression);
     }
 
-    /// Times strictly increase, none is early, and what is counted is what comes.
+    /// Times strictly increase, no time is early, and the count is the number of times.
     #[test]
     fn times_increase_and_are_counted(expression in expressions(), zone in 0..ZONES.len(), base in changes(), left in 0_usize..9) {
         prop_assume!(Expression::parse(&expression).is_ok());

@@ -1,8 +1,8 @@
-//! The nights on which clocks are changed, by hand, and what is said of mistakes.
+//! The nights on which clocks are changed, by hand, and the messages about mistakes.
 
 use super::*;
 
-/// The times after a point, as the clocks of the zone show them.
+/// Returns the times after a point, as the clocks of the zone show them.
 fn shown(expression: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
     let after: jiff::Timestamp = after.parse().unwrap();
     let cron = Cron::new(expression).zone(zone);
@@ -21,7 +21,7 @@ fn a_time_that_the_clock_leaves_out_comes_when_it_jumps() {
     let night = "2026-03-28T00:00:00Z";
     let berlin = |expression| shown(expression, "Europe/Berlin", night, 3);
     assert_eq!(berlin("30 2 * * *"), ["28. 02:30 +01:00", "29. 03:00 +02:00", "30. 02:30 +02:00"]);
-    // Together with another that was left out, and with the one that is due at that moment.
+    // Together with another time that was skipped, and with the time that is due at that moment.
     assert_eq!(berlin("*/20 2,3 29 * *")[..2], ["29. 03:00 +02:00", "29. 03:20 +02:00"]);
     let new_york = shown("30 2 * * *", "America/New_York", "2026-03-07T12:00:00Z", 2);
     assert_eq!(new_york, ["08. 03:00 -04:00", "09. 02:30 -04:00"]);
@@ -41,7 +41,7 @@ fn a_time_that_the_clock_shows_twice_comes_the_first_time() {
     );
     let lord_howe = shown("45 1 * * *", "Australia/Lord_Howe", "2026-04-04T12:00:00Z", 2);
     assert_eq!(lord_howe, ["05. 01:45 +11:00", "06. 01:45 +10:30"]);
-    // Asked in the middle of the second time.
+    // Asked in the middle of the repeated hour.
     let second = shown("30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", 1);
     assert_eq!(second, ["26. 02:30 +01:00"]);
 }
@@ -66,14 +66,14 @@ fn a_zone_that_never_changes_and_the_end_of_a_month() {
     assert_eq!(kolkata, ["29. 02:30 +05:30", "30. 02:30 +05:30"]);
     let last = shown("0 12 L * *", "UTC", "2028-01-31T12:00:00Z", 3);
     assert_eq!(last, ["29. 12:00 +00:00", "31. 12:00 +00:00", "30. 12:00 +00:00"]);
-    // The day or the weekday.
+    // Either the day or the weekday.
     let either = shown("0 0 13 * FRI", "UTC", "2026-11-16T00:00:00Z", 5);
     assert_eq!(either.iter().map(|time| &time[..3]).collect::<Vec<_>>(), ["20.", "27.", "04.", "11.", "13."]);
     let leap = Cron::new("0 0 29 2 *").next(Timestamp::from_millis(3_981_398_400_000)).unwrap();
     assert_eq!(leap.to_string(), "2104-02-29T00:00:00.000Z");
 }
 
-/// A whole day that a zone left out: at the moment of the jump, once.
+/// A whole day that a zone skipped comes at the moment of the jump, once.
 #[test]
 fn a_day_that_was_left_out_comes_at_the_jump() {
     let apia = shown("0 3,4 30 12 *", "Pacific/Apia", "2011-12-28T00:00:00Z", 2);
@@ -111,7 +111,7 @@ fn what_is_stored_is_the_shortest_that_means_the_same() {
     assert!(crate::decode::<Cron>(br#"{"expression":"0 1 * * *","zone":"Mars"}"#).unwrap_err().contains("`Mars`"));
 }
 
-/// The list is checked while programs are compiled, and the database while they run.
+/// The list is checked at compile time, and the database is used at run time.
 #[test]
 fn the_names_are_those_of_the_database() {
     let database = jiff::tz::TimeZoneDatabase::bundled();

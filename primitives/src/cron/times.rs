@@ -1,25 +1,26 @@
 //! The times of an expression in a time zone, as points in time.
 //!
-//! A zone is a row of spans in which the clock on the wall goes evenly. At the start of each it was put forward or back:
-//! forward, and it left out some times; back, and it shows some once more.
+//! A zone is a sequence of spans in which the wall clock runs evenly. At the start of each span the clock
+//! was moved. A move forward skipped some times; a move back shows some times again.
 
 use jiff::tz::TimeZone;
 
 use super::{calendar::DAY_SECONDS, expression::Expression};
 use crate::Timestamp;
 
-/// An expression that comes at all does so within eight years: 29 February, around a year like 2100.
+/// How far to search: an expression that has times at all has one within eight years (29 February, around a
+/// year like 2100).
 const SEARCHED_SECONDS: i64 = 9 * 366 * DAY_SECONDS;
 
-/// A span in which the clock goes evenly. All in seconds: points in time, and what the clock shows.
+/// A span in which the clock runs evenly. All fields are in seconds.
 struct Even {
-    /// When it starts.
+    /// When the span starts.
     from: i64,
-    /// When the next one starts.
+    /// When the next span starts.
     until: i64,
-    /// What the clock shows more than UTC.
+    /// How far the clock is ahead of UTC.
     offset: i64,
-    /// What it showed more before.
+    /// How far the clock was ahead of UTC before the span.
     before: i64,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn count(expression: &Expression, zone: &TimeZone, base: Timestamp, u
     count
 }
 
-/// By halves: the later the point, the fewer come after it.
+/// Searches by halves: the later the point, the fewer times come after it.
 pub(super) fn last(expression: &Expression, zone: &TimeZone, span: (Timestamp, Timestamp), left: u64) -> Timestamp {
     let (base, until) = span;
     let (mut low, mut high) = (first_second(base) - 1, first_second(until) - 1);
@@ -63,13 +64,13 @@ pub(super) fn last(expression: &Expression, zone: &TimeZone, span: (Timestamp, T
     base.max(Timestamp::from_millis(low.saturating_mul(1_000)))
 }
 
-/// The first whole second after a point in time.
+/// Returns the first whole second after a point in time.
 fn first_second(time: Timestamp) -> i64 {
     time.as_millis().div_euclid(1_000) + 1
 }
 
 impl Even {
-    /// The span with this second; `None` if it is out of every calendar.
+    /// Returns the span around a second; `None` for a second outside of every calendar.
     fn at(zone: &TimeZone, second: i64) -> Option<Self> {
         let time = jiff::Timestamp::from_second(second).ok()?;
         let offset = i64::from(zone.to_offset(time).seconds());
@@ -84,7 +85,7 @@ impl Even {
         })
     }
 
-    /// The first time within a part of it.
+    /// Returns the first time within a part of the span.
     fn first(&self, expression: &Expression, from: i64, until: i64) -> Option<i64> {
         if from == self.from && self.makes_up(expression) {
             return Some(from);
@@ -93,16 +94,17 @@ impl Even {
         Some(found - self.offset)
     }
 
-    /// How many times a part of it has.
+    /// Returns how many times a part of the span has.
     fn count(&self, expression: &Expression, from: i64, until: i64) -> u64 {
         let made_up = from == self.from && self.makes_up(expression);
-        // A time at the very moment of the jump is one with those that were left out.
+        // A time at the very moment of the jump and the times that were skipped are one.
         let is_own = || expression.first_in(from + self.offset, from + self.offset + 1).is_some();
         let count = expression.count_in(self.shown(expression, from), until + self.offset);
         count + u64::from(made_up && !is_own())
     }
 
-    /// What the clock shows at a second of this span; times that it had shown before are not looked at again.
+    /// Returns what the clock shows at a second of this span. Times that the clock had shown before the span
+    /// are passed over, unless the expression follows the clock.
     fn shown(&self, expression: &Expression, second: i64) -> i64 {
         let shown = second + self.offset;
         if expression.follows_the_clock() || self.before <= self.offset {
@@ -111,7 +113,7 @@ impl Even {
         shown.max(self.from + self.before)
     }
 
-    /// Whether times that the clock left out come at the start of this span.
+    /// Whether times that the clock skipped come at the start of this span.
     fn makes_up(&self, expression: &Expression) -> bool {
         let is_left_out = self.before < self.offset && !expression.follows_the_clock();
         is_left_out && expression.first_in(self.from + self.before, self.from + self.offset).is_some()

@@ -1,6 +1,6 @@
-//! What is said of a mistake, put together while the program is compiled, when there is no `format!`.
+//! Error messages that are built at compile time, when there is no `format!`.
 
-/// A short text. What does not fit is left out.
+/// A short text. Anything that does not fit is left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Words {
     bytes: [u8; BYTES_MAX],
@@ -18,7 +18,7 @@ impl Words {
         self.bytes(text.as_bytes())
     }
 
-    /// What the author wrote.
+    /// Appends the author's own text, in backticks.
     pub(crate) const fn quoted(self, text: &[u8]) -> Self {
         self.bytes(b"`").bytes(text).bytes(b"`")
     }
@@ -31,7 +31,7 @@ impl Words {
     pub(crate) const fn as_str(&self) -> &str {
         match str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            // A letter of the author's was cut in two.
+            // A letter of the author's text was cut in two.
             Err(_) => "this is not a cron expression; write for example \"0 3 * * *\" for three at night",
         }
     }

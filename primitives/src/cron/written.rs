@@ -1,4 +1,4 @@
-//! A schedule as it is stored and shown: by the shortest words that ask for the same.
+//! A schedule as it is stored and shown: the shortest text with the same meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{
     unknown,
 };
 
-/// What is stored of a schedule.
+/// The stored form of a schedule.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) expression: String,
@@ -19,7 +19,7 @@ pub(super) struct Written {
 impl From<Cron> for Written {
     fn from(cron: Cron) -> Self {
         let masks = cron.expression.masks;
-        // The second is only written if it is not the full minute.
+        // The second is written only if it is not 0.
         let from = usize::from(masks[0] == 1);
         let fields = (from..masks.len()).map(|field| written(&cron.expression, field));
         Self { expression: fields.collect::<Vec<_>>().join(" "), zone: cron.zone.name().to_owned() }
@@ -48,7 +48,7 @@ fn written(expression: &Expression, field: usize) -> String {
     parts.join(",")
 }
 
-/// The values of a mask; three and more in a row are a range.
+/// Returns the values of a mask. Three or more in a row become a range.
 fn runs(mask: u64) -> Vec<String> {
     let (mut parts, mut value) = (Vec::new(), 0);
     while value < u64::BITS {

@@ -1,4 +1,4 @@
-//! How often a hook is executed: what kinds have in common.
+//! How often a hook is executed: the common part of the kinds.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{Retry, literal};
 
-/// How often a failing hook is executed, how long to wait in between, and how long one execution may take.
+/// How often a failing hook is executed, how long the pauses are, and how long one execution may take.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Attempts {
     max: u32,
@@ -15,12 +15,12 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// So many executions in all, with these pauses, each for as long as it takes.
+    /// At most `max` executions in all, with these pauses, and without a time limit.
     pub const fn new(max: u32, pauses: Retry) -> Self {
         Self { max, pauses, timeout_ms: None }
     }
 
-    /// With so many executions in all, the first included.
+    /// Sets the number of executions in all, the first included.
     #[track_caller]
     #[must_use]
     pub const fn max(mut self, max: u64) -> Self {
@@ -28,14 +28,14 @@ impl Attempts {
         self
     }
 
-    /// With other pauses.
+    /// Sets the pauses.
     #[must_use]
     pub const fn pauses(mut self, pauses: Retry) -> Self {
         self.pauses = pauses;
         self
     }
 
-    /// With a limit for one execution; one that takes longer has failed.
+    /// Limits the time of one execution. An execution that takes longer has failed.
     #[track_caller]
     #[must_use]
     pub const fn timeout(mut self, limit: Duration) -> Self {
@@ -43,19 +43,19 @@ impl Attempts {
         self
     }
 
-    /// How long one execution may take.
+    /// Returns how long one execution may take.
     pub fn time_limit(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// How long to wait after the execution with this number (from 1) has failed; `None` if it was the last. `seed` stands
-    /// for chance.
+    /// Returns how long to wait after the execution with this number (from 1) has failed; `None` if it was
+    /// the last. `seed` stands in for randomness.
     pub fn pause_after(&self, attempt: u32, seed: u64) -> Option<Duration> {
         self.pauses.pause_after(attempt, seed).filter(|_| attempt < self.max)
     }
 }
 
-/// The options that set the field `attempts` of a kind's `Options`; the pause has the name that the kind gives it.
+/// The options that set the field `attempts` of a kind's `Options`. The kind chooses the name of the pause.
 macro_rules! options {
     ($pause:ident, $pause_with:ident) => {
         /// How often a failing hook is executed in all, the first time included.
@@ -65,25 +65,27 @@ macro_rules! options {
             self
         }
 
-        /// How long to wait between those executions: `"1m"`, or `"1s..1m"` for a pause that doubles.
+        /// How long to wait between executions: `"1m"`, or `"1s..1m"` for a pause that doubles.
         #[track_caller]
         pub const fn $pause(self, pause: &str) -> Self {
             self.$pause_with($crate::Retry::parse(pause))
         }
 
-        /// The same from a constant: pauses of any form. A plan's own number of attempts holds beside `max_attempts`.
+        /// Sets the pauses by a constant plan of any form. If the plan limits the attempts, too, the lower
+        /// limit counts.
         pub const fn $pause_with(mut self, plan: $crate::Retry) -> Self {
             self.attempts = self.attempts.pauses(plan);
             self
         }
 
-        /// How long one execution may take, `"30s"`; then it has failed. No limit unless said.
+        /// Limits the time of one execution, `"30s"`; a longer execution has failed. There is no limit by
+        /// default.
         #[track_caller]
         pub const fn timeout(self, limit: &str) -> Self {
             self.timeout_with($crate::literal::some_duration(limit))
         }
 
-        /// The same from a constant.
+        /// Sets the time limit by a constant.
         #[track_caller]
         pub const fn timeout_with(mut self, limit: ::std::time::Duration) -> Self {
             self.attempts = self.attempts.timeout(limit);

@@ -1,5 +1,5 @@
-//! One entity of one kind in memory, for tests: its turns, its alarm, its lanes and its work, as the kernel has them, and
-//! the rules that hold for every kind after every turn.
+//! One entity of one kind in memory, for tests: turns, alarm, lanes and work as the kernel has them. After
+//! every turn it checks the rules that hold for every kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::{
     primitive::{Code, HookCode, HookRun},
 };
 
-/// The entity, and what has been seen of it.
+/// The entity, and everything that was seen of it.
 pub(crate) struct World<K: Kind> {
     pub(crate) kind: K,
     pub(crate) now: Millis,
@@ -26,26 +26,26 @@ pub(crate) struct World<K: Kind> {
     held: BTreeMap<(Version, Name), BTreeMap<Bytes, Bytes>>,
     gone: BTreeSet<Name>,
     key: Key,
-    /// Pieces that run.
+    /// The running pieces.
     pub(crate) running: Vec<Piece>,
-    /// Every piece and attempt that has ended: none does twice.
+    /// Every piece and attempt that has ended. None may end twice.
     ended: BTreeSet<(String, u32)>,
-    /// Starts since the last crash, with their times.
+    /// Number, attempt and time of every start.
     pub(crate) started: Vec<(u64, u32, Millis)>,
     pub(crate) sent: Vec<Message>,
     pub(crate) told: Vec<Lifecycle>,
     pub(crate) answered: Vec<(Name, Bytes)>,
-    /// Who asks, from the next call on.
+    /// The ticket of the last caller.
     pub(crate) ticket: Ticket,
-    /// Who is held.
+    /// The callers that are held.
     pub(crate) waiting: BTreeSet<Ticket>,
-    /// What they were told.
+    /// The answers that held callers got.
     pub(crate) heard: Vec<(Ticket, Reply)>,
-    /// Answers that nobody was there for.
+    /// The callers that were answered after they had left.
     unheard: Vec<Ticket>,
     /// Commits that wrote something.
     pub(crate) commits: usize,
-    /// The alarm that has rung and stands.
+    /// The alarm that has rung and is still set.
     rung: Option<Millis>,
 }
 
@@ -111,7 +111,7 @@ impl<K: Kind> World<K> {
         self.turn(|kind, turn| Ok(kind.restart(turn))).unwrap()
     }
 
-    /// A call of a verb, which binds the key if nothing is bound.
+    /// Calls a verb, which binds the key if nothing is bound.
     pub(crate) fn call(&mut self, verb: &str, body: &str) -> Result<Answer, Stop> {
         self.ticket.number += 1;
         let ask = |kind: &K, turn: &mut Turn<'_, K::Record>| kind.verb(turn, verb, body.as_bytes());
@@ -127,13 +127,13 @@ impl<K: Kind> World<K> {
         answer
     }
 
-    /// One who was held leaves, or did not hear its answer.
+    /// Lets a held caller leave, or miss its answer.
     pub(crate) fn leave(&mut self, ticket: Ticket) {
         self.waiting.remove(&ticket);
         self.turn(|kind, turn| kind.gone(turn, ticket)).unwrap();
     }
 
-    /// A call that is answered at once.
+    /// Calls a verb that answers at once.
     pub(crate) fn ask<T: crate::Stored>(&mut self, verb: &str, body: &str) -> T {
         match self.call(verb, body).unwrap() {
             Answer::Now(bytes) => decode(&bytes).unwrap(),
@@ -141,7 +141,7 @@ impl<K: Kind> World<K> {
         }
     }
 
-    /// Time passes, and alarms ring when they are due.
+    /// Lets time pass. Alarms ring when they are due.
     pub(crate) fn pass(&mut self, millis: u64) {
         let until = Millis(self.now.0 + millis as i64);
         while let Some(due) = self.alarm().filter(|due| *due <= until && self.rung != Some(*due)) {
@@ -151,12 +151,12 @@ impl<K: Kind> World<K> {
         self.now = until;
     }
 
-    /// Time passes, and alarms are late: they ring when time passes again.
+    /// Lets time pass with late alarms: they ring when time passes again.
     pub(crate) fn lag(&mut self, millis: u64) {
         self.now = Millis(self.now.0 + millis as i64);
     }
 
-    /// The process dies; time passes, and it comes back.
+    /// Kills the process, lets time pass, and starts it again.
     pub(crate) fn crash(&mut self, millis: u64) {
         self.running.clear();
         self.waiting.clear();
@@ -172,12 +172,12 @@ impl<K: Kind> World<K> {
         self.turn(Kind::alarm).unwrap();
     }
 
-    /// The piece that runs ends; of several the first.
+    /// Ends the first running piece.
     pub(crate) fn end(&mut self, ended: Ended) {
         self.end_at(0, ended);
     }
 
-    /// One of the pieces that run ends.
+    /// Ends one of the running pieces.
     #[expect(clippy::needless_pass_by_value, reason = "an end is handed over")]
     pub(crate) fn end_at(&mut self, index: usize, ended: Ended) {
         let piece = self.running.remove(index);
@@ -187,7 +187,7 @@ impl<K: Kind> World<K> {
         self.pass(0);
     }
 
-    /// An action of the author's sets the alarm, or takes it back.
+    /// Sets or clears the alarm, as an action of the author.
     pub(crate) fn set_alarm(&mut self, at: Option<Millis>) {
         self.turn(|kind, turn| {
             kind.alarm_set(turn);
@@ -214,7 +214,7 @@ impl<K: Kind> World<K> {
         self.kind = kind;
         if self.entity.is_some() {
             self.running.clear();
-            // Other code is another process, which rings anew what is due.
+            // Changed code means another process, in which a due alarm rings again.
             self.rung = None;
             self.turn(Kind::changed).unwrap();
             self.pass(0);
@@ -235,13 +235,13 @@ impl<K: Kind> World<K> {
         decode(&encode(&status).unwrap()).unwrap()
     }
 
-    /// What a piece that runs stands for.
+    /// Returns the time that a running piece stands for.
     pub(crate) fn scheduled_for(&self) -> Option<crate::Timestamp> {
         let record = self.record();
         self.kind.scheduled_for(&self.shown(&record))
     }
 
-    /// What the code of a piece is given.
+    /// Returns the input of the code of a piece.
     pub(crate) fn given(&self, piece: &Piece) -> Given {
         let empty = BTreeMap::new();
         let rows = piece.items.as_ref().map_or(&empty, |items| {
@@ -261,17 +261,17 @@ impl<K: Kind> World<K> {
         Given { body: piece.told.clone(), rows, run }
     }
 
-    /// The rows of a lane.
+    /// Returns the rows of a lane.
     pub(crate) fn lane(&self, lane: &str) -> impl Iterator<Item = (&Bytes, &Bytes)> {
         self.lanes.get(&Name::from(lane.to_owned())).into_iter().flatten()
     }
 
-    /// All rows of the entity itself.
+    /// Returns all rows of the entity itself.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Bytes> {
         self.lanes.values().flat_map(BTreeMap::values)
     }
 
-    /// All rows that are held for somebody.
+    /// Returns all rows that are held for another entity.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Bytes> {
         self.held.values().flat_map(BTreeMap::values)
     }
@@ -322,7 +322,7 @@ impl<K: Kind> World<K> {
         self.turn_for(None, take)
     }
 
-    /// A turn, asked again until it has the rows that it needs.
+    /// Takes a turn, asking again until it has the rows that it needs.
     fn turn_for<V>(
         &mut self,
         caller: Option<Ticket>,
@@ -367,7 +367,8 @@ impl<K: Kind> World<K> {
         let head = encode(record).unwrap();
         commit.head = (head != entity.head).then_some(head);
         self.commits += usize::from(commit.writes());
-        // A commit that leaves the alarm as due as it was rings it again; one that writes nothing does not.
+        // An alarm that is still due after a commit rings again; after a turn that writes nothing it does
+        // not.
         self.rung = self.rung.filter(|_| !commit.writes());
         entity.head = commit.head.unwrap_or_else(|| entity.head.clone());
         entity.alarm = commit.alarm.apply(entity.alarm);
@@ -377,7 +378,7 @@ impl<K: Kind> World<K> {
             commit.put.len() + commit.remove.len() + commit.drop.len() + commit.release.len() < 999,
             "too many rows"
         );
-        // In the kernel's order: what is dropped goes before what is put.
+        // In the kernel's order: lanes are dropped before rows are put.
         for gone in commit.drop {
             assert!(self.gone.insert(gone.lane.clone()), "{} is dropped twice", gone.lane);
             let rows = self.lanes.remove(&gone.lane).expect("a lane that is dropped was there");
@@ -412,7 +413,7 @@ impl<K: Kind> World<K> {
         self.tend();
     }
 
-    /// What is listed runs, as the kernel sees to it; and a kind drops nothing that runs.
+    /// Runs the listed pieces as the kernel does. Checks that the kind drops no running piece.
     fn tend(&mut self) {
         if self.entity.is_none() {
             return;

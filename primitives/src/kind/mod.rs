@@ -1,17 +1,21 @@
-//! What a kind is written on: pure functions over its own record.
+//! The interface of a kind: pure functions over a record of its own.
 //!
-//! A kind says how entities behave; ours are [`continuous`](crate::kinds::continuous),
-//! [`buffer`](crate::kinds::buffer) and [`object`](crate::kinds::object), and one written anywhere else takes the same
-//! road (E13). It is a module of a fixed shape, named by its path in `#[primitive(my_crate::debounce, quiet = "2s")]`:
+//! A kind says how entities behave. The kinds of this library are in [`kinds`](crate::kinds), for example
+//! [`continuous`](crate::kinds::continuous), [`buffer`](crate::kinds::buffer) and
+//! [`object`](crate::kinds::object). A kind written anywhere else uses the same interface (E13). A kind is a
+//! module of a fixed shape, named by its path in `#[primitive(my_crate::debounce, quiet = "2s")]`:
 //!
-//! - `Options`: what the attribute sets. `Options::NEW`, one `const fn` per option that takes the literal or constant and gives
-//!   `Self` (one that takes nothing for a flag, `strict_order`), `Options::checked(self) -> Self`, also `const`, which is
-//!   called last and panics if they do not fit together, and [`Kind`] implemented for it.
-//! - `Verbs<T, I>`: what callers hold, made with [`verbs!`](crate::verbs); `T` is the author's struct, `I` what its hook takes.
-//! - one empty struct per hook, with the hook's name in lower case, and [`TakenBy`](crate::author::TakenBy) for what
-//!   that hook takes. The author writes `#[hook(name)]`.
+//! - `Options`: the options that the attribute sets. `Options::NEW` has the defaults. Each option is a
+//!   `const fn` that takes the literal or constant and returns `Self`; a flag, such as `strict_order`, takes
+//!   nothing. `Options::checked(self) -> Self`, also `const`, is called last and panics if the options do
+//!   not fit together. [`Kind`] is implemented for `Options`.
+//! - `Verbs<T, I>`: the handle that callers hold, made with [`verbs!`](crate::verbs). `T` is the author's
+//!   struct, and `I` is the input of its hook.
+//! - One empty struct per hook, with the hook's name in lower case, and [`TakenBy`](crate::author::TakenBy)
+//!   for the input of that hook. The author writes `#[hook(name)]`.
 //!
-//! A kind has no I/O, no clock and no memory: it sees its [`Turn`], and changes the record and the commit in it.
+//! A kind has no I/O, no clock and no memory: it sees only its [`Turn`], and changes the record and the
+//! commit in it.
 
 pub(crate) mod attempts;
 #[cfg(test)]
@@ -32,154 +36,158 @@ pub use turn::Turn;
 use crate::{Failure, Stored, encode};
 use bytes::Bytes;
 
-/// How the entities of a kind behave. `self` is the options of one definition.
+/// The behaviour of the entities of a kind. `self` is the options of one definition.
 ///
-/// All functions are pure: asked again with the same arguments they answer alike.
+/// All functions are pure: the same arguments give the same answer.
 pub trait Kind: Serialize + Send + Sync + 'static {
     /// `primitive:type`.
     const NAME: &'static str;
-    /// Its own verbs: answered while the author's code runs (E3).
+    /// The kind's own verbs, which are answered while author code runs (E3).
     const VERBS: &'static [&'static str];
-    /// Those of them that bind an unbound key if a state can be made (E1).
+    /// The verbs that bind an unbound key if a state can be made (E1).
     const BINDING: &'static [&'static str] = &[];
-    /// Whether the author's code may set the alarm; else it is the kind's own.
+    /// Whether author code may set the alarm. Otherwise the alarm belongs to the kind.
     const AUTHOR_SETS_ALARM: bool = false;
-    /// Whether every piece of work of this kind has a [mark](Piece::mark) of its own. Otherwise the mark of the turn that
-    /// bound the entity is kept for all of them.
+    /// Whether every piece of work of this kind has a [mark](Piece::mark) of its own. Otherwise all pieces
+    /// share the mark of the turn that bound the entity.
     const MARKS_WORK: bool = false;
 
-    /// What it keeps of an entity.
+    /// The stored record of an entity.
     type Record: Serialize + DeserializeOwned + Default + Clone + Send + 'static;
 
-    /// What it shows of an entity.
+    /// The status of an entity, as callers see it.
     type Status: Stored;
 
-    /// The entity has just been bound: sets its status and its first alarm.
+    /// Sets the status and the first alarm of an entity that this turn binds.
     fn born(&self, turn: &mut Turn<'_, Self::Record>);
 
-    /// `start()` on an entity that is bound: what changes, and what the caller gets. For `start_with(state)` and a `#[create]`
-    /// this is asked, too: an answer of [`Started::Resumed`] is refused there, and the turn is dropped.
+    /// Answers `start()` on a bound entity: changes the record, and returns the caller's answer.
+    /// `start_with(state)` and a `#[create]` ask this, too; there the answer [`Started::Resumed`] is
+    /// refused, and the turn is dropped.
     fn restart(&self, _turn: &mut Turn<'_, Self::Record>) -> Started {
         Started::AlreadyRunning
     }
 
-    /// One of its verbs. The body is the JSON array of its parameters.
+    /// Runs one of the kind's verbs. The body is the JSON array of its parameters.
     fn verb(&self, turn: &mut Turn<'_, Self::Record>, verb: &str, body: &[u8]) -> Result<Answer, Stop>;
 
-    /// What a verb that does not bind answers on an unbound key, where it has nothing to do. The default is that there is no answer: the
-    /// caller gets [`NotBound`](Error::NotBound), and a message becomes a dead letter (M4).
+    /// Answers a verb that does not bind, on an unbound key where the verb has nothing to do. By default
+    /// there is no answer: the caller gets [`NotBound`](Error::NotBound), and a message becomes a dead
+    /// letter (M4).
     fn unbound(&self, _verb: &str) -> Option<Answer> {
         None
     }
 
-    /// The alarm is due.
+    /// Handles an alarm that is due.
     fn alarm(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// One who was held has left; or was answered, and was not there any more to hear it.
+    /// Handles a held caller that has left, or that was answered after it had left.
     fn gone(&self, _turn: &mut Turn<'_, Self::Record>, _ticket: Ticket) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// A piece of work ended.
+    /// Handles the end of a piece of work.
     fn done(&self, turn: &mut Turn<'_, Self::Record>, piece: &Done, ended: Ended) -> Result<(), Stop>;
 
-    /// The entity ends with this turn: what others hold for it is let go.
+    /// Ends the entity with this turn: releases the rows that others hold for the entity.
     fn ends(&self, _turn: &mut Turn<'_, Self::Record>) {}
 
-    /// The options differ from those that the entity was last run with (E11).
+    /// Adapts to options that differ from those that the entity was last run with (E11).
     fn changed(&self, _turn: &mut Turn<'_, Self::Record>) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// The mark in a row that a piece is given, if the kind keeps it there and not in its record.
+    /// Reads the mark in the row of a piece, if the kind keeps marks in rows and not in its record.
     fn mark_in(_row: &[u8]) -> Option<drystone_runtime::Mark> {
         None
     }
 
-    /// The hooks that should run now, given what is stored.
+    /// Returns the hooks that should run now, as the stored record implies.
     fn work(&self, shown: &Shown<'_, Self::Record>) -> Vec<Piece>;
 
-    /// A piece that was not listed before, with what it is given. `work` is asked after turns and should be quick; this is
-    /// asked once for each piece and attempt.
+    /// Adds the input to a piece that was not listed before. `work` is asked after every turn and should be
+    /// quick; this function is asked once for each piece and attempt.
     fn prepared(&self, _shown: &Shown<'_, Self::Record>, piece: Piece) -> Piece {
         piece
     }
 
-    /// The author's code has set or cleared the alarm.
+    /// Handles an alarm that author code has set or cleared.
     fn alarm_set(&self, _turn: &mut Turn<'_, Self::Record>) {}
 
-    /// How often the hook has succeeded, for the author's code to ask.
+    /// Returns how often the hook has succeeded, for author code to ask.
     fn run_count(&self, _record: &Self::Record) -> u64 {
         0
     }
 
-    /// The time that the hook which runs stands for, for the author's code to ask; `None` for the time at which it runs.
+    /// Returns the time that the running hook stands for, for author code to ask; `None` for the time at
+    /// which it runs.
     fn scheduled_for(&self, _shown: &Shown<'_, Self::Record>) -> Option<crate::Timestamp> {
         None
     }
 
-    /// What `status` shows.
+    /// Returns the status of the entity.
     fn status(&self, shown: &Shown<'_, Self::Record>) -> Self::Status;
 }
 
-/// An entity, as it is stored.
+/// An entity as it is stored.
 #[derive(Debug)]
 pub struct Shown<'a, R> {
-    /// Its id, which no other has or had.
+    /// The id of the entity, which no other entity has or had.
     pub id: drystone_runtime::Version,
-    /// The name of its definition.
+    /// The name of the entity's definition.
     pub definition: &'a str,
     /// The kind's record.
     pub record: &'a R,
-    /// The word for where it stands.
+    /// The status, in the word of the kind.
     pub word: &'a str,
-    /// When its alarm is due.
+    /// When the alarm is due.
     pub alarm: Option<crate::Timestamp>,
-    /// The time.
+    /// The present time.
     pub now: crate::Timestamp,
 }
 
-/// What `start` did.
+/// The answer of `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub enum Started {
-    /// The key was unbound and is bound now.
+    /// The key was unbound, and this call bound it.
     Started,
-    /// It had stopped or failed, and resumes with the state that it had (C2). Only `start()` answers so.
+    /// The entity had stopped or failed, and resumes with its stored state (C2). Only `start()` answers so.
     Resumed,
-    /// It was running: nothing changed.
+    /// The entity was running. Nothing changed.
     AlreadyRunning,
 }
 
-/// What a verb answers.
+/// The answer of a verb.
 #[derive(Debug)]
 pub enum Answer {
-    /// At once, with the commit of this turn.
+    /// An answer with the commit of this turn.
     Now(Bytes),
-    /// Later: the caller is kept under this name, and a later turn answers all under it, or this one by its ticket.
+    /// A later answer. The caller is held under this name. A later turn answers all callers under the name,
+    /// or one caller by its ticket.
     Held(drystone_runtime::Name),
 }
 
 impl Answer {
-    /// This value.
+    /// Answers with a value.
     pub fn value<T: Stored>(value: &T) -> Result<Self, Stop> {
         encode(value).map(Self::Now).map_err(Stop::Malformed)
     }
 
-    /// Nothing but that it happened.
+    /// Answers without a value.
     pub fn done() -> Self {
         Self::Now(Bytes::from_static(b"null"))
     }
 }
 
-/// Why a turn goes no further; nothing of it is written.
+/// Why a turn ends early. Nothing of the turn is written.
 #[derive(Debug)]
 pub enum Stop {
-    /// These rows are needed first; then the turn is asked again.
+    /// The turn needs these rows first, and is then asked again.
     Read(Vec<Range>),
-    /// The caller gets this error of the verb's own, as JSON. Nothing was done, so that it is not remembered for an idempotency key
-    /// (E12).
+    /// The caller gets this error of the verb's own, as JSON. Nothing was done, so the error is not
+    /// remembered for an idempotency key (E12).
     Failed(Bytes),
     /// The caller gets this error.
     Refuse(Error),
@@ -188,28 +196,28 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The verb's own error.
+    /// Refuses with the verb's own error.
     pub fn failed<E: Stored>(error: &E) -> Self {
         encode(error).map_or_else(Self::Malformed, Self::Failed)
     }
 }
 
-/// Which piece of work ended.
+/// A piece of work that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Its hook.
+    /// The name of its hook.
     pub hook: String,
-    /// Its number.
+    /// The number of the run.
     pub number: u64,
-    /// Which attempt of it.
+    /// The number of the attempt.
     pub attempt: u32,
 }
 
-/// How it ended.
+/// How a piece of work ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
-    /// It succeeded; its state is kept.
+    /// The work succeeded, and its state is kept.
     Ok,
-    /// It failed, panicked, timed out or was silent: nothing it did is kept.
+    /// The work failed, panicked, timed out or was silent for too long. Its changes are not kept.
     Failed(Failure),
 }

@@ -1,4 +1,4 @@
-//! One turn, as a kind sees it.
+//! The interface of a kind to a turn.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use serde::Serialize;
 use super::Stop;
 use crate::{Stored, context::fields, encode, primitive::Code};
 
-/// One turn: the record, the time, the rows that were asked for, and all that the turn writes.
+/// One turn: the record, the time, the rows that the turn asked for, and everything that the turn writes.
 pub struct Turn<'a, R> {
-    /// The kind's record; what it is at the end of the turn is stored.
+    /// The kind's record. Its value at the end of the turn is stored.
     pub record: R,
-    /// The time.
+    /// The present time.
     pub now: Millis,
     mark: Mark,
     key: &'a Key,
@@ -25,11 +25,11 @@ pub struct Turn<'a, R> {
     author: Author,
     caller: Option<Ticket>,
     pub(crate) commit: Commit,
-    /// Rows that a piece will soon be given.
+    /// Rows that will soon be the input of a piece.
     pub(crate) remembered: Vec<Row>,
 }
 
-/// Folds an item into what was folded before.
+/// Folds an item into the folded value before it.
 pub(crate) type Fold = fn(Option<&[u8]>, &[u8]) -> Result<Bytes, String>;
 
 /// The author's functions that run in a turn.
@@ -58,45 +58,46 @@ impl<'a, R> Turn<'a, R> {
         self
     }
 
-    /// Who waits for what this turn answers; `None` if it was asked by a message, or by nobody. A kind may store it and
-    /// answer it in a later turn, if it is [held](super::Answer::Held). Whoever was given an answer and had left comes back as
-    /// [`Kind::gone`](super::Kind::gone). A ticket of an older epoch than that of somebody who asks now is gone, too.
+    /// Returns the caller that waits for the answer of this turn; `None` if a message asked, or nobody did.
+    /// A kind may store the ticket of a [held](super::Answer::Held) caller, and answer the caller in a later
+    /// turn. A caller that had left before its answer comes back as [`Kind::gone`](super::Kind::gone). A
+    /// ticket with an older epoch than that of the present caller is gone, too.
     pub fn caller(&self) -> Option<Ticket> {
         self.caller
     }
 
-    /// The mark of what this turn records: a kind keeps it with each new piece of work, and hands it to the
-    /// [piece](super::Piece::mark).
+    /// Returns the mark of everything that this turn records. A kind keeps the mark with each new piece of
+    /// work, and gives it to the [piece](super::Piece::mark).
     pub fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// The entity's key.
+    /// Returns the entity's key.
     pub fn key(&self) -> &Key {
         self.key
     }
 
-    /// The entity's id, which no other has or had; `None` while this turn binds it.
+    /// Returns the entity's id, which no other entity has or had; `None` while this turn binds the entity.
     pub fn id(&self) -> Option<Version> {
         self.entity.map(|entity| entity.id)
     }
 
-    /// The name of its definition; `None` while this turn binds it.
+    /// Returns the name of the entity's definition; `None` while this turn binds the entity.
     pub fn definition(&self) -> Option<&'a Name> {
         self.entity.map(|entity| &entity.definition)
     }
 
-    /// The author's struct as it is stored; `None` while this turn binds it.
+    /// Returns the author's struct as it is stored; `None` while this turn binds the entity.
     pub fn state(&self) -> Option<&'a Bytes> {
         self.entity.map(|entity| &entity.state)
     }
 
-    /// When the alarm is set for, as it was before this turn.
+    /// Returns the time of the alarm before this turn.
     pub fn alarm(&self) -> Option<Millis> {
         self.entity.and_then(|entity| entity.alarm)
     }
 
-    /// Sets the alarm; one that stands already is not written again.
+    /// Sets the alarm. An alarm that is set to this time already is not written again.
     pub fn set_alarm(&mut self, at: Option<Millis>) {
         self.commit.alarm = match at {
             at if at == self.alarm() => Change::Keep,
@@ -105,7 +106,7 @@ impl<'a, R> Turn<'a, R> {
         };
     }
 
-    /// What the author's code said of the alarm.
+    /// Sets or clears the alarm as author code did.
     pub(crate) fn said_alarm(&mut self, said: Change<Millis>) {
         if said != Change::Keep {
             self.commit.alarm = said;
@@ -122,12 +123,13 @@ impl<'a, R> Turn<'a, R> {
         self.commit.status = (!is_same).then_some(status);
     }
 
-    /// The rows of a range; the turn is asked again when they are read.
+    /// Returns the rows of a range. Rows that are not read yet stop the turn, which is asked again with
+    /// them.
     pub fn rows(&self, range: Range) -> Result<&'a [Row], Stop> {
         self.rows.get(&range).ok_or(Stop::Read(vec![range]))
     }
 
-    /// The rows of several ranges, read at once.
+    /// Returns the rows of several ranges, which are read together.
     pub fn all_rows<const N: usize>(&self, ranges: [Range; N]) -> Result<[&'a [Row]; N], Stop> {
         let missing: Vec<Range> = ranges.iter().filter(|range| self.rows.get(range).is_none()).cloned().collect();
         if !missing.is_empty() {
@@ -141,7 +143,7 @@ impl<'a, R> Turn<'a, R> {
         self.commit.put.push(Row { lane: lane.into(), key: key.into(), body });
     }
 
-    /// Says that a piece will soon be given this row: as long as it is remembered it need not be read again.
+    /// Keeps a row in memory that will soon be the input of a piece, so that the row need not be read again.
     pub fn remember(&mut self, row: Row) {
         self.remembered.push(row);
     }
@@ -151,17 +153,17 @@ impl<'a, R> Turn<'a, R> {
         self.commit.remove.push((lane.into(), key.into()));
     }
 
-    /// Lets a lane go, however long; `held` keeps its rows for somebody else.
+    /// Drops a lane, however long it is. If `held` is set, the rows stay for another entity.
     pub fn drop_lane(&mut self, lane: impl Into<Lane>, held: bool) {
         self.commit.drop.push(DropLane { lane: lane.into(), held });
     }
 
-    /// Lets a lane go that was held for us.
+    /// Releases a lane that was held for this entity.
     pub fn release(&mut self, of: Version, lane: impl Into<Lane>) {
         self.commit.release.push((of, lane.into()));
     }
 
-    /// Ends the entity with this turn; first its `#[destroy]` runs, if it has one (E8).
+    /// Ends the entity with this turn. A `#[destroy]` hook runs first, if there is one (E8).
     pub fn destroy(&mut self) {
         self.commit.destroy = true;
     }
@@ -171,22 +173,22 @@ impl<'a, R> Turn<'a, R> {
         self.commit.send.push(message);
     }
 
-    /// Answers everyone who was held under a name.
+    /// Answers all callers that are held under a name.
     pub fn answer_all<T: Stored>(&mut self, name: impl Into<Name>, value: &T) {
         self.commit.replies.push((To::All(name.into()), reply(value)));
     }
 
-    /// Answers one who was held.
+    /// Answers a held caller.
     pub fn answer<T: Stored>(&mut self, ticket: Ticket, value: &T) {
         self.commit.replies.push((To::Ticket(ticket), reply(value)));
     }
 
-    /// Refuses one who was held, with the verb's own error.
+    /// Refuses a held caller, with the verb's own error.
     pub fn refuse<E: Stored>(&mut self, ticket: Ticket, error: &E) {
         self.commit.replies.push((To::Ticket(ticket), reply(error).and_then(|error| Err(Error::Declined(error)))));
     }
 
-    /// Tells listeners, once this turn is durable (E15).
+    /// Emits a lifecycle event, once this turn is durable (E15).
     pub fn emit(&mut self, name: &'static str, particulars: &impl Serialize) {
         let fields = fields(particulars).unwrap_or_else(|_| BTreeMap::new());
         self.commit.emit.push(Lifecycle { name: Name::new(name), fields });
@@ -202,12 +204,12 @@ impl<'a, R> Turn<'a, R> {
         self.author.code.hooks.iter().any(|hook| hook.name == name)
     }
 
-    /// The author's `#[reduce]`: an item folded into what was folded before.
+    /// Folds an item into the folded value before it, by the author's `#[reduce]`.
     pub fn reduce(&self, folded: Option<&[u8]>, item: &[u8]) -> Result<Bytes, Stop> {
         (self.author.reduce)(folded, item).map_err(Stop::Malformed)
     }
 
-    /// Refuses an item that the hook could not take.
+    /// Refuses an item that the hook cannot take.
     pub fn check_item(&self, item: &[u8]) -> Result<(), Stop> {
         (self.author.check_item)(item).map_err(Stop::Malformed)
     }

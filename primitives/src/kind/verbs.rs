@@ -1,7 +1,8 @@
-//! What callers of a kind's entities hold, but for the verbs themselves.
+//! The handle that callers of a kind hold, apart from the verbs themselves.
 
-/// Makes the `Verbs` of a kind: made from a [`Handle`](crate::Handle), to which it dereferences. `T` is the author's
-/// struct, `I` what its hook takes. The kind adds its verbs in an `impl` block.
+/// Makes the `Verbs` of a kind: a handle that is made from a [`Handle`](crate::Handle) and dereferences to
+/// it. `T` is the author's struct, and `I` is the input of its hook. The kind adds its verbs in an `impl`
+/// block.
 ///
 /// ```
 /// drystone::verbs! {

@@ -1,4 +1,4 @@
-//! What a kind sends to the dead letters when it gives something up (A3, B5, D2).
+//! The message that a kind sends to the dead letters when it gives something up (A3, B5, D2).
 
 use bytes::Bytes;
 use drystone_runtime::{Key, Message, Name};
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::{Failure, Timestamp, encode, kind::Turn};
 
-/// The entity that keeps dead letters.
+/// The address of the entity that keeps dead letters: its key space and key.
 const TO: (&str, &[u8]) = ("drystone", b"dead-letters");
 const DEFINITION: &str = "drystone:dead_letters";
 
-/// Where it came from, why and when it died.
+/// The common part of all dead letters: the origin, the error and the time of death.
 #[derive(Debug, Serialize)]
 pub(super) struct Letter<W> {
     definition: String,
-    /// The key as text, with what is not printable escaped, and as it is.
+    /// The key as text, with unprintable bytes escaped. The bytes as they are follow in `key_bytes`.
     key: String,
     key_bytes: Vec<u8>,
     space: String,
@@ -27,14 +27,14 @@ pub(super) struct Letter<W> {
     what: W,
 }
 
-/// The message that hands a dead message over to the dead letters.
+/// Returns the message that takes a dead message to the dead letters.
 pub(crate) fn dead_message(letter: Bytes) -> Message {
     let to = Key { space: Name::new(TO.0), key: Bytes::from_static(TO.1) };
     Message { to, definition: Name::new(DEFINITION), verb: Name::new("letter"), body: letter }
 }
 
-/// The message that hands `what` over to the dead letters, as the only parameter of `verb`; `None` for an entity that is
-/// just being bound, which cannot have failed yet.
+/// Returns the message that takes `what` to the dead letters, as the only parameter of `verb`. Returns
+/// `None` for an entity that this turn binds, because a new entity has no failures.
 pub(super) fn message<R, W: Serialize>(
     turn: &Turn<'_, R>,
     (kind, verb): (&'static str, &'static str),

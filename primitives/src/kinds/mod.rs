@@ -3,10 +3,10 @@
 //! | you want | kind | the author writes | callers use |
 //! |---|---|---|---|
 //! | state with actions, perhaps an alarm | [`object`] | actions, `#[alarm]` | the actions |
-//! | something done again and again | [`continuous`] | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
+//! | work that repeats on a schedule | [`continuous`] | `#[tick]` | `start`, `stop`, `resume`, `trigger` |
 //! | items collected and handled together | [`buffer`] | `#[flush]`, `#[reduce]` | `add`, `flush`, `clear` |
-//! | items handled one by one, each until it succeeds | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
-//! | so many at once, or so many per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
+//! | items handled one by one until they succeed | [`queue`] | `#[process]` | `enqueue`, `pause`, `drain` |
+//! | at most n at a time, or n per second | [`semaphore`] | nothing | `acquire`, `try_acquire`, `stats` |
 
 pub mod buffer;
 pub mod continuous;

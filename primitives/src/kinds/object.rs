@@ -16,7 +16,7 @@
 //!         cx.alarm_in("1h");
 //!     }
 //!
-//!     /// Who is signed in.
+//!     /// Returns the user who is signed in.
 //!     async fn user(&self) -> Option<String> {
 //!         self.user.clone()
 //!     }
@@ -29,10 +29,12 @@
 //! }
 //! ```
 //!
-//! - The alarm is a part of the action's commit; setting it replaces the one before (A1). It never rings early (A2).
-//! - It stands until its hook has ended: after a crash it rings again. The hook may set the next one.
-//! - A failing hook is executed up to `max_attempts` times (3) with `retry` between (1 minute); then the object is in
-//!   `error`, its state kept, until an action sets the alarm anew (A3).
+//! - The alarm is part of the action's commit; setting it replaces the alarm before (A1). The alarm never
+//!   rings early (A2).
+//! - The alarm stays set until its hook has ended, so it rings again after a crash. The hook may set the
+//!   next alarm.
+//! - A failing hook is executed up to `max_attempts` times (3), with `retry` between (1 minute). Then the
+//!   object is in status `error` with its state kept, until an action sets the alarm again (A3).
 
 #[cfg(test)]
 mod model;
@@ -53,12 +55,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: an alarm that fails is tried 3 times, a minute apart.
+    /// The defaults: a failing alarm is executed 3 times in all, a minute apart.
     pub const NEW: Self = Self { attempts: Attempts::new(3, Retry::parse("1m")) };
 
     attempts::options!(retry, retry_with);
 
-    /// The options, once all are set: any are fine.
+    /// Finishes the options: every combination is valid.
     pub const fn checked(self) -> Self {
         self
     }
@@ -75,26 +77,26 @@ impl TakenBy<alarm> for () {
     }
 }
 
-/// Where an object stands.
+/// The status of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// When its alarm is due.
+    /// When the alarm is due.
     pub alarm: Option<Timestamp>,
-    /// How often its alarm has failed since it last succeeded.
+    /// How often the alarm has failed since it last succeeded.
     pub failures: u32,
-    /// Whether the alarm was given up.
+    /// Whether the alarm was given up after its last attempt.
     pub has_failed: bool,
-    /// Its last error.
+    /// The last error of the alarm.
     pub error: Option<Failure>,
 }
 
-/// What is kept of an object beside its state.
+/// The stored record of an object, beside its state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Alarms that were handled.
+    /// How many alarms were handled.
     rung: u64,
-    /// Alarms that have ended: handled, given up, or replaced after a failure. The next has the number after it, so that no
-    /// two share a name.
+    /// How many alarms have ended: handled, given up, or replaced after a failure. The next alarm gets the
+    /// number after this, so that no two alarms have the same name.
     #[serde(default)]
     ended: u64,
     #[serde(default)]
@@ -103,7 +105,7 @@ pub struct Record {
     has_failed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
-    /// The mark of the alarm that is set.
+    /// The mark of the turn that set the alarm.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     mark: Option<Mark>,
 }
@@ -125,7 +127,7 @@ impl Kind for Options {
         Err(Stop::Malformed(format!("an object has no verb `{verb}`")))
     }
 
-    /// The alarm stands until its hook has ended: a crash rings it again.
+    /// Keeps the alarm set until its hook has ended, so that it rings again after a crash.
     fn alarm(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         if !turn.has_hook("alarm") {
             turn.set_alarm(None);
@@ -165,7 +167,7 @@ impl Kind for Options {
         shown.alarm.filter(|alarm| *alarm <= shown.now).map(|_| piece()).into_iter().collect()
     }
 
-    /// A new alarm has not failed yet.
+    /// Clears the failures, because a new alarm has not failed yet.
     fn alarm_set(&self, turn: &mut Turn<'_, Record>) {
         let Record { rung, ended, failures, has_failed, .. } = turn.record;
         let is_replaced = failures > 0 && !has_failed;
@@ -184,7 +186,7 @@ impl Kind for Options {
     }
 }
 
-/// Tried often enough: the state is kept, and somebody should look at it (A3).
+/// Gives the alarm up after its last attempt: the state is kept, and the object needs attention (A3).
 fn give_up(turn: &mut Turn<'_, Record>) {
     turn.record.has_failed = true;
     turn.record.ended += 1;
@@ -195,6 +197,6 @@ fn give_up(turn: &mut Turn<'_, Record>) {
 }
 
 crate::verbs! {
-    /// The verbs of an object: those of every entity.
+    /// The verbs of an object: only those of every entity.
     pub struct Verbs;
 }

@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Failure, Timestamp};
 
-/// How many are kept.
+/// How many errors are kept.
 const KEPT: usize = 5;
 
-/// An error that happened: its message, what caused it, and when (C4).
+/// An error of the past: its message, its causes and its time (C4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastError {
-    /// What happened, and what caused it.
+    /// The error, with its causes.
     pub error: Failure,
-    /// When.
+    /// When the error happened.
     pub at: Timestamp,
 }
 
-/// Keeps an error, the newest last; only the last five stay.
+/// Adds an error at the end and keeps only the last five.
 pub(super) fn remember(errors: &mut Vec<PastError>, error: &Failure, at: Timestamp) {
     errors.push(PastError { error: error.clone(), at });
     let beyond = errors.len().saturating_sub(KEPT);

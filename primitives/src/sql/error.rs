@@ -1,9 +1,10 @@
-//! Why a statement did not come to its end.
+//! The error of a statement.
 
 use drystone_runtime::store::sql::{SqlFault, SqlFaultKind};
 use serde::{Deserialize, Serialize};
 
-/// Why a statement did not come to its end. It can be a step's error, and `?` makes a [`Failure`](crate::Failure) of it.
+/// Why a statement failed. The error can be a step's error, and `?` turns it into a
+/// [`Failure`](crate::Failure).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct SqlError {
@@ -11,26 +12,28 @@ pub struct SqlError {
     message: String,
 }
 
-/// What sort of error it is.
+/// The sort of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SqlErrorKind {
-    /// It breaks a constraint: unique, not null, check, a foreign key.
+    /// The statement breaks a constraint: unique, not null, check, a foreign key.
     Constraint,
-    /// It is not for a transaction: it names a table of Drystone's, or begins, ends or configures something.
+    /// The statement is not allowed in a transaction: it names a table of Drystone's, or it begins, ends or
+    /// configures something.
     Refused,
-    /// It sends more than a transaction may: 1,000 messages, 4 MiB in all, 1 MiB each.
+    /// The transaction sends more than it may: 1,000 messages, 4 MiB in all, 1 MiB each.
     Limit,
     /// The time for the transaction is over.
     TimedOut,
-    /// The store is in trouble: whatever the code makes of it, it is executed again.
+    /// The store failed. The code runs again, whatever it does with this error.
     Store,
-    /// The statement cannot be read, names what is not there, or takes other parameters.
+    /// The statement cannot be parsed, names something that does not exist, or takes other parameters.
     Statement,
-    /// A value does not fit: a number that SQL's integers do not hold, a column of another type or that is not there.
+    /// A value does not fit: a number outside the range of SQL's integers, or a column that is missing or
+    /// has another type.
     Value,
-    /// One row was wanted, and there is none, or there are several.
+    /// One row was wanted, but the query found no row, or several rows.
     Rows,
 }
 
@@ -39,12 +42,12 @@ impl SqlError {
         Self { kind, message: message.into() }
     }
 
-    /// What sort it is.
+    /// Returns the sort of the error.
     pub fn kind(&self) -> SqlErrorKind {
         self.kind
     }
 
-    /// Whether it breaks a constraint.
+    /// Whether the statement breaks a constraint.
     pub fn is_constraint(&self) -> bool {
         self.kind == SqlErrorKind::Constraint
     }

@@ -1,7 +1,8 @@
-//! SQL in the file of the app: tables of the author's own, beside ours (W6).
+//! SQL in the file of the app: tables of the author's own, beside those of Drystone (W6).
 //!
-//! A **transactional step** writes them in the same transaction as the record that it was executed: exactly once, whatever crashes
-//! when. It is a plain `fn` with one [`&mut Transaction<'_>`](Transaction), and a body awaits it as any other step:
+//! A **transactional step** writes these tables in the same transaction as the record that the step was
+//! executed: exactly once, whenever a crash comes. The step is a plain `fn` with one
+//! [`&mut Transaction<'_>`](Transaction), and a body awaits it like any other step:
 //!
 //! ```
 //! use drystone::{Failure, Flow, Primitives, Transaction, testing::World, workflow};
@@ -16,7 +17,7 @@
 //!         flow.book(cents).await
 //!     }
 //!
-//!     /// Books it, and says what is in the ledger now.
+//!     /// Books an amount and returns the sum of the ledger.
 //!     #[step(transaction)]
 //!     fn book(cents: u64, sql: &mut Transaction<'_>) -> Result<i64, Failure> {
 //!         sql.execute("INSERT INTO ledger (cents) VALUES (?1)", (cents,))?;
@@ -38,8 +39,9 @@
 //! # });
 //! ```
 //!
-//! A **transactional hook** does the same for a tick, a flush, an item, an alarm or the end of an entity. It takes `&self` or `&mut self`, what its
-//! kind gives it, and the transaction; what it leaves in the state is a part of the record:
+//! A **transactional hook** does the same for a tick, a flush, an item, an alarm or the end of an entity. It
+//! takes `&self` or `&mut self`, the input of its kind, and the transaction. Its changes to the state are a
+//! part of the record:
 //!
 //! ```
 //! # use drystone::{Batch, SqlError, Transaction, primitive};
@@ -59,8 +61,9 @@
 //! }
 //! ```
 //!
-//! A **transactional action** does the same for a caller. Its call is recorded before its code runs, so a crash does not lose it. A
-//! caller who repeats the call with the same idempotency key gets the same answer, and the rows are written once:
+//! A **transactional action** does the same for a caller. Its call is recorded before its code runs, so a
+//! crash does not lose the call. A caller that repeats the call with the same idempotency key gets the same
+//! answer, and the rows are written once:
 //!
 //! ```
 //! # use drystone::{SqlError, Transaction, primitive};
@@ -82,31 +85,41 @@
 //! ```
 //!
 //! # What holds
-//! - What it writes is there if and only if the step has succeeded. If it returns an error, panics or takes too long, nothing of
-//!   it is kept, and it is tried again as its policy says. The code itself may be executed more than once: it acts on nothing
-//!   but its transaction, so it takes no services.
-//! - Nobody else writes meanwhile, so it has little time: a second, or its `timeout`, ten seconds at most. Code that is not in a statement
-//!   when the time is over is not stopped, and what it wrote is undone.
-//! - A run that was terminated, or that went on without the step (it lost a `select!`), while the step was on its way: its rows are all there or
-//!   none is, and none appears after that was acknowledged. A run that is cancelled waits for the step.
+//! - The rows of the code are there if and only if the step has succeeded. If the code returns an error,
+//!   panics or takes too long, none of its writes are kept, and the step is retried by its policy. The code
+//!   itself may run more than once. The code must act on its transaction only, so services are refused.
+//! - No other write can happen while the code runs, so the code has little time: a second, or its `timeout`,
+//!   ten seconds at most. Code that is not in a statement when the time is over is not stopped, and its
+//!   writes are undone.
+//! - A run may be terminated, or continue without the step (after a lost `select!`), while the step is in
+//!   flight. Then either all rows of the step are kept or no row, and no row appears after the change was
+//!   acknowledged. A run that is cancelled waits for the step.
 //! - Tables are made by [`Builder::schema`](crate::Builder::schema) at every start, by
-//!   [`Builder::migrations`](crate::Builder::migrations) once each, or by any transaction. Indexes, views, triggers,
-//!   `REINDEX` and `ANALYZE` of those tables work as well. Names that begin with `drystone_` are Drystone's own, and a statement
-//!   that names one is refused; every other name is free. Pragmas, temporary tables, other files, and the beginning and the end of
-//!   a transaction are refused, too. A refusal names the statement and the object.
-//! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a workflow. Any other program may open the file to read.
-//! - An action that fails gives its caller the error, and is not tried again. An action that a message asked for is tried three times;
-//!   then the message is a dead letter.
-//! - 256 transactional actions of an entity may wait at once. A call beyond that gets `Overloaded`; a message is delivered again later.
-//! - It needs a store with SQL: over another, `start` is refused with the name of the step, hook or action.
+//!   [`Builder::migrations`](crate::Builder::migrations) once each, or by any transaction. Indexes, views,
+//!   triggers, `REINDEX` and `ANALYZE` of those tables work as well. Names that begin with `drystone_` are
+//!   Drystone's own, and a statement that uses one is refused; every other name is free. Pragmas, temporary
+//!   tables, other files, and the beginning and the end of a transaction are refused, too. A refusal names
+//!   the statement and the object.
+//! - [`Runtime::transaction`](crate::Runtime::transaction) reads and writes the same tables outside of a
+//!   workflow. Any other program may open the file to read.
+//! - A failed action returns the error to its caller, and is not retried. An action that a message asked for
+//!   is tried three times; then the message is a dead letter.
+//! - Up to 256 transactional actions of an entity may wait at once. A further call gets `Overloaded`; a
+//!   further message is delivered again later.
+//! - Transactional code needs a store with SQL. Over another store, `start` is refused with the name of the
+//!   step, hook or action.
 //!
 //! # How it is done
-//! The step's own commit puts a row that says that the step is waited for. The transaction looks whether that row is there, as it was, and the
-//! entity ours; it runs the code in a savepoint, and puts what the code returned into the row. That is the step's record: a turn takes it into
-//! the journal and removes the row. A crash in between executes the step again, which finds the record, and its code is not run. Whatever lets the step go (the run's
-//! end, a `select!`) removes the row in its own commit. So it costs one more transaction than another step, which all that wait share; in
-//! return no code of an author's runs within a turn or in the batch of other entities, and a batch is still written again without a thought when the answer of the store
-//! was lost.
+//! The step's own commit puts a row, which records that the step is waited for. The transaction checks that
+//! the row is unchanged, and that this worker still owns the entity. The transaction then runs the code in a
+//! savepoint, and puts the return value of the code into the row. The row is now the record of the step: a
+//! turn takes it into the journal and removes the row. After a crash in between, the step runs again and
+//! finds the record, so its code does not run. A commit that releases the step (the run's end, a `select!`)
+//! also removes the row.
+//!
+//! A transactional step therefore costs one transaction more than a plain step; all waiting steps share this
+//! transaction. In return, author code runs neither within a turn nor in the batch of other entities. A
+//! batch can therefore be written again without side effects when the answer of the store was lost.
 
 mod error;
 mod params;

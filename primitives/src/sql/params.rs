@@ -1,26 +1,28 @@
-//! What a statement is given.
+//! The parameters of a statement.
 
 use super::{SqlError, SqlErrorKind, SqlValue};
 
-/// A value that a statement can be given: numbers, `bool`, text, bytes, `Option` of them, and [`SqlValue`].
+/// A value that can be a parameter of a statement: numbers, `bool`, text, bytes, `Option` of them, and
+/// [`SqlValue`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given to a statement",
     label = "not a value of SQL's",
     note = "a parameter is a number, `bool`, text, bytes (`Vec<u8>`, `&[u8]`), or an `Option` of one"
 )]
 pub trait SqlParam {
-    /// As a value of SQL's.
+    /// Returns the value as SQL has it.
     fn value(&self) -> Result<SqlValue, SqlError>;
 }
 
-/// The parameters of a statement, `?1` first: a tuple of up to 12 values, `()` for none, or a slice or array of one type.
+/// The parameters of a statement, `?1` first: a tuple of up to 12 values, `()` for none, or a slice or an
+/// array of values of one type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the parameters of a statement",
     label = "not a tuple of values",
     note = "write a tuple: `(total,)`, `(name, total)`, or `()` if there are none"
 )]
 pub trait SqlParams {
-    /// As values of SQL's, in order.
+    /// Returns the values as SQL has them, in order.
     fn values(self) -> Result<Vec<SqlValue>, SqlError>;
 }
 

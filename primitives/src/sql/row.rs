@@ -14,7 +14,7 @@ impl<'a> SqlRow<'a> {
         Self { names, values }
     }
 
-    /// The value of a column, by its place from 0 or by its name.
+    /// Returns the value of a column, by its index from 0 or by its name.
     #[expect(clippy::needless_pass_by_value, reason = "a place or a name, as it is written")]
     pub fn get<T: FromSql>(&self, column: impl SqlColumn) -> Result<T, SqlError> {
         let place = column.place(self.names).filter(|place| *place < self.values.len());
@@ -28,12 +28,12 @@ impl<'a> SqlRow<'a> {
     }
 }
 
-/// What names a column: its place from 0, or its name.
+/// The index of a column from 0, or its name.
 pub trait SqlColumn {
-    /// Its place among these.
+    /// Returns the index of the column among these names.
     fn place(&self, names: &[&str]) -> Option<usize>;
 
-    /// As it is told.
+    /// Returns the column as messages show it.
     fn shown(&self) -> String;
 }
 
@@ -57,14 +57,15 @@ impl SqlColumn for &str {
     }
 }
 
-/// A type that a column is read as: numbers, `bool`, `String`, `Vec<u8>`, `Option` of them, and [`SqlValue`].
+/// A type that a column can be read as: numbers, `bool`, `String`, `Vec<u8>`, `Option` of them, and
+/// [`SqlValue`].
 #[diagnostic::on_unimplemented(
     message = "a column cannot be read as `{Self}`",
     label = "not a type of a column",
     note = "a column is read as a number, `bool`, `String`, `Vec<u8>`, or an `Option` of one"
 )]
 pub trait FromSql: Sized {
-    /// Of this value; what it is instead if it does not fit.
+    /// Reads the value. The error says what the value is instead.
     fn from_sql(value: SqlValue) -> Result<Self, String>;
 }
 
@@ -112,7 +113,7 @@ impl FromSql for f64 {
     fn from_sql(value: SqlValue) -> Result<Self, String> {
         match value {
             SqlValue::Real(number) => Ok(number),
-            // SQLite keeps a real number without a fraction as an integer, where that is shorter.
+            // SQLite stores a real number without a fraction as an integer, where that is shorter.
             SqlValue::Integer(number) => Ok(number as Self),
             other => Err(not(&other, "a number")),
         }

@@ -1,4 +1,5 @@
-//! Transactions beside workflows: the tables before the start, and what a program asks for.
+//! Transactions outside of workflows: the tables before the start, and the transactions of the program
+//! itself.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -18,23 +19,24 @@ use drystone_runtime::{
 use super::Transaction;
 use crate::{CallError, Error};
 
-/// How long the tables may take: nothing else runs yet.
+/// How long the tables may take. The limit is long because nothing else runs yet.
 const SCHEMA_LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// How long a transaction of the program's may take, for nobody else writes meanwhile.
+/// How long a transaction of the program may take. The limit is short because no other write can happen
+/// meanwhile.
 const BESIDE_LIMIT: Duration = Duration::from_secs(10);
 
-/// How the author's tables are made when the store is opened.
+/// The statements that make the author's tables when the store is opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    /// Statements that are run at every start.
+    /// The statements that run at every start.
     pub(crate) schema: Option<String>,
-    /// Statements that are run once each, before the schema.
+    /// The statements that run once each, before the schema.
     pub(crate) migrations: Option<Vec<Migration>>,
 }
 
 impl Tables {
-    /// Whether there are any.
+    /// Whether there are any statements.
     pub(crate) fn are_given(&self) -> bool {
         self.schema.is_some() || self.migrations.is_some()
     }
@@ -79,7 +81,7 @@ async fn apply_schema(sql: &dyn Sql, schema: &str) -> Result<(), Error> {
     }
 }
 
-/// Runs code in a transaction, beside the entities.
+/// Runs code in a transaction, outside of entities.
 pub(crate) async fn beside<T, E>(
     kernel: &Kernel,
     code: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + Sync + 'static,
@@ -88,7 +90,7 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    // What it came to the last time is what is kept: it may be run again if another has spoilt the transaction.
+    // The last result counts: the code runs again if another script has spoilt the shared transaction.
     let came_to = Arc::new(Mutex::new(None));
     let kept = came_to.clone();
     let script: drystone_runtime::store::sql::ScriptCode = Arc::new(move |statements| {

@@ -1,4 +1,4 @@
-//! A transaction, as the author's code has it.
+//! A transaction, as author code has it.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use drystone_runtime::store::sql::{SqlFault, SqlFaultKind, Statements};
 use super::{SqlError, SqlErrorKind, SqlParams, SqlRow};
 use crate::{Call, Client, Desk, PartOf, Primitive, context::Outbox};
 
-/// A transaction in the file of the app: what it writes is kept as a whole, or not at all. See [the module](super).
+/// A transaction in the file of the app: its writes are kept as a whole, or not at all. See [the
+/// module](super).
 ///
-/// In a unit test [`testing::transaction`](crate::testing::transaction) makes one.
+/// In a unit test, [`testing::transaction`](crate::testing::transaction) makes one.
 pub struct Transaction<'a> {
     statements: &'a mut (dyn Statements + 'a),
-    /// Where calls of an entity's code are made; `None` outside of entities.
+    /// The desk for calls from an entity's code; `None` outside of entities.
     desk: Option<Desk>,
-    /// What the code sends by its clients.
+    /// The messages that the code sends by its clients.
     outbox: Outbox,
 }
 
@@ -28,14 +29,14 @@ impl<'a> Transaction<'a> {
         Self { desk: Some(desk), ..Self::new(statements) }
     }
 
-    /// The client of another primitive of the app, for code that the macros write.
+    /// Returns the client of another primitive of the app, for macro-generated code.
     #[doc(hidden)]
     pub fn client<T: PartOf<A> + Primitive, A>(&self) -> Client<T> {
         let desk = self.desk.clone().unwrap_or_else(Desk::body);
         Client::in_transaction(self.outbox.clone(), desk, T::NAME)
     }
 
-    /// The code has ended: what it sent by its clients is a part of the transaction, too.
+    /// Ends the code: adds the messages that it sent by its clients to the transaction.
     pub(crate) fn finish(self) -> Result<(), SqlError> {
         let said = self.outbox.take_said();
         if let Some(reason) = said.error {
@@ -44,12 +45,12 @@ impl<'a> Transaction<'a> {
         said.send.into_iter().try_for_each(|message| self.statements.send(message)).map_err(Into::into)
     }
 
-    /// Runs one statement, and answers how many rows it changed: 0 for a definition, such as `CREATE TABLE`.
+    /// Runs one statement. Returns how many rows it changed: 0 for a definition, such as `CREATE TABLE`.
     pub fn execute(&mut self, sql: &str, params: impl SqlParams) -> Result<usize, SqlError> {
         Ok(self.statements.execute(sql, &params.values()?)?)
     }
 
-    /// Runs one statement, and reads its rows.
+    /// Runs one statement and returns the rows.
     ///
     /// ```
     /// # drystone::testing::transaction(|sql| {
@@ -83,7 +84,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// The same for a statement that has exactly one row.
+    /// Runs one statement and returns its only row; no row or several rows are an error.
     pub fn query_one<T>(
         &mut self,
         sql: &str,
@@ -101,20 +102,23 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Sends a call as a message, as a part of this transaction: it is delivered, once, if and only if what the transaction writes is kept
-    /// (M6). Nobody waits for its answer. Outside of entities `Runtime::client` makes the call: `sql.send(client.mails("out").enqueue(mail))`, the
-    /// start of a run, an event for a run, `client.publish(event)`. A transactional step or hook takes a `mails: &Client<Mails>`:
+    /// Sends a call as a message, as a part of this transaction. The message is delivered, once, if and only
+    /// if the writes of the transaction are kept (M6). The answer is dropped.
+    ///
+    /// Outside of entities, make the call by `Runtime::client`:
+    /// `sql.send(client.mails("out").enqueue(mail))`, the start of a run, an event for a run,
+    /// `client.publish(event)`. A transactional step or hook takes a `mails: &Client<Mails>`:
     /// `sql.send(mails.get("out").enqueue(mail))`, or `mails.send(..)`.
     ///
-    /// A transaction sends 1,000 messages at most, 4 MiB in all. In a rehearsal ([`testing::transaction`](crate::testing::transaction)) nothing is
-    /// sent.
+    /// A transaction sends 1,000 messages at most, 4 MiB in all. In a rehearsal
+    /// ([`testing::transaction`](crate::testing::transaction)) nothing is sent.
     pub fn send<T, E>(&mut self, call: Call<T, E>) -> Result<(), SqlError> {
         let message = call.into_message();
         let message = message.map_err(|error| SqlError::new(SqlErrorKind::Value, error.to_string()))?;
         Ok(self.statements.send(message)?)
     }
 
-    /// Runs several statements, which take no parameters: `CREATE TABLE ..; CREATE INDEX ..;`
+    /// Runs several statements without parameters: `CREATE TABLE ..; CREATE INDEX ..;`
     pub fn batch(&mut self, sql: &str) -> Result<(), SqlError> {
         Ok(self.statements.batch(sql)?)
     }

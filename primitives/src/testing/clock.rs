@@ -1,11 +1,12 @@
-//! The world's time, for fakes.
+//! The time of a world, for fakes.
 
 use std::time::Duration;
 
 use super::{executor::Executor, sleep::Sleep};
 use crate::Timestamp;
 
-/// The time of a world, for a fake that takes some: see [`Setup::clock`](super::Setup::clock). Clones are the same.
+/// The clock of a world, for a fake that takes time: see [`Setup::clock`](super::Setup::clock). Clones share
+/// one clock.
 #[derive(Clone, Debug)]
 pub struct Clock(Executor);
 
@@ -14,12 +15,12 @@ impl Clock {
         Self(executor)
     }
 
-    /// The wall clock of the world.
+    /// Returns the time on the world's wall clock.
     pub fn now(&self) -> Timestamp {
         self.0.wall().into()
     }
 
-    /// Waits until the test has let so much time pass.
+    /// Waits until the test has let `span` pass.
     pub async fn sleep(&self, span: Duration) {
         let until = self.0.monotonic() + span;
         Sleep::until(self.0.clone(), until).await;

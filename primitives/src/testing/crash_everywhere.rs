@@ -1,4 +1,4 @@
-//! A test that is run again with a crash at each of its commits.
+//! Runs a test again with a crash at each of its commits.
 
 use std::{
     any::Any,
@@ -19,12 +19,13 @@ use super::{
     trial::{Disturbance, Trial},
 };
 
-/// Runs a scenario again and again: with a crash before and after each of its commits, with everything forgotten before every
-/// turn, with every call made twice. Says where it first comes to something else than it does undisturbed.
+/// Runs a scenario again and again: with a crash before and after each of its commits, with everything
+/// forgotten before every turn, and with every call made twice. Reports the first run whose result differs
+/// from that of the undisturbed run.
 ///
-/// A scenario is the body of an ordinary test, which begins with the [`Setup`] that it is given instead of
-/// [`World::memory()`](super::World::memory), makes its services anew each time, and returns what is to be the same whatever happens: what callers
-/// were told, what a fake of the outside has seen.
+/// A scenario is the body of an ordinary test. It begins with the given [`Setup`] instead of
+/// [`World::memory()`](super::World::memory), and makes its services anew each time. It returns what must be
+/// the same in every run: the answers of its calls, and what a fake of an outside system has seen.
 ///
 /// ```
 /// # use std::{collections::BTreeMap, sync::{Arc, Mutex}};
@@ -38,7 +39,7 @@ use super::{
 ///     async fn charge(cents: u64, bank: &Bank, cx: &Context) -> u64 { bank.charge(cx.work_id(), cents) }
 /// }
 ///
-/// /// A fake that knows what it has done by its id, as the real one does.
+/// /// A fake that remembers each charge by its id, as a real bank does.
 /// #[derive(Clone, Default)]
 /// struct Bank(Arc<Mutex<BTreeMap<String, u64>>>);
 ///
@@ -64,27 +65,33 @@ use super::{
 /// ```
 ///
 /// # What the scenario sees
-/// - **The process is started again at once**, on the same store, with the same services, at the same time of the world: they stand for what is
-///   outside. The scenario goes on as if nothing were; it need not know.
-/// - **Its calls are made again** if they die with the process, as a careful caller does: with an idempotency key (E12), one of the kit's own if
-///   the call has none. So each is done once, and a test that is not about crashes passes as it is. The same goes for listings and views. An
-///   `acquire` has no key: it is asked anew, and the permit of a caller who died comes back when its lease is over.
-/// - **Calls of an entity's own code** die with it; who makes them makes them again.
-/// - **A transactional step** is executed once (W6), and is what its table shows: [`World::transaction`](super::World::transaction) reads it. What a scenario writes by
-///   that itself is no commit to crash at, for it has no idempotency key.
-/// - Its own `world.restart()` and `crash()` do what they do elsewhere.
+/// - **The process is started again at once**, on the same store, at the same time of the world, and with
+///   the same services, because they stand for outside systems. The scenario continues and need not know.
+/// - **Its calls are made again** if they die with the process, as a careful caller does: with an
+///   idempotency key (E12). A call without a key gets one from the kit. So each call is executed once, and a
+///   test that is not about crashes passes as it is. The same holds for listings and views. An `acquire` has
+///   no key: it is made anew, and the permit of the dead caller comes back when its lease is over.
+/// - **Calls of an entity's own code** die with the process; that code runs again and makes them again.
+/// - **A transactional step** is executed once (W6), as its table shows:
+///   [`World::transaction`](super::World::transaction) reads the table. The scenario's own writes through
+///   `World::transaction` are not commits to crash at, because they have no idempotency key.
+/// - The scenario's own `world.restart()` and `crash()` do what they do elsewhere.
 ///
 /// # What may differ
-/// A step, a tick, a flush, an action with services run *at least once* (W1, A2): a crash before the commit of their end runs them again, and a fake that counts
-/// sees two. That is what this finds, if it matters; if it does not, let the scenario return what does: effects by their
-/// [work id](crate::Context::work_id), as `Bank` does, the set of mails that went out, the last state. Ids themselves, and versions, may differ: an entity whose first
-/// commit was lost is another one.
+/// A step, a tick, a flush and an action with services run *at least once* (W1, A2): a crash before the
+/// commit of their end runs them again, and a fake that counts sees two executions. If that matters, this
+/// function has found a bug. If it does not matter, let the scenario return something that stays the same:
+/// effects by their [work id](crate::Context::work_id), as `Bank` does, the set of mails that went out, the
+/// last state. Ids themselves, and versions, may differ, because an entity whose first commit was lost is
+/// bound as another entity.
 ///
 /// # What it costs
-/// `2n + 4` runs of the scenario, for n commits; a commit that takes up several entities counts as one, and so does a transaction of
-/// transactional steps. They are in memory, one after the other, and take the time that their code takes; an app with
-/// a transactional step or a [schema](Setup::schema) is on a SQLite file, another one in each run. A scenario that gets stuck is given up after 2 seconds in which nothing moves, unless it sets its
-/// own [patience](Setup::patience). A panic in it is a difference like any other.
+/// `2n + 4` runs of the scenario, for n commits. A commit of several entities counts as one, and so does a
+/// transaction of several transactional steps. The runs are in memory, one after another, and take as long
+/// as their code takes. An app with a transactional step or a [schema](Setup::schema) is on a SQLite file,
+/// with a new file for each run. A scenario that gets stuck is given up after 2 seconds in which nothing
+/// moves, unless it sets its own [patience](Setup::patience). A panic in the scenario is a difference like
+/// any other.
 pub async fn crash_everywhere<T: PartialEq + Debug>(
     scenario: impl AsyncFn(Setup<()>) -> T,
 ) -> Result<Survived, CrashError> {
@@ -116,17 +123,18 @@ pub async fn crash_everywhere<T: PartialEq + Debug>(
     Ok(Survived { commits, runs })
 }
 
-/// What a scenario came through.
+/// The report of a scenario that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survived {
-    /// Its commits; there was a crash before and after each.
+    /// How many commits the scenario makes. There was a crash before and after each.
     pub commits: u64,
-    /// How often it was run.
+    /// How often the scenario was run.
     pub runs: u64,
 }
 
-/// Undisturbed comes first again: a scenario that differs by itself says nothing about crashes.
+/// The undisturbed run is repeated first, because a scenario that differs by itself says nothing about
+/// crashes.
 fn disturbances(commits: u64) -> impl Iterator<Item = Disturbance> {
     let moments = [Moment::Before, Moment::After];
     let crashes = (1..=commits).flat_map(move |commit| moments.map(|moment| Disturbance::Crash { commit, moment }));
@@ -138,7 +146,7 @@ fn tried(disturbance: Disturbance) -> (Arc<Trial>, Setup<()>) {
     (trial.clone(), Setup::on_trial(trial))
 }
 
-/// What comes of a future, or its panic.
+/// Returns the value of a future, or its panic.
 async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

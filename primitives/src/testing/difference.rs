@@ -1,36 +1,38 @@
-//! Where a scenario comes to something else than it should.
+//! The first run of a scenario with a different result.
 
 use std::fmt;
 
 use super::trial::Disturbance;
 
-/// Lines of a trace that are shown; all of them are in [`Difference::trace`].
+/// How many lines of a trace are shown. All lines are in [`Difference::trace`].
 const LINES_MAX: usize = 60;
 
-/// What [`crash_everywhere`](super::crash_everywhere) found. Shown the same by `{}` and `{:?}`, so that `unwrap` says it in full.
+/// The error of [`crash_everywhere`](super::crash_everywhere). `{}` and `{:?}` show the same text, so that
+/// `unwrap` prints the full report.
 #[non_exhaustive]
 pub enum CrashError {
-    /// The scenario came to something else.
+    /// The scenario had a different result.
     Differs(Box<Difference>),
-    /// The scenario commits nothing: there is nowhere to crash. Did it start a world with the setup it was given?
+    /// The scenario commits nothing, so there is nowhere to crash. Did the scenario start a world with its
+    /// setup?
     NothingCommitted,
 }
 
-/// The first run of a scenario that came to something else.
+/// The first run of a scenario with a different result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Difference {
-    /// How it was disturbed.
+    /// How the run was disturbed.
     pub disturbance: Disturbance,
-    /// How many commits it makes undisturbed.
+    /// How many commits the undisturbed run makes.
     pub commits: u64,
-    /// What the commit wrote at which it crashed.
+    /// The writes of the commit at which the process died.
     pub wrote: Option<String>,
-    /// What it comes to undisturbed.
+    /// The result of the undisturbed run.
     pub expected: String,
-    /// What it came to.
+    /// The result of this run.
     pub found: String,
-    /// What happened in that run: calls of the scenario, commits, the crash, what entities told.
+    /// The history of this run: calls of the scenario, commits, the crash, lifecycle events.
     pub trace: Vec<String>,
 }
 

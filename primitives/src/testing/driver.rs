@@ -12,7 +12,7 @@ use super::{
     sleep::Sleep,
 };
 
-/// Time and tasks for one process.
+/// The time and tasks of one process.
 #[derive(Debug)]
 pub struct WorldDriver {
     executor: Executor,
@@ -31,7 +31,7 @@ impl Driver for WorldDriver {
     }
 
     fn thread(&self, name: &str, task: Task) -> Thread {
-        // A thread goes on when nobody holds it.
+        // Forgotten, because dropping the handle would drop the task, and a thread must keep running.
         std::mem::forget(self.executor.spawn_named(self.process, name, task));
         Thread::none()
     }

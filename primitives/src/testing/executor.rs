@@ -1,10 +1,12 @@
-//! One thread at a time, no chance: tasks run in the order in which they were woken; time moves by hand.
+//! A deterministic executor: one thread at a time, and no randomness. Tasks run in the order in which they
+//! were woken, and time moves by hand.
 //!
-//! Nobody's thread is ours: whoever awaits something of the world runs it, on the thread and in the runtime that the
-//! test has. So while the test's own code runs, the world stands; and while the world runs, the test waits.
+//! The executor has no thread of its own. A task that awaits something of the world runs the world, on the
+//! thread and in the runtime of the test. So while the test's own code runs, the world stands still; and
+//! while the world runs, the test waits.
 //!
-//! Tasks belong to processes, which can be killed or frozen. Futures are dropped between polls and never under
-//! the lock: their drop code may wake, spawn and stop.
+//! Tasks belong to processes, which can be killed or frozen. Futures are dropped between polls and never
+//! under the lock, because their drop code may wake, spawn and stop tasks.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -21,22 +23,22 @@ use drystone_runtime::{
 
 use super::{driver::WorldDriver, running::Running, sleep::Sleepers};
 
-/// Where every world begins: some day in 2023.
+/// The time at which every world begins: a day in 2023.
 const START_MS: i64 = 1_700_000_000_000;
 
-/// No moment needs more polls than this: something spins.
+/// The default limit of polls at one moment. With more polls, code is probably spinning.
 const POLLS_MAX: u64 = 1_000_000;
 
-/// The name of tasks that are the author's code.
+/// The name of tasks that run author code.
 const WORK: &str = "work";
 
-/// A process: its tasks live and die together.
+/// A process, whose tasks live and die together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process(u32);
 
-/// The executor below a world: tasks, processes and time. Clones are the same one.
+/// The executor below a world: tasks, processes and time. Clones share one executor.
 ///
-/// [`World`](super::World) is what a test of an app wants; this is for tests of what lies below.
+/// Tests of an app use [`World`](super::World). This type is for tests of the layers below.
 #[derive(Clone, Default)]
 pub struct Executor(Arc<Mutex<State>>);
 
@@ -53,32 +55,32 @@ pub(super) struct State {
     wall_jump_ms: i64,
     numbers: u64,
     pub(super) graveyard: Vec<Task>,
-    /// Somebody runs it at the moment.
+    /// Whether a task runs the world at the moment.
     pub(super) is_running: bool,
-    /// Somebody else wants to, too.
+    /// Whether another task wants to run the world, too.
     pub(super) is_wanted: bool,
-    /// Who would run it if there were something to run.
+    /// The tasks outside that will run the world when there is something to run.
     waiting: Vec<Waker>,
-    /// Who is to be told, when nothing is left to do, that what they wait for is there.
+    /// The tasks outside with answers to read. They are woken when nothing is left to do.
     pub(super) told: Vec<Waker>,
-    /// Polls so far.
+    /// The number of polls so far.
     pub(super) polls: u64,
-    /// Polls before time last moved, or somebody outside last asked for something.
+    /// The number of polls when time last moved, or when a task outside last asked for something.
     polls_before: u64,
-    /// Other than the default, if so.
+    /// The limit of polls at one moment, if it is not the default.
     polls_max: Option<u64>,
 }
 
 pub(super) struct Slot {
     pub(super) process: Process,
     pub(super) name: Arc<str>,
-    /// `None` while it is polled.
+    /// The task; `None` during a poll.
     pub(super) task: Option<Task>,
     pub(super) is_queued: bool,
 }
 
 impl Executor {
-    /// Runs everything that can run; time stands. Does nothing if it runs already.
+    /// Runs everything that can run while time stands still. Does nothing if the world runs already.
     pub fn settle(&self) {
         if let Some(running) = self.run() {
             running.settle();
@@ -95,7 +97,7 @@ impl Executor {
         }
     }
 
-    /// A new process.
+    /// Makes a new process.
     pub fn process(&self) -> Process {
         let mut state = self.state();
         let process = Process(state.number() as u32);
@@ -103,12 +105,12 @@ impl Executor {
         process
     }
 
-    /// The world as a process sees it.
+    /// Returns the driver of a process.
     pub fn driver(&self, process: Process) -> WorldDriver {
         WorldDriver::new(self.clone(), process)
     }
 
-    /// Starts a task; dropping the handle drops the task. In a dead process it is dropped at once.
+    /// Starts a task. Dropping the handle drops the task. In a dead process the task is dropped at once.
     pub fn spawn(&self, process: Process, task: Task) -> Handle {
         self.spawn_named(process, WORK, task)
     }
@@ -156,12 +158,12 @@ impl Executor {
         self.state().current.as_ref().map(|(process, _)| *process)
     }
 
-    /// Whether a process was not killed.
+    /// Whether a process is alive.
     pub fn is_alive(&self, process: Process) -> bool {
         self.state().alive.contains(&process)
     }
 
-    /// Leaves a process unpolled, or polls it again.
+    /// Stops polling a process, or polls it again.
     pub fn freeze(&self, process: Process, frozen: bool) {
         let mut state = self.state();
         if frozen {
@@ -171,23 +173,23 @@ impl Executor {
         }
     }
 
-    /// Moves the wall clock; monotonic time does not notice.
+    /// Moves the wall clock, without moving monotonic time.
     pub fn jump(&self, by_ms: i64) {
         self.state().wall_jump_ms += by_ms;
     }
 
-    /// The wall clock.
+    /// Returns the time on the wall clock.
     pub fn wall(&self) -> Millis {
         let state = self.state();
         Millis(START_MS + state.wall_jump_ms).after(state.monotonic)
     }
 
-    /// Time since the world began.
+    /// Returns the time since the world began.
     pub fn monotonic(&self) -> Duration {
         self.state().monotonic
     }
 
-    /// A moment that needs so many polls is taken for one that never ends.
+    /// Sets the limit of polls at one moment, beyond which the moment is taken for one that never ends.
     pub(super) fn set_polls_max(&self, polls_max: u64) {
         self.state().polls_max = Some(polls_max);
     }
@@ -202,7 +204,7 @@ impl Executor {
         self.bury();
     }
 
-    /// The right to run it; nobody else has it meanwhile.
+    /// Returns the right to run the world, or `None` if another task has it.
     pub(super) fn run(&self) -> Option<Running<'_>> {
         let mut state = self.state();
         let is_free = !std::mem::replace(&mut state.is_running, true);
@@ -210,7 +212,8 @@ impl Executor {
         is_free.then(|| Running(self))
     }
 
-    /// Will run it when there is something to run: to be said before one looks, so that nothing comes between.
+    /// Registers a task that will run the world when there is something to run. Callers register before they
+    /// look, so that no wake-up in between is lost.
     pub(super) fn wait(&self, waker: &Waker) {
         let mut state = self.state();
         if !state.waiting.iter().any(|known| known.will_wake(waker)) {
@@ -218,7 +221,7 @@ impl Executor {
         }
     }
 
-    /// Ends the sleep of a thread before its time.
+    /// Ends the sleep of a thread early.
     pub(super) fn rouse(&self, name: &str) {
         let wakers = self.state().sleepers.rouse(name);
         wakers.into_iter().for_each(Waker::wake);
@@ -273,32 +276,32 @@ impl State {
         self.numbers
     }
 
-    /// Something new may happen: what follows does not count as more of the same.
+    /// Begins a new moment: polls are counted from here.
     pub(super) fn begin_moment(&mut self) {
         self.polls_before = self.polls;
     }
 
-    /// How many polls there were since then, and how many there may be.
+    /// Returns how many polls this moment has had, and how many it may have.
     pub(super) fn polls_of_moment(&self) -> (u64, u64) {
         (self.polls - self.polls_before, self.polls_max.unwrap_or(POLLS_MAX))
     }
 
-    /// Whether code of the author's is under way.
+    /// Whether author code is running.
     pub(super) fn has_work(&self) -> bool {
         self.tasks.values().any(|slot| &*slot.name == WORK)
     }
 
-    /// Where the first task stands that may run.
+    /// Returns the place of the first task that may run.
     pub(super) fn next_ready(&self) -> Option<usize> {
         let may_run = |id: &u64| self.tasks.get(id).is_none_or(|slot| !self.frozen.contains(&slot.process));
         self.ready.iter().position(may_run)
     }
 }
 
-/// There is something to run: whoever waits comes and runs it, unless somebody runs already.
+/// Wakes the tasks that wait to run the world, unless the world runs already.
 pub(super) fn call_up(mut state: MutexGuard<'_, State>) {
     let waiting = if state.is_running { Vec::new() } else { std::mem::take(&mut state.waiting) };
-    // Wakers run foreign code: never under the lock.
+    // Wakers run foreign code, so they must not be called under the lock.
     drop(state);
     waiting.into_iter().for_each(Waker::wake);
 }

@@ -1,10 +1,10 @@
-//! A door in the author's code, or in a fake, that the test opens.
+//! A gate in author code, or in a fake, that the test opens.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// A door: code waits before it until the test opens it. Clones are the same door.
+/// A gate: code waits there until the test opens the gate. Clones share one gate.
 #[derive(Clone, Debug)]
 pub struct Latch(Arc<Semaphore>);
 
@@ -15,19 +15,19 @@ impl Default for Latch {
 }
 
 impl Latch {
-    /// Waits until it is let through.
+    /// Waits until the test lets this caller through.
     pub async fn wait(self) {
         if let Ok(permit) = self.0.acquire().await {
             permit.forget();
         }
     }
 
-    /// Lets one through: the first that waits, or the next that comes.
+    /// Lets one caller through: the first that waits, or the next that comes.
     pub fn let_one_through(&self) {
         self.0.add_permits(1);
     }
 
-    /// Opens it, for good.
+    /// Opens the gate forever.
     pub fn open(&self) {
         self.0.close();
     }

@@ -1,18 +1,18 @@
-//! What fakes write down, and tests read.
+//! A log that fakes write and tests read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What was said, in order. Clones are the same log.
+/// Lines of text, in order. Clones share one log.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// Says something.
+    /// Adds a line.
     pub fn say(&self, line: impl Into<String>) {
         self.lines().push(line.into());
     }
 
-    /// All that was said since this was last asked.
+    /// Takes all lines since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines())
     }

@@ -1,4 +1,4 @@
-//! The machine below a world: what lasts when its process dies, and the process that runs on it now.
+//! The machine below a world: the parts that outlast a process, and the process that runs on them.
 
 use std::{
     fmt,
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{Error, key_space, sql::Tables};
 
-/// The machine; dropped with it, everything on it ends.
+/// The machine. Dropping the machine ends its process and all tasks.
 pub(super) struct Machine(Arc<Hardware>);
 
-/// What the machine is made of, as its tasks see it.
+/// The parts of the machine, as its tasks see them.
 pub(super) struct Hardware {
     pub(super) executor: Executor,
     pub(super) relay: Relay,
@@ -33,14 +33,14 @@ pub(super) struct Hardware {
     pub(super) opening: Opening,
     events: Arc<Mutex<Vec<Event>>>,
     life: Mutex<Option<Life>>,
-    /// What runs on it, and is started again.
+    /// The app that runs on the machine, for the next start.
     registry: Mutex<Registry>,
     trial: Option<Arc<Trial>>,
-    /// The last: files are closed before the folder goes.
+    /// The last field, because files must be closed before their folder is removed.
     place: Place,
 }
 
-/// What every process is started with.
+/// The settings with which every process is started.
 pub(super) struct Opening {
     pub(super) options: Options,
     pub(super) tables: Tables,
@@ -73,13 +73,13 @@ impl Machine {
         Self(hardware)
     }
 
-    /// Starts a process; the one before is dead.
+    /// Starts a process, after killing the one before.
     pub(super) async fn start(&self, registry: Registry) -> Result<(), Error> {
         *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = registry;
         let hardware = self.0.clone();
         self.relay.ask(async move { hardware.open().await }).await.unwrap_or(Err(Error::Closing))?;
-        // It looks ten seconds after every opening for entities whose definition has changed; here it is not woken
-        // every ten seconds.
+        // Ten seconds after every opening the thread `janitor` looks for entities whose definition has
+        // changed. Here the thread sleeps for a day and must be woken.
         self.executor.rouse("janitor");
         self.relay.settle().await;
         Ok(())
@@ -95,7 +95,7 @@ impl Deref for Machine {
 }
 
 impl Hardware {
-    /// Opens the store with a new process; the one before is dead. For a task of the machine.
+    /// Opens the store with a new process, after killing the one before. Runs in a task of the machine.
     async fn open(&self) -> Result<(), Error> {
         self.kill();
         let opened = self.place.open(&self.executor)?;
@@ -112,7 +112,7 @@ impl Hardware {
         Ok(())
     }
 
-    /// The process dies, if there is one: all its tasks are gone, the store is as it was.
+    /// Kills the process, if there is one: all its tasks are gone, and the store is as it was.
     pub(super) fn kill(&self) {
         let life = self.life().clone();
         if let Some(life) = life {
@@ -126,7 +126,7 @@ impl Hardware {
         !self.alive().is_some_and(|life| self.executor.is_alive(life.process))
     }
 
-    /// The life that is, or was the last.
+    /// Returns the present life of the process, or the last.
     pub(super) fn alive(&self) -> Option<Life> {
         self.life().clone()
     }
@@ -162,7 +162,7 @@ impl fmt::Debug for Machine {
     }
 }
 
-/// Starts a process again that has died of a trial, as whoever watches over it would.
+/// Starts a process again that a trial has killed, as a supervisor would.
 async fn revive(trial: Arc<Trial>, hardware: Weak<Hardware>) {
     loop {
         trial.death().await;
@@ -176,7 +176,8 @@ async fn revive(trial: Arc<Trial>, hardware: Weak<Hardware>) {
     }
 }
 
-/// Two tasks that live as long as the process: one writes down its events, the other tells its kernel of its death.
+/// Starts two tasks that live as long as the process: one records its events, and the other abandons its
+/// kernel when the process dies.
 fn attend(
     executor: &Executor,
     process: Process,
@@ -201,7 +202,7 @@ fn attend(
     std::mem::forget(executor.spawn_named(process, "attendant", Box::pin(dying)));
 }
 
-/// Dropped with its process: whoever outside waits for it waits no longer.
+/// Dropped with its process, so that no caller outside waits for the process any longer.
 struct Dying(Kernel);
 
 impl Drop for Dying {

@@ -1,8 +1,9 @@
 //! A whole app in a test, with a clock that moves by hand (X1).
 //!
-//! A [`World`] runs the app in this process, on memory or on a SQLite file, on the thread of the test and in its
-//! runtime. Time stands until the test lets it pass; [`advance`](World::advance) goes from one thing that is due to the
-//! next and returns when nothing is left to do. An hour takes no longer than what happens in it.
+//! A [`World`] runs the app in this process, on memory or on a SQLite file, on the thread of the test and in
+//! its runtime. Time stands still until the test lets it pass. [`advance`](World::advance) moves from one
+//! due time to the next, and returns when nothing is left to do. An hour takes only as long as the work in
+//! it.
 //!
 //! ```
 //! use drystone::{Context, Primitives, Services, d, primitive, testing::{Log, Moment, World}};
@@ -35,7 +36,7 @@
 //!
 //! #[derive(Services)]
 //! struct Fakes {
-//!     mail: Log, // what would send mail writes it down
+//!     mail: Log, // a fake that only writes a log
 //! }
 //!
 //! # drystone::testing::block_on(async {
@@ -47,7 +48,7 @@
 //! world.advance(d!("59m")).await;
 //! assert!(mail.take().is_empty());
 //!
-//! world.crash_at_commit(1, Moment::Before); // the mail goes out, and then the lights
+//! world.crash_at_commit(1, Moment::Before); // the mail goes out, then the process dies
 //! world.advance(d!("1m")).await;
 //! assert!(world.is_dead());
 //! world.restart().await;
@@ -56,22 +57,26 @@
 //! ```
 //!
 //! # What holds here
-//! - While the test's own code runs, the world stands; the world runs while the test awaits something of it. An answer is
-//!   given when nothing is left to do at that time: after `put(..).await` all that comes of it at once has happened.
-//! - Nothing is drawn by chance: in a test on one thread (`#[tokio::test]`, or [`block_on`] in a plain `#[test]`) the same
-//!   test does the same. On several threads a world works, and the order in which they ask decides.
-//! - Code is not waited for if it waits for something else than the world: a [`Latch`], a real timer, a socket. Time goes
-//!   on without it. Fakes that take time are told it by [`Setup::clock`].
-//! - A test that would wait for ever panics and says why: if code spins, and if nothing moves for a while of real time.
-//! - The kernel is the real one. Only chores that nobody sees are done once a day: renewing leases that nobody contends
-//!   for, sweeping, looking for code that blocks.
+//! - While the test's own code runs, the world stands still; while the test awaits something of the world,
+//!   the world runs. A call is answered when nothing is left to do at that time: after `put(..).await`, all
+//!   immediate consequences of the call have happened.
+//! - Nothing is random except the keys that `start_new` makes: a test on one thread (`#[tokio::test]`, or
+//!   [`block_on`] in a plain `#[test]`) does the same every time. A world also works on several threads;
+//!   then the order in which they ask decides.
+//! - The world does not wait for code that waits for something else than the world: a [`Latch`], a real
+//!   timer, a socket. Time passes without that code. Fakes that take time get it from [`Setup::clock`].
+//! - A test that would wait forever panics and says why: if code spins, or if nothing moves for a while of
+//!   real time.
+//! - The kernel is the real one. Only invisible chores run once a day: renewing leases that nobody else
+//!   wants, sweeping, looking for code that blocks.
 //!
 //! # A crash at every commit
-//! [`crash_everywhere`] takes the body of such a test and runs it with a crash before and after each of its commits, with everything
-//! forgotten before every turn, and with every call made twice. It says where the test first comes to something else, and what had
-//! happened until then. The transaction of a transactional step is such a commit; then it is all on SQLite.
+//! [`crash_everywhere`] takes the body of such a test and runs it with a crash before and after each of its
+//! commits, with everything forgotten before every turn, and with every call made twice. It reports the
+//! first run with a different result, and what had happened until then. The transaction of a transactional
+//! step is such a commit; in this case the test runs on SQLite.
 //!
-//! Code that blocks its thread, `std::thread::sleep`, blocks the test.
+//! Code that blocks its thread, such as `std::thread::sleep`, blocks the test.
 
 mod clock;
 mod crash_everywhere;
@@ -111,8 +116,8 @@ pub use world::World;
 
 pub use crate::workflow::{Misfit, ReplayAllError, ReplayError, replay, replay_all};
 
-/// Runs code in a transaction on an empty database in memory, and forgets what it wrote: for a transactional step that is
-/// tested as the function that it is.
+/// Runs code in a transaction on an empty database in memory, and forgets its writes. So a transactional
+/// step can be tested as a plain function.
 ///
 /// ```
 /// # use drystone::{SqlError, Transaction, testing};
@@ -134,18 +139,20 @@ pub fn transaction<T>(code: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
     }
 }
 
-/// The definitions of an app with these services, for a kernel that somebody else runs: the dead letters are among them.
+/// Returns the definitions of an app with these services, for a kernel that the caller runs. The definitions
+/// of the dead letters and topics are included.
 pub fn registry<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
     crate::app::registry::<D, A>(services, false)
 }
 
-/// The same with [shared keys](crate::Builder::shared_keys).
+/// The same as [`registry`], with [shared keys](crate::Builder::shared_keys).
 pub fn registry_with_shared_keys<D: Send + Sync + 'static, A: App<D>>(services: D) -> Result<Registry, Error> {
     crate::app::registry::<D, A>(services, true)
 }
 
-/// The definition of all topics in slices of other sizes than an app's: `first` of those who wait are looked at by the commit that
-/// publishes, `next` by each that follows (T5). A simulator sees many slices so, though few wait.
+/// Returns the definition of all topics with other slice sizes than those of an app. The commit that
+/// publishes looks at `first` watchers, and each commit after it at `next` (T5). So a simulator sees many
+/// slices with few watchers.
 #[doc(hidden)]
 pub fn topics_in_slices(first: u32, next: u32) -> drystone_runtime::Definition {
     crate::topics::in_slices(crate::topics::Slices { first, next })

@@ -1,4 +1,4 @@
-//! How long a test waits for a world in which nothing moves: the only real time of the kit.
+//! How long a test waits for a world in which nothing moves. This is the only real time in the kit.
 
 use std::{
     pin::Pin,
@@ -11,7 +11,8 @@ use drystone_runtime::driver::{Task, Timer};
 
 use super::executor::Executor;
 
-/// Never ready. It panics when the world has polled nothing for so long: the test would wait for ever.
+/// A future that is never ready. It panics if the world has polled nothing for `span`, because the test
+/// would wait forever.
 pub(super) struct Patience {
     executor: Executor,
     span: Duration,
@@ -45,7 +46,7 @@ impl Future for Patience {
     }
 }
 
-/// One for all worlds of a test program; without one, nobody loses patience.
+/// Returns the timer of all worlds of a test program. Without a timer, no wait has a limit.
 fn timer() -> Option<&'static Timer> {
     static TIMER: OnceLock<Option<Timer>> = OnceLock::new();
     TIMER.get_or_init(|| Timer::start().ok()).as_ref()

@@ -1,4 +1,4 @@
-//! Where the state of a world lies, longer than its processes live.
+//! Where the state of a world is kept, longer than its processes live.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,11 +14,11 @@ use super::executor::Executor;
 
 /// A store that can be opened again.
 pub(super) enum Place {
-    /// In memory, for as long as the world.
+    /// In memory, for as long as the world exists.
     Memory(Arc<Memory>),
-    /// In a file of somebody's.
+    /// In a file that the test chose.
     File(PathBuf),
-    /// In a file of our own.
+    /// In a file of the world's own.
     Own(Folder),
 }
 
@@ -28,7 +28,7 @@ impl Place {
         Self::Memory(Arc::new(Memory::new(move || clock.wall(), 1)))
     }
 
-    /// Opens it, for a new process.
+    /// Opens the store for a new process.
     pub(super) fn open(&self, executor: &Executor) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
             Self::Memory(memory) => memory.clone(),
@@ -43,11 +43,11 @@ fn sqlite(path: &Path, executor: &Executor) -> Result<Sqlite, StoreError> {
     Sqlite::open(path, SqliteOptions { clock: Arc::new(move || clock.wall()), ..SqliteOptions::default() })
 }
 
-/// A folder of our own; it goes when this is dropped.
+/// A folder of the world's own, which is removed when this value is dropped.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// A new one, in the folder of the system for what is temporary.
+    /// Makes a new folder in the system's folder for temporary files.
     pub(super) fn new() -> Result<Self, StoreError> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -55,7 +55,7 @@ impl Folder {
             let path = std::env::temp_dir().join(format!("drystone-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
                 Ok(()) => return Ok(Self(path)),
-                // Left by a program that had our number before us.
+                // Left by an earlier program with the same process id.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     let message = format!("no folder {} for a world: {error}", path.display());

@@ -1,8 +1,9 @@
-//! How the test's own code asks something of the world: it is polled inside, and answered when the world is at rest.
+//! Calls from the test's own code into the world. A call is polled inside the world, and answered when the
+//! world is at rest.
 //!
-//! Whoever asks lets all others ask first who can, then runs the world until nothing is left to do, and only then are
-//! those woken who got an answer. So calls that are awaited together are made together, and what a test sees after an
-//! `await` is all that comes of it at this time, not a race.
+//! A task that makes a call first lets all other tasks make theirs, then runs the world until nothing is
+//! left to do. Only then are the tasks with answers woken. So calls that are awaited together are made
+//! together, and after an `await` a test sees all consequences at this time, not a race.
 
 use std::{
     future::poll_fn,
@@ -25,14 +26,14 @@ use super::{
 };
 use crate::{Error, call::Passage};
 
-/// Where the outside of a world asks.
+/// The way from the test's own code into a world.
 #[derive(Clone, Debug)]
 pub(crate) struct Relay {
     executor: Executor,
-    /// The test's own process: nobody kills it.
+    /// The test's own process, which is never killed.
     outside: Process,
     patience: Duration,
-    /// The kernel of the process that runs now, or ran last: who asks need not know which that is.
+    /// The kernel of the process that runs now, or ran last. Callers need not know which process that is.
     kernel: Arc<Mutex<Option<(Process, Kernel)>>>,
     trial: Option<Arc<Trial>>,
 }
@@ -47,7 +48,7 @@ impl Relay {
         *self.kernel.lock().unwrap_or_else(PoisonError::into_inner) = kernel;
     }
 
-    /// Runs a task for as long as the world is there.
+    /// Runs a task for as long as the world exists.
     pub(super) fn attend(&self, task: impl Future<Output = ()> + Send + 'static) {
         std::mem::forget(self.executor.spawn_named(self.outside, "attendant", Box::pin(task)));
     }
@@ -56,7 +57,7 @@ impl Relay {
         self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What comes of `future`, polled in the world; `None` if the world is gone.
+    /// Polls a future in the world, and returns its value; `None` if the world is gone.
     pub(super) async fn ask<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
         let answer = Arc::new(Mutex::new(None));
         let into = answer.clone();
@@ -92,12 +93,13 @@ impl Relay {
         .await;
     }
 
-    /// Runs everything that can run; time stands.
+    /// Runs everything that can run while time stands still.
     pub(super) async fn settle(&self) {
         self.advance(Duration::ZERO).await;
     }
 
-    /// Lets time pass. Whoever outside gets an answer on the way may act at that time, before it goes on.
+    /// Lets time pass. A task outside that gets an answer on the way may act at that time, before time moves
+    /// on.
     pub(super) async fn advance(&self, span: Duration) {
         yield_once().await;
         let until = self.executor.monotonic() + span;
@@ -113,15 +115,16 @@ impl Relay {
         .await;
     }
 
-    /// Passes as much time as it may in one go; `seen` is how many polls there were when it last stopped.
+    /// Lets as much time pass as possible in one go. `seen` is the number of polls when it last stopped.
     fn pass(&self, running: &Running<'_>, until: Duration, seen: &mut u64) -> Passed {
         let mut stepped_at = None;
         loop {
             let was_anybody_told = running.settle();
             let polls = self.executor.state().polls;
-            // A step that woke none of our tasks woke one of the test's own.
+            // A step after which no task of the world was polled has woken a task of the test.
             let woke_outside = stepped_at == Some(polls);
-            // Code that yields to its runtime is woken by that, when we have yielded to it, too.
+            // Code that yields to its async runtime is woken only after this task has yielded to that
+            // runtime, too.
             let may_have_yielded = std::mem::replace(seen, polls) != polls && self.executor.state().has_work();
             if was_anybody_told || woke_outside || may_have_yielded {
                 return Passed::Part;
@@ -135,7 +138,7 @@ impl Relay {
 }
 
 impl Passage for Relay {
-    /// That of the process that runs now; an error if it is dead.
+    /// Returns the kernel of the process that runs now, or an error if it is dead.
     fn kernel(&self) -> Result<Kernel, Error> {
         self.current().map(|(_, kernel)| kernel).ok_or(Error::Closing)
     }
@@ -160,13 +163,13 @@ impl Passage for Relay {
 
 /// How far an advance has come.
 enum Passed {
-    /// To its end.
+    /// Time has passed to the end.
     Whole,
-    /// To a time at which somebody outside may want something.
+    /// Time has passed to a point at which a task outside may want to act.
     Part,
 }
 
-/// Runs the world, unless somebody else does: then this is woken when there is something left to run.
+/// Runs the world, unless another task runs it. In that case this task is woken as soon as work is left.
 fn run<T>(executor: &Executor, context: &mut Context<'_>, body: impl FnOnce(&Running<'_>) -> T) -> Option<T> {
     executor.wait(context.waker());
     let mut body = Some(body);
@@ -174,8 +177,8 @@ fn run<T>(executor: &Executor, context: &mut Context<'_>, body: impl FnOnce(&Run
         let running = executor.run();
         Poll::Ready(running.and_then(|running| body.take().map(|body| body(&running))))
     });
-    // Tokio lets one task do little before it must yield, and we do the work of many: without this its channels would
-    // say after a while that they are not ready, for ever.
+    // Tokio limits the work of a task before it must yield, and this task does the work of many. Without
+    // `unconstrained`, tokio's channels would after a while report forever that they are not ready.
     match pin!(tokio::task::unconstrained(once)).poll(context) {
         Poll::Ready(ran) => ran,
         Poll::Pending => None,
@@ -194,7 +197,7 @@ async fn yield_once() {
     .await;
 }
 
-/// The end of something that was asked.
+/// The end of a task that was asked for.
 #[derive(Default)]
 struct End {
     has_come: AtomicBool,
@@ -211,7 +214,7 @@ impl End {
     }
 }
 
-/// Says the end when it is dropped: when the task is done, or is thrown away.
+/// Reports the end when it is dropped: when the task is done, or is thrown away.
 struct Told {
     executor: Executor,
     end: Arc<End>,

@@ -1,15 +1,15 @@
-//! The right to run the world, held by one at a time.
+//! The right to run the world, which one task has at a time.
 
 use std::{task::Waker, time::Duration};
 
 use super::executor::{Executor, call_up};
 
-/// Whoever holds this runs the world; dropping it lets another.
+/// The right to run the world. Dropping this value lets another task run the world.
 pub(super) struct Running<'a>(pub(super) &'a Executor);
 
 impl Running<'_> {
-    /// Runs everything that can run; time stands. Then those are told who wait for what came of it. Says whether
-    /// there were any: they may want something more at this very time.
+    /// Runs everything that can run while time stands still, then wakes the tasks outside that have answers.
+    /// Returns whether there were any, because they may ask for more at this very time.
     pub(super) fn settle(&self) -> bool {
         let mut was_anybody_told = false;
         loop {
@@ -30,7 +30,8 @@ impl Running<'_> {
         }
     }
 
-    /// Moves time on to the next sleeper and wakes it; if there is none up to `until`, moves it there and says no.
+    /// Moves time to the next sleeper and wakes it. If no sleeper is due up to `until`, moves time to
+    /// `until` and returns `false`.
     pub(super) fn step(&self, until: Duration) -> bool {
         let mut state = self.0.state();
         let Some((at, waker)) = state.sleepers.take_first(until) else {
@@ -62,7 +63,7 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.is_running = false;
-        // What another thread woke after the last look is somebody's to run.
+        // Another thread may have woken a task after the last look, and a waiting task must run it.
         if std::mem::take(&mut state.is_wanted) || state.next_ready().is_some() {
             call_up(state);
         }

@@ -1,4 +1,4 @@
-//! A world that is not started yet.
+//! The settings of a world that is not started yet.
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,11 +14,12 @@ use super::{
 };
 use crate::{App, Error, Timestamp, app::registry, sql::Tables};
 
-/// How seldom the kernel looks for what it needs not look for here: leases that nobody contends for, code that blocks,
-/// rows to be swept, entities that nothing uses. At its usual pace a year would be a hundred million looks.
+/// The interval of the kernel's invisible chores in a world: leases that nobody else wants, code that
+/// blocks, rows to sweep, unused entities. At the usual intervals a year would need a hundred million
+/// checks.
 const SELDOM: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A world that is not started yet: see [`World::memory`].
+/// The settings of a world that is not started yet: see [`World::memory`].
 pub struct Setup<D> {
     executor: Executor,
     place: Result<Place, StoreError>,
@@ -59,7 +60,7 @@ impl Setup<()> {
         }
     }
 
-    /// A world that is tried: in memory, unless what is started needs SQL.
+    /// The setup of a trial: in memory, unless the app needs SQL.
     pub(super) fn on_trial(trial: Arc<Trial>) -> Self {
         let mut setup = Self::memory();
         trial.adjust(&mut setup.options, &mut setup.patience);
@@ -67,7 +68,7 @@ impl Setup<()> {
     }
 }
 
-/// Whether something of it runs in transactions.
+/// Whether any code of the app runs in transactions.
 fn has_scripts(registry: &Registry) -> bool {
     registry.iter().any(|definition| !definition.handler.scripts().is_empty())
 }
@@ -86,69 +87,72 @@ fn unhurried() -> Options {
 }
 
 impl<D: Send + Sync + 'static> Setup<D> {
-    /// With these services: fakes, usually. They stay when the process dies, as what they stand for would.
+    /// Sets the services, usually fakes. They survive when the process dies, like the systems that they
+    /// stand for.
     pub fn services<S: Send + Sync + 'static>(self, services: S) -> Setup<S> {
         let Self { executor, place, options, is_shared, patience, tables, trial, .. } = self;
         Setup { executor, place, services, options, is_shared, patience, tables, trial }
     }
 
-    /// With other bounds than the defaults. Paces of the kernel's own chores are a day here, so that years pass fast.
+    /// Changes limits from their defaults. The kernel's own chores run once a day here, so that years pass
+    /// fast.
     #[must_use]
     pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// With one space of keys for all primitives: as the app's [`Builder`](crate::Builder::shared_keys) is told.
+    /// Gives all primitives one key space, as the app's [`Builder`](crate::Builder::shared_keys) does.
     #[must_use]
     pub fn shared_keys(mut self) -> Self {
         self.is_shared = true;
         self
     }
 
-    /// With tables of one's own, made at every start: as the app's [`Builder`](crate::Builder) is told. They need a world on SQLite, which a
-    /// setup of [`crash_everywhere`](super::crash_everywhere) then is.
+    /// Sets up tables of your own at every start, as the app's [`Builder`](crate::Builder::schema) does.
+    /// They need a world on SQLite; a setup of [`crash_everywhere`](super::crash_everywhere) then is one.
     #[must_use]
     pub fn schema(mut self, statements: impl Into<String>) -> Self {
         self.tables.schema = Some(statements.into());
         self
     }
 
-    /// With migrations of one's own tables, as the app's [`Builder`](crate::Builder::migrations) is given: each is run once in the life of
-    /// the world.
+    /// Sets the migrations of your own tables, as the app's [`Builder`](crate::Builder::migrations) does.
+    /// Each migration runs once in the life of the world.
     #[must_use]
     pub fn migrations<N: Into<String>, S: Into<String>>(mut self, list: impl IntoIterator<Item = (N, S)>) -> Self {
         self.tables.set_migrations(list);
         self
     }
 
-    /// Begins at this time; some day in 2023 unless said.
+    /// Begins at this time; the default is a day in 2023.
     #[must_use]
     pub fn starts_at(self, time: Timestamp) -> Self {
         self.executor.jump(time.as_millis() - self.executor.wall().0);
         self
     }
 
-    /// Waits so long, in real time, for an answer while nothing moves, then panics: 30 seconds unless said.
+    /// Panics if the test waits for an answer and nothing moves for this long in real time; the default is
+    /// 30 seconds.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Panics when so many polls at one moment of the world bring no end to it: 1,000,000 unless said.
+    /// Panics if one moment of the world takes this many polls and does not end; the default is 1,000,000.
     #[must_use]
     pub fn polls_max(self, polls_max: u64) -> Self {
         self.executor.set_polls_max(polls_max);
         self
     }
 
-    /// The time of the world to be, for a fake that takes some.
+    /// Returns the clock of the world to be, for a fake that takes time.
     pub fn clock(&self) -> Clock {
         Clock::new(self.executor.clone())
     }
 
-    /// Starts the app; await it. Panics if it cannot be: see [`try_start`](Self::try_start).
+    /// Starts the app; await it. Panics if the app cannot be started: see [`try_start`](Self::try_start).
     pub fn start<A: App<D>>(self) -> Begin<World<A>> {
         let starting = self.starting::<A>();
         Begin(Box::pin(async move {
@@ -159,7 +163,7 @@ impl<D: Send + Sync + 'static> Setup<D> {
         }))
     }
 
-    /// Starts the app, or says why it cannot be; await it.
+    /// Starts the app, or returns why it cannot be started; await it.
     pub fn try_start<A: App<D>>(self) -> Begin<Result<World<A>, Error>> {
         Begin(Box::pin(self.starting::<A>()))
     }
@@ -168,7 +172,8 @@ impl<D: Send + Sync + 'static> Setup<D> {
         let Self { executor, place, services, options, is_shared, patience, tables, trial } = self;
         let registry = registry::<D, A>(services, is_shared);
         let needs_sql = tables.are_given() || registry.as_ref().is_ok_and(has_scripts);
-        // Whoever is tried did not choose a store: it gets one that it can start on.
+        // The author of a trial did not choose a store, so the trial gets a store on which the app can
+        // start.
         let place = if trial.is_some() && needs_sql { Folder::new().map(Place::Own) } else { place };
         async move {
             let opening = Opening { options, tables, is_shared };
@@ -178,9 +183,9 @@ impl<D: Send + Sync + 'static> Setup<D> {
     }
 }
 
-/// A world on its way up: await it.
+/// A starting world: await it.
 ///
-/// It is not an `async fn`, for then the compiler would tell a missing service three times.
+/// This is not an `async fn`, because the compiler would then report a missing service three times.
 #[must_use = "a world does not start until it is awaited"]
 pub struct Begin<T>(Pin<Box<dyn Future<Output = T> + Send>>);
 

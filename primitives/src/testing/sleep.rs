@@ -1,4 +1,4 @@
-//! Who sleeps until when, in time that moves by hand.
+//! The sleepers of a world, in time that moves by hand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,22 +10,22 @@ use std::{
 
 use super::executor::Executor;
 
-/// All that sleep, by the time at which they wake.
+/// All sleepers, by the time at which they wake.
 #[derive(Default)]
 pub(super) struct Sleepers {
     by_time: BTreeMap<(Duration, u64), Sleeper>,
-    /// Those whose sleep was ended before its time.
+    /// The sleepers whose sleep was ended early.
     roused: BTreeSet<u64>,
 }
 
 struct Sleeper {
     waker: Waker,
-    /// The name of the task that sleeps.
+    /// The name of the sleeping task.
     name: Option<Arc<str>>,
 }
 
 impl Sleepers {
-    /// The first, if it wakes by `until`.
+    /// Takes the first sleeper, if it wakes by `until`.
     pub(super) fn take_first(&mut self, until: Duration) -> Option<(Duration, Waker)> {
         let first = self.by_time.first_entry().filter(|first| first.key().0 <= until)?;
         Some((first.key().0, first.remove().waker))
@@ -42,7 +42,7 @@ impl Sleepers {
     }
 }
 
-/// Ready when time has come to a point.
+/// A future that is ready at a point in time.
 pub(super) struct Sleep {
     executor: Executor,
     at: Duration,

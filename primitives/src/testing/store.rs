@@ -1,4 +1,4 @@
-//! The store of a world: counted, with switches that break it or kill who asks.
+//! The store of a world, with switches that break it or kill the process that uses it.
 
 use std::{
     collections::BTreeMap,
@@ -20,29 +20,29 @@ use drystone_runtime::{
 
 use super::{executor::Executor, trial::Trial};
 
-/// What is wrong with the store.
+/// A fault of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It answers nothing but errors.
+    /// The store answers everything with errors.
     Down,
-    /// It cannot be written.
+    /// The store cannot be written.
     Full,
-    /// The next commit is applied, and answered with an error.
+    /// The next commit is applied, but its answer is lost: it is an error with an unknown outcome.
     LostAnswer,
-    /// The next commit is not applied, and nobody is told so.
+    /// The next commit is not applied, and its answer is an error with an unknown outcome.
     LostCommit,
 }
 
-/// When a process dies of a commit.
+/// The moment of a commit at which a process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Before the store has seen it: nothing of it is kept.
+    /// Before the store has got the commit: nothing of it is kept.
     Before,
-    /// After the store has done it: it is durable, and nobody was told.
+    /// After the store has applied the commit: it is durable, but nobody was notified.
     After,
 }
 
-/// Passes every call on to the store of the process that lives now, unless a switch says otherwise.
+/// Passes every call on to the store of the living process, unless a switch says otherwise.
 pub(super) struct Gate {
     executor: Executor,
     store: Mutex<Option<Arc<dyn Store>>>,
@@ -63,12 +63,12 @@ impl Gate {
         Self { executor, store: Mutex::default(), switches: Mutex::default(), trial }
     }
 
-    /// The store of a new process.
+    /// Sets the store of a new process.
     pub(super) fn open(&self, store: Arc<dyn Store>) {
         *self.behind() = Some(store);
     }
 
-    /// The process is dead: its leases end, as those of a file do, and the store is let go.
+    /// Ends the leases of a dead process, as a closed file does, and drops the store.
     pub(super) fn close(&self) {
         let (worker, held) = {
             let mut switches = self.switches();
@@ -78,17 +78,17 @@ impl Gate {
         let store = self.behind().take();
         if let (Some(worker), Some(store)) = (worker, store) {
             let want = Want::Release { held, clean: false, now: Millis(0) };
-            // A lease that was given back in order is not ended again.
+            // The answer does not matter: a lease that was given back in order is not ended again.
             drop(block_on(store.claim(&worker, want)));
         }
     }
 
-    /// From now on, this is wrong with it; nothing, if `None`.
+    /// Breaks the store in this way from now on; `None` repairs it.
     pub(super) fn breaks(&self, fault: Option<Fault>) {
         self.switches().fault = fault;
     }
 
-    /// Who makes the `n`th commit from here dies of it.
+    /// Kills the process that makes the `n`th commit from now.
     pub(super) fn kills_at(&self, n: u64, moment: Moment) {
         self.switches().fatal = (n > 0).then_some((n, moment));
     }
@@ -101,11 +101,11 @@ impl Gate {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store, if whoever asks may ask it.
+    /// Returns the store, if the caller may use it.
     async fn store(&self, is_write: bool) -> Result<Arc<dyn Store>, StoreError> {
         let store = self.behind().clone();
         let (Some(store), false) = (store, self.executor.current_is_dead()) else {
-            // The process is dead: nothing more comes of it.
+            // The process is dead, so its call never ends.
             return pending().await;
         };
         match self.switches().fault {
@@ -138,7 +138,7 @@ impl Gate {
     async fn committed(&self, batch: &Batch) -> Result<Vec<Verdict>, StoreError> {
         let store = self.store(true).await?;
         let tried = self.trial.as_ref().and_then(|trial| trial.commit(batch));
-        // What an opening keeps is nobody's commit.
+        // A batch without writes of entities, such as that of an opening, does not count as a commit.
         let write = async { store.commit(batch).await };
         let verdicts = self.written(!batch.writes.is_empty(), tried, write).await?;
         if let Some(trial) = &self.trial {
@@ -156,7 +156,7 @@ impl Gate {
         self.written(true, tried, async { sql.transact(scripts).await }).await
     }
 
-    /// A write, unless a switch says otherwise.
+    /// Makes a write, unless a switch says otherwise.
     async fn written<T>(
         &self,
         is_anybodys: bool,

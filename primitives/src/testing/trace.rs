@@ -1,4 +1,4 @@
-//! What happened in a trial, in words: what each commit wrote, who was asked, what was told.
+//! The history of a trial as text: the writes of each commit, calls and lifecycle events.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use drystone_runtime::{
 
 use crate::{Timestamp, workflow::entries_in};
 
-/// Values are shown up to so many characters.
+/// How many characters of a value are shown.
 const SHOWN_MAX: usize = 160;
 
-/// The lines, and what they need to be written.
+/// The lines, and the state that is needed to write them.
 #[derive(Default)]
 pub(super) struct Trace {
     pub(super) lines: Vec<String>,
-    /// Each entity as it was last written: what a write changes is what differs.
+    /// Each entity as it was last written, so that a write is shown by its differences.
     entities: BTreeMap<Key, Entity>,
-    /// What the messages under way ask.
+    /// The verbs of the messages in flight.
     letters: BTreeMap<MessageId, String>,
 }
 
 impl Trace {
-    /// What a batch writes; `None` if nothing of any entity.
+    /// Returns the writes of a batch as text; `None` if it writes no entity.
     pub(super) fn wrote(&self, batch: &Batch) -> Option<String> {
         let writes: Vec<String> = batch.writes.iter().filter_map(|write| self.write(write)).collect();
         (!writes.is_empty()).then(|| writes.join("; "))
     }
 
-    /// Which steps these execute; `None` if none of any entity.
+    /// Returns the transactional steps of these scripts as text; `None` if there are none.
     pub(super) fn transacted(&self, scripts: &[Script]) -> Option<String> {
         let claims = scripts.iter().filter_map(|script| script.claim.as_ref());
         let steps: Vec<String> = claims.map(|claim| self.claim(claim)).collect();
@@ -46,7 +46,7 @@ impl Trace {
         format!("{who} executes `{}` in a transaction", claim.key.escape_ascii())
     }
 
-    /// The batch is applied.
+    /// Records that a batch was applied.
     pub(super) fn keep(&mut self, batch: &Batch) {
         for write in &batch.writes {
             match &write.after {
@@ -95,7 +95,7 @@ impl Trace {
     }
 }
 
-/// What differs of an entity.
+/// Returns the differences between two versions of an entity.
 fn changes(before: Option<&Entity>, after: &Entity) -> Vec<String> {
     let mut parts = Vec::new();
     if before.is_none_or(|before| before.status != after.status) {

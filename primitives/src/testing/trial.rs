@@ -1,4 +1,5 @@
-//! One run of a scenario, disturbed in one way; told by the store, the callers and the process of its world.
+//! One run of a scenario, disturbed in one way. The store, the callers and the process of its world report
+//! to it.
 
 use std::{
     fmt,
@@ -15,26 +16,28 @@ use tokio::sync::Notify;
 
 use super::{store::Moment, trace::Trace};
 
-/// How long a disturbed world may stand still, in real time, before it is taken for stuck. Who comes here has come through
-/// undisturbed, so nothing of the real world is waited for that long.
+/// How long a disturbed world may stand still, in real time, before it is taken for stuck. The scenario has
+/// passed undisturbed before, so nothing in it takes that long in real time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a run of a scenario is disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Disturbance {
-    /// Not at all.
+    /// The run is not disturbed.
     Nothing,
     /// The process dies of one commit, and is started again.
     Crash {
-        /// Which, from 1.
+        /// The number of the commit, from 1.
         commit: u64,
-        /// Before it, or after it was applied and before anybody was told.
+        /// Before the commit, or after it was applied and before anybody was notified.
         moment: Moment,
     },
-    /// Everything that can be forgotten is, before every turn: runs are replayed, structs are read anew.
+    /// Everything that can be forgotten is forgotten before every turn: runs are replayed, and structs are
+    /// decoded again.
     Forgetful,
-    /// Every call is made again once it is answered, with the same idempotency key; every hint of a message comes twice.
+    /// Every answered call is made again with the same idempotency key, and every hint of a message comes
+    /// twice.
     Twice,
 }
 
@@ -65,9 +68,9 @@ struct State {
     trace: Trace,
     commits: u64,
     calls: u64,
-    /// Deaths, and returns from them.
+    /// How often the process died or came back.
     lives: u64,
-    /// What the commit wrote of which the process died.
+    /// The writes of the commit at which the process died.
     fatal: Option<String>,
 }
 
@@ -77,7 +80,7 @@ impl Trial {
         Self { disturbance, state, death, hints }
     }
 
-    /// The options of a world that is tried.
+    /// Adjusts the options of the trial's world.
     pub(super) fn adjust(&self, options: &mut Options, patience: &mut Duration) {
         match self.disturbance {
             Disturbance::Nothing => return,
@@ -87,30 +90,32 @@ impl Trial {
         *patience = PATIENCE;
     }
 
-    /// How many commits there were.
+    /// Returns how many commits there were.
     pub(super) fn commits(&self) -> u64 {
         self.state().commits
     }
 
-    /// What the commit wrote of which the process died.
+    /// Returns the writes of the commit at which the process died.
     pub(super) fn fatal(&self) -> Option<String> {
         self.state().fatal.clone()
     }
 
-    /// What happened, line by line.
+    /// Returns the history, line by line.
     pub(super) fn lines(&self) -> Vec<String> {
         self.state().trace.lines.clone()
     }
 
-    /// An entity has told something.
+    /// Records a lifecycle event.
     pub(super) fn told(&self, event: &Event) {
         self.state().trace.told(event);
     }
 
-    /// A batch is about to be applied. Says when its process dies of it, if so.
+    /// Records a batch that is about to be applied. Returns the moment at which the process dies of it, if
+    /// it does.
     pub(super) fn commit(&self, batch: &Batch) -> Option<Moment> {
         let mut state = self.state();
-        // A batch that only remembers what a call was answered is there because we gave that call an idempotency key.
+        // A batch without writes only remembers the answer of a call. The trial caused the batch, because it
+        // gave that call an idempotency key, so it does not count.
         let wrote = state.trace.wrote(batch)?;
         let moment = self.dies_of(&mut state, wrote);
         if moment != Some(Moment::Before) {
@@ -119,15 +124,15 @@ impl Trial {
         moment
     }
 
-    /// Transactional steps are about to be executed: that is a commit, too. What the scenario itself asks for in a transaction is none:
-    /// it has no key, and nobody could ask for it again.
+    /// Records transactional steps that are about to run, which is a commit, too. A transaction of the
+    /// scenario itself does not count: it has no idempotency key, so it could not be made again.
     pub(super) fn transaction(&self, scripts: &[Script]) -> Option<Moment> {
         let mut state = self.state();
         let wrote = state.trace.transacted(scripts)?;
         self.dies_of(&mut state, wrote)
     }
 
-    /// One more commit, which writes this. Says when the process dies of it, if so.
+    /// Counts a commit with these writes. Returns the moment at which the process dies of it, if it does.
     fn dies_of(&self, state: &mut State, wrote: String) -> Option<Moment> {
         state.commits += 1;
         let number = state.commits;
@@ -146,18 +151,18 @@ impl Trial {
         moment
     }
 
-    /// The process is dead.
+    /// Records the death of the process.
     pub(super) fn dies(&self) {
         self.state().lives += 1;
         self.death.notify_one();
     }
 
-    /// Ready when the process has died of the trial.
+    /// Waits until the process has died of the trial.
     pub(super) async fn death(&self) {
         self.death.notified().await;
     }
 
-    /// Its process is back, or cannot come back.
+    /// Records that the process is back, or cannot come back.
     pub(super) fn returns(&self, line: String) {
         let mut state = self.state();
         state.lives += 1;
@@ -168,7 +173,7 @@ impl Trial {
         self.state().lives
     }
 
-    /// A call of the scenario, with an idempotency key: so it can be made again, and is done once.
+    /// Gives a call of the scenario an idempotency key, so that it can be made again and is executed once.
     pub(super) fn prepare(&self, call: Call) -> Call {
         let mut state = self.state();
         state.calls += 1;
@@ -181,12 +186,12 @@ impl Trial {
         self.disturbance == Disturbance::Twice
     }
 
-    /// The hints of a store whose every hint comes twice.
+    /// Returns hints that come twice, if calls are made twice.
     pub(super) fn hints(&self) -> Option<Hints> {
         self.repeats().then(|| self.hints.subscribe())
     }
 
-    /// A batch was applied.
+    /// Sends the hints of an applied batch, each twice.
     pub(super) fn hint(&self, batch: &Batch, verdicts: &[Verdict]) {
         self.hints.send_after(batch, verdicts);
         self.hints.send_after(batch, verdicts);

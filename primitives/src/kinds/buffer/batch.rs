@@ -1,4 +1,4 @@
-//! What a `#[flush]` is given.
+//! The input of a `#[flush]`.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,54 +18,56 @@ pub enum flush {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// It had waited for `max_wait`.
+    /// The batch had waited for `max_wait`.
     #[default]
     Deadline,
-    /// It had `max_items`.
+    /// The batch had `max_items`.
     Capacity,
-    /// Somebody called `flush`.
+    /// A caller asked for a `flush`.
     Manual,
-    /// It was a dead letter and is tried again.
+    /// The batch was a dead letter and is replayed.
     Replay,
 }
 
-/// The items of one batch, in order of their arrival: what a `#[flush]` takes (B4).
+/// One batch, as a `#[flush]` takes it: its items in order of arrival (B4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch<T> {
-    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// The id of the batch: unique in the world, and the same over retries, restarts and replays. Use it as
+    /// an idempotency key for other systems.
     pub id: String,
-    /// Its number in this buffer, from 1.
+    /// The number of the batch in this buffer, from 1.
     pub number: u64,
-    /// Why it was closed.
+    /// Why the batch was closed.
     pub reason: Reason,
-    /// Which execution of its flush this is, from 1.
+    /// The number of this execution of the flush, from 1.
     pub attempt: u32,
     /// The items.
     pub items: Vec<T>,
 }
 
-/// What the items of one batch were folded into: what a `#[flush]` takes beside a `#[reduce]` (B7).
+/// The folded value of one batch, as a `#[flush]` takes it beside a `#[reduce]` (B7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Folded<V> {
-    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// The id of the batch: unique in the world, and the same over retries, restarts and replays. Use it as
+    /// an idempotency key for other systems.
     pub id: String,
-    /// Its number in this buffer, from 1.
+    /// The number of the batch in this buffer, from 1.
     pub number: u64,
-    /// Why it was closed.
+    /// Why the batch was closed.
     pub reason: Reason,
-    /// Which execution of its flush this is, from 1.
+    /// The number of this execution of the flush, from 1.
     pub attempt: u32,
     /// How many items were folded.
     pub count: u64,
-    /// The value.
+    /// The folded value.
     pub value: V,
 }
 
-/// Marks the handle of a buffer with a `#[reduce]` whose items are `I`; there are no values of it.
+/// Marks the handle of a buffer with a `#[reduce]` whose items are `I`. The type has no values.
 #[derive(Debug)]
 pub struct Reduced<I>(std::marker::PhantomData<fn() -> I>);
 
-/// What a flush is told of its batch.
+/// The facts about a batch that the kind gives its flush.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) id: String,
@@ -78,7 +80,7 @@ pub(super) struct Told {
 impl<T: Stored> TakenBy<flush> for Batch<T> {
     fn take(given: Given) -> Result<Self, String> {
         let Told { id, number, reason, attempt, count } = decode(&given.body)?;
-        // Part of a batch is none: its author would take it for all there is.
+        // An incomplete batch is refused, because its author would take it for the whole batch.
         if given.rows.len() as u64 != count {
             return Err(format!("the batch has {count} items, and {} were found", given.rows.len()));
         }

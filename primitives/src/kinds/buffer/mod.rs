@@ -1,4 +1,4 @@
-//! Items collected, and handled together: a batch, by number of items or after a time.
+//! A buffer collects items and handles them together, in batches by number of items or by time.
 //!
 //! ```
 //! use drystone::{Batch, Never, Primitives, d, primitive, testing::World};
@@ -33,7 +33,7 @@
 //! # });
 //! ```
 //!
-//! The reducer form keeps one value instead of the items:
+//! With a reducer the buffer keeps one folded value instead of the items:
 //!
 //! ```
 //! use drystone::{Folded, Never, primitive};
@@ -56,18 +56,21 @@
 //! }
 //! ```
 //!
-//! What it promises, beside what every entity does:
+//! Promises, beyond those of every entity:
 //!
-//! - `add` answers when the item is durable (B2). An item stays stored until its batch was flushed, was given up or
-//!   cleared; a crash anywhere loses nothing (B3).
-//! - A batch is closed when it has `max_items`, after `max_wait`, or by `flush`; adds go on into the next one.
-//! - Batches are flushed one at a time, in order, each at least once, under an id that stays the same (B4).
-//! - A failing flush is tried again, up to `max_attempts` times with `backoff` between. Those behind it go on meanwhile,
-//!   unless `strict_order` is set. Then the batch is a dead letter, with its items, and can be replayed (B5, D3).
-//! - At most `max_stored` items, `max_stored_bytes` bytes and 500 closed batches are stored; beyond it `add` answers
-//!   [`Full`] (B8). Replayed batches count as batches only.
-//! - With a `#[reduce]` the items of a batch are folded as they come, and only the value is stored; it must stay below
-//!   1 MiB (B7).
+//! - `add` answers when the item is durable (B2). An item stays stored until its batch was flushed, given up
+//!   or cleared. A crash at any point loses nothing (B3).
+//! - A batch closes when it has `max_items`, after `max_wait`, or by `flush`. Later adds go into the next
+//!   batch.
+//! - Batches are flushed one at a time and in order, each at least once, under an id that stays the same
+//!   (B4).
+//! - A failing flush is executed up to `max_attempts` times with `backoff` between. Later batches are
+//!   flushed meanwhile, unless `strict_order` is set. After the last attempt the batch becomes a dead letter
+//!   with its items, and can be replayed (B5, D3).
+//! - At most `max_stored` items, `max_stored_bytes` bytes and 500 closed batches are stored; beyond that
+//!   `add` answers [`Full`] (B8). The items of replayed batches do not count, only the batches.
+//! - With a `#[reduce]` the items of a batch are folded as they arrive, and only the folded value is stored;
+//!   it must stay below 1 MiB (B7).
 
 mod batch;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a buffer must do, told apart from how it is stored.
+//! A model of a buffer, independent of how a buffer is stored.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Plan {
     }
 }
 
-/// A batch of the model: its items are here, and whether it flies is a thing of its own.
+/// A batch of the model, with its items.
 #[derive(Clone, Debug)]
 pub(super) struct Lot {
     pub(super) number: u64,
@@ -52,10 +52,10 @@ pub(super) struct Model {
     pub(super) closed: Vec<Lot>,
     pub(super) flying: Option<u64>,
     pub(super) flushed: Vec<Vec<u64>>,
-    /// Dead, and not on their way again.
+    /// Dead batches that are not being replayed.
     pub(super) dead: Vec<Vec<u64>>,
     pub(super) deaths: Sum,
-    /// Who waits for which batch, and with what they must be answered when it has ended.
+    /// The batches that callers wait for, and the answer that the callers must get once a batch has ended.
     pub(super) waiting: BTreeMap<u64, Option<(usize, &'static str)>>,
 }
 
@@ -119,7 +119,7 @@ impl Model {
         self.fly();
     }
 
-    /// If nothing is in flight, the one that could have gone first goes.
+    /// If nothing is in flight, starts the batch that became due first.
     pub(super) fn fly(&mut self) {
         if self.flying.is_none() {
             let mut ready: Vec<&Lot> = self.closed.iter().collect();

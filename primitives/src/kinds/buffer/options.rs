@@ -1,4 +1,4 @@
-//! What `#[primitive(buffer, ..)]` sets.
+//! The options of a buffer.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: batches of up to 100 items that wait at most 5 seconds; a flush is executed up to 5 times, 1 second to
-    /// 1 minute apart; 100,000 items and 64 MiB are stored at most.
+    /// The defaults: a batch has up to 100 items and waits at most 5 seconds; a flush is executed up to 5
+    /// times, 1 second to 1 minute apart; at most 100,000 items and 64 MiB are stored.
     pub const NEW: Self = Self {
         max_items: 100,
         max_wait_ms: 5_000,
@@ -37,14 +37,14 @@ impl Options {
 
     attempts::options!(backoff, backoff_with);
 
-    /// How many items a batch has at most: reaching it closes the batch; 100 unless said (B1).
+    /// How many items close a batch; the default is 100 (B1).
     #[track_caller]
     pub const fn max_items(mut self, items: u64) -> Self {
         self.max_items = literal::count(items);
         self
     }
 
-    /// How long the first item of a batch waits at most: `"5s"`, which it is unless said (B1).
+    /// How long the first item of a batch waits at most; the default is `"5s"` (B1).
     #[track_caller]
     pub const fn max_wait(mut self, wait: &str) -> Self {
         self.max_wait_ms = literal::some_duration(wait).as_millis() as u64;
@@ -58,35 +58,37 @@ impl Options {
         self
     }
 
-    /// `max_wait` is counted from the last item and not from the first. Steady traffic then flushes by capacity alone (B1).
+    /// Counts `max_wait` from the last item instead of the first. Steady traffic then flushes by size alone
+    /// (B1).
     pub const fn reset_on_add(mut self) -> Self {
         self.reset_on_add = true;
         self
     }
 
-    /// A batch that waits to be tried again holds up those behind it; else they go on (B5).
+    /// Makes a batch that waits for a retry hold up later batches. By default they are flushed meanwhile
+    /// (B5).
     pub const fn strict_order(mut self) -> Self {
         self.strict_order = true;
         self
     }
 
-    /// How many items may be stored, in all batches; beyond it `add` answers [`Full`](super::Full). 100,000 unless said
-    /// (B8).
+    /// How many items may be stored in all batches; beyond that `add` answers [`Full`](super::Full). The
+    /// default is 100,000 (B8).
     #[track_caller]
     pub const fn max_stored(mut self, items: u64) -> Self {
         self.max_stored = literal::count(items);
         self
     }
 
-    /// How many bytes of items may be stored, in all batches; beyond it `add` answers [`Full`](super::Full). 64 MiB unless
-    /// said (B8).
+    /// How many bytes of items may be stored in all batches; beyond that `add` answers
+    /// [`Full`](super::Full). The default is 64 MiB (B8).
     #[track_caller]
     pub const fn max_stored_bytes(mut self, bytes: u64) -> Self {
         self.max_stored_bytes = literal::count(bytes);
         self
     }
 
-    /// The options, once all are set: a whole batch must fit into what may be stored.
+    /// Finishes the options: a whole batch must fit into what may be stored.
     #[track_caller]
     pub const fn checked(self) -> Self {
         assert!(

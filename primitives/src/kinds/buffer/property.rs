@@ -1,4 +1,4 @@
-//! A buffer against its model: whatever comes in whatever order, both say the same, and every item is in one place.
+//! A buffer against its model: after any inputs in any order, both agree, and every item is in one place.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..80)
 }
 
-/// Folds by keeping all, so that it can be seen what was folded.
+/// Folds by keeping all items, so that the test sees what was folded.
 fn keep_all(folded: Option<&[u8]>, item: &[u8]) -> Result<Bytes, String> {
     crate::author::fold(folded, item, |all: &mut Vec<u64>, item: u64| all.push(item))
 }
@@ -47,7 +47,7 @@ struct Pair {
     model: Model,
     folds: bool,
     added: u64,
-    /// Letters that were not replayed yet, with their items.
+    /// Dead letters that were not replayed yet, with their items.
     letters: Vec<(String, Vec<u64>)>,
 }
 
@@ -99,7 +99,7 @@ impl Pair {
         self.added += 1;
         let now = self.model.now;
         let added = self.world.call("add", &format!("[{}]", self.added));
-        // A batch whose time has come is closed before the item is added.
+        // A batch that is due is closed before the item is added.
         self.model.settle();
         let count = self.model.open.items.len() as u64;
         if !self.model.add(self.added) {
@@ -163,7 +163,7 @@ impl Pair {
         self.compare_answers();
     }
 
-    /// What runs is given the items of the model's batch, in order, under one id.
+    /// Checks that the running flush gets the items of the model's batch, in order, under one id.
     fn compare_flight(&self) {
         let Some(piece) = self.world.running.first() else { return assert_eq!(self.model.flying, None) };
         let lot = self.model.closed.iter().find(|lot| Some(lot.number) == self.model.flying).unwrap();
@@ -179,7 +179,7 @@ impl Pair {
         assert_eq!((number, attempt, &items), (lot.number, lot.attempts + 1, &lot.items));
     }
 
-    /// Every item that is not flushed or cleared is stored, in one place.
+    /// Checks that every item that is not flushed or cleared is stored in one place.
     fn compare_items(&self) {
         let own = self.model.closed.iter().filter(|lot| !lot.is_replayed).chain([&self.model.open]);
         let mut own: Vec<u64> = own.flat_map(|lot| lot.items.clone()).collect();
@@ -192,7 +192,7 @@ impl Pair {
         assert_eq!(self.items(self.world.held().cloned()), held);
     }
 
-    /// Who waits for a batch is answered when it has ended, and not before.
+    /// Checks that the callers of `flush` are answered when their batch has ended, and not before.
     fn compare_answers(&self) {
         for (number, expected) in &self.model.waiting {
             let name = lane(*number);
@@ -218,7 +218,7 @@ fn word(result: &FlushResult) -> &'static str {
 }
 
 proptest! {
-    // A quarter of what is asked for: each case is dozens of turns.
+    // A quarter of the configured cases, because each case is dozens of turns.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     /// B1, B2, B3, B4, B5, B6, B7, B8, D2

@@ -1,4 +1,4 @@
-//! What is kept of a buffer, and what is shown of it.
+//! The stored record of a buffer, and its status.
 
 use drystone_runtime::{Mark, Millis, Version};
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,19 @@ use crate::{
     planted::Bug,
 };
 
-/// How many batches may be closed and not flushed: the record names each of them and is written with every add, and
-/// `clear` lets all of them go in one commit, which may change 1,000 rows and lanes (K3).
+/// How many batches may be closed and not flushed. The record names each of them and is written with every
+/// add; and `clear` drops them all in one commit, which may change at most 1,000 rows and lanes (K3).
 pub(super) const CLOSED_MAX: usize = 500;
 
-/// What is kept of a buffer beside its state, its alarm and the items, which are rows: a lane per batch.
+/// The stored record of a buffer, beside its state, its alarm and its items. Items are rows, with a lane per
+/// batch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The last number that was given to a batch; none is given twice.
+    /// The last number that was given to a batch. No number is given twice.
     pub(super) last: u64,
     #[serde(default, skip_serializing_if = "Open::is_empty")]
     pub(super) open: Open,
-    /// Batches to be flushed, in the order in which they were closed.
+    /// Closed batches that are to be flushed, in the order in which they were closed.
     #[serde(default)]
     pub(super) closed: Vec<Closed>,
     #[serde(default)]
@@ -33,19 +34,20 @@ pub struct Record {
     pub(super) dead: Sum,
     #[serde(default)]
     pub(super) errors: Vec<PastError>,
-    /// Errors of batches that are tried again, for the letter if they die (D2).
+    /// Errors of batches that wait for a retry, for the dead letter if the batch dies (D2).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tried: Vec<Tried>,
 }
 
-/// An error of a batch that is not over yet.
+/// An error of a batch that has not ended yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tried {
     batch: u64,
     error: PastError,
 }
 
-/// How many of them are kept, of all batches together: the record is written with every add.
+/// How many such errors are kept of all batches together. The record is written with every add, so it must
+/// stay small.
 const TRIED_MAX: usize = 50;
 
 /// The batch that items are added to.
@@ -54,95 +56,96 @@ pub(super) struct Open {
     pub(super) number: u64,
     pub(super) count: u64,
     pub(super) bytes: u64,
-    /// Since when it waits.
+    /// The time from which `max_wait` counts.
     pub(super) since: Timestamp,
-    /// Somebody asked for it to be flushed.
+    /// Whether a caller asked for a flush.
     #[serde(default)]
     pub(super) asked: bool,
-    /// What its items were folded into; it has no rows then.
+    /// The folded value of the items. An open batch with a folded value has no rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) folded: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
-/// A batch that is to be flushed.
+/// A closed batch that is to be flushed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Closed {
     pub(super) number: u64,
     pub(super) count: u64,
     pub(super) bytes: u64,
     pub(super) reason: Reason,
-    /// From when on it may be flushed: since it was closed, or after the pause that follows a failure.
+    /// When the batch may be flushed: from its closing on, or after the pause that follows a failure.
     pub(super) at: Timestamp,
     /// Executions that have failed.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) attempts: u32,
-    /// Where its items are, if not in the lane of its number: a batch that is replayed.
+    /// Where the items are if the batch is replayed. Otherwise they are in the lane of the batch's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) held: Option<Held>,
-    /// The mark of the turn that added its first item.
+    /// The mark of the turn that added the first item, or that replayed the batch.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
-/// Items that are held for us.
+/// The lane of a replayed batch, which was held for the replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Held {
     pub(super) of: u64,
     pub(super) lane: String,
-    /// The mark of the batch that it was at first.
+    /// The mark of the original batch.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
-/// Batches, and the items in them.
+/// A number of batches, and of the items in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
-    /// How many batches.
+    /// How many batches there are.
     pub batches: u64,
-    /// How many items.
+    /// How many items there are.
     pub items: u64,
 }
 
-/// Where a buffer stands.
+/// The status of a buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Items in the batch that is open.
+    /// Items in the open batch.
     pub open: u64,
-    /// Bytes of them.
+    /// Bytes in the open batch.
     pub open_bytes: u64,
-    /// When that batch is closed at the latest.
+    /// When the open batch closes at the latest.
     pub flushes_at: Option<Timestamp>,
-    /// Batches that are closed and not flushed, those in flight and those that wait to be tried again included.
+    /// Batches that are closed and not flushed, including the batch in flight and batches that wait for a
+    /// retry.
     pub closed: Sum,
-    /// The number of the batch in flight, or about to be.
+    /// The number of the batch that is in flight, or about to be.
     pub in_flight: Option<u64>,
-    /// What was flushed since it was bound.
+    /// Batches that were flushed since the key was bound.
     pub flushed: Sum,
-    /// What went to the dead letters since it was bound.
+    /// Batches that became dead letters since the key was bound.
     pub dead: Sum,
     /// The last errors, at most five, the newest last.
     pub errors: Vec<PastError>,
 }
 
 impl Record {
-    /// A number for a batch.
+    /// Returns the number of the next batch.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    /// The batch in flight, as it follows from what is stored: the one that could be flushed first, of several the one
-    /// that was closed first. Neither time nor an input puts another before it while it runs: whatever comes may only be
-    /// flushed from that moment on.
+    /// Returns the batch in flight, which follows from the record alone: the batch with the earliest time,
+    /// and of several the one that was closed first. While it runs no other batch takes its place, because
+    /// the time of every later batch is that moment or after it.
     pub(super) fn flying(&self, strict_order: bool, now: Timestamp) -> Option<&Closed> {
         let strict_order = strict_order && !Bug::OrderForgotten.planted();
         let first = if strict_order { self.closed.first() } else { self.closed.iter().min_by_key(|closed| closed.at) };
         first.filter(|first| first.at <= now)
     }
 
-    /// An execution of a batch failed.
+    /// Records a failed execution of a batch.
     pub(super) fn has_failed(&mut self, batch: u64, error: &Failure, at: Timestamp) {
         remember(&mut self.errors, error, at);
         self.tried.push(Tried { batch, error: PastError { error: error.clone(), at } });
@@ -150,19 +153,19 @@ impl Record {
         self.tried.drain(..beyond);
     }
 
-    /// The batch is over: what its executions failed with, the last ones if there were many.
+    /// Ends a batch. Returns the errors of its executions, or the last of them if there were many.
     pub(super) fn is_over(&mut self, batch: u64) -> Vec<PastError> {
         let (of_it, others) = std::mem::take(&mut self.tried).into_iter().partition(|tried| tried.batch == batch);
         self.tried = others;
         of_it.into_iter().map(|tried: Tried| tried.error).collect()
     }
 
-    /// When a batch may next be flushed that has to wait.
+    /// Returns the next time at which a waiting batch may be flushed.
     pub(super) fn next_try(&self, now: Timestamp) -> Option<Timestamp> {
         self.closed.iter().map(|closed| closed.at).filter(|at| *at > now).min()
     }
 
-    /// Items and bytes in rows of our own.
+    /// Returns the items and bytes in rows of this entity. The rows of replayed batches belong to others.
     pub(super) fn stored(&self) -> (u64, u64) {
         let own = self.closed.iter().filter(|closed| closed.held.is_none());
         own.fold((self.open.count, self.open.bytes), |sum, closed| (sum.0 + closed.count, sum.1 + closed.bytes))
@@ -182,7 +185,7 @@ impl Open {
         self.since.after(options.wait())
     }
 
-    /// Why it should be closed, if it should.
+    /// Returns why the batch should be closed; `None` if it should stay open.
     pub(super) fn is_ripe(&self, options: &Options, now: Timestamp) -> Option<Reason> {
         match self {
             _ if self.is_empty() => None,
@@ -195,7 +198,7 @@ impl Open {
 }
 
 impl Closed {
-    /// Where its items are.
+    /// Returns where the items are.
     pub(super) fn items(&self) -> Items {
         match &self.held {
             Some(Held { of, lane, .. }) => Items { of: Some(*of), lane: lane.clone().into(), row: None },
@@ -203,7 +206,7 @@ impl Closed {
         }
     }
 
-    /// The name by which the outside knows it: that of the batch it was at first.
+    /// Returns the id of the batch for other systems. A replayed batch keeps the id of the original batch.
     pub(super) fn id(&self, definition: &str, own: Version) -> String {
         let Items { of, lane, .. } = self.items();
         let number = lane.strip_prefix(LANE).unwrap_or(&lane);
@@ -213,7 +216,7 @@ impl Closed {
         marked_id(&format!("{definition}-{:x}", of.unwrap_or(own.0)), self.first_mark(), &format!("flush/{number}"))
     }
 
-    /// The mark of the batch that it was at first.
+    /// Returns the mark of the original batch.
     pub(super) fn first_mark(&self) -> Option<Mark> {
         self.held.as_ref().map_or(self.mark, |held| held.mark)
     }
@@ -221,7 +224,7 @@ impl Closed {
 
 const LANE: &str = "batch/";
 
-/// The lane of a batch, which is also the name under which callers of `flush` wait for it.
+/// Returns the lane of a batch, which is also the name under which callers of `flush` wait for the batch.
 pub(super) fn lane(number: u64) -> String {
     format!("{LANE}{number}")
 }
@@ -233,7 +236,7 @@ impl Sum {
     }
 }
 
-/// The earlier of two times that may not come.
+/// Returns the earlier of two times, if there is one.
 pub(super) fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Millis> {
     one.into_iter().chain(other).min().map(Into::into)
 }

@@ -113,7 +113,7 @@ fn a_failing_batch_lets_the_next_one_go() {
     add_all(&mut world, 1..=9);
     world.fail();
     assert_eq!(batch(&world).number, 2);
-    // Its pause is over while the second is in flight, which is not disturbed.
+    // The pause of the first batch ends while the second is in flight, which is not disturbed.
     world.pass(2 * SECOND);
     assert_eq!(batch(&world).number, 2);
     world.end(Ended::Ok);
@@ -201,7 +201,7 @@ fn flush_answers_when_its_batch_has_ended() {
     add(&mut world, 1);
     assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(name)) if name == "batch/1"));
     assert_eq!(batch(&world).reason, Reason::Manual);
-    // Nothing is open now: whoever asks again waits for the same.
+    // No batch is open, so a second caller waits for the same batch.
     assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(name)) if name == "batch/1"));
     world.fail();
     assert!(world.answered.is_empty());
@@ -284,14 +284,14 @@ fn beyond_its_caps_it_is_full_and_loses_nothing() {
 #[test]
 fn batches_are_capped_too_so_that_the_record_stays_small_and_clear_is_one_commit() {
     let mut world = buffer(Options::NEW.max_items(1).strict_order());
-    // The last one is in the open batch, which has no room to be closed.
+    // The last item is in the open batch, which has no room to be closed.
     add_all(&mut world, 0..=record::CLOSED_MAX as u64);
     assert_eq!(full(&mut world), Full { what: Capped::Batches, limit: record::CLOSED_MAX as u64 });
     assert!(world.entity.as_ref().unwrap().head.len() < 100 * 1024);
     assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(_))));
     world.end(Ended::Ok);
     assert_eq!((world.status().open, world.status().closed.batches), (0, record::CLOSED_MAX as u64));
-    // One that was to be flushed and had no room yet is cleared like any other.
+    // A batch that is to be flushed and had no room yet is cleared like any other.
     add(&mut world, 7);
     assert!(matches!(world.call("flush", "[]"), Ok(Answer::Held(_))));
     assert_eq!(world.ask::<u64>("clear", "[]"), record::CLOSED_MAX as u64);

@@ -21,7 +21,7 @@ impl Options {
         let item: Box<RawValue> = Params::one(body).map_err(Stop::Malformed)?;
         let item = item.get().as_bytes();
         self.close_if_ripe(turn);
-        // The code was changed and folds now, or no longer does: the batch is flushed as it is.
+        // The code was changed, and only one of old and new code folds: the open batch is closed as it is.
         if !turn.record.open.is_empty() && turn.record.open.folded.is_some() != turn.has_reduce() {
             close(turn, Reason::Deadline);
         }
@@ -72,14 +72,14 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses one more item of so many bytes if there is no room for it (B8).
+    /// Refuses an item of `bytes` bytes if there is no room for it (B8).
     fn check_room(&self, record: &Record, bytes: u64) -> Result<(), Stop> {
         let (items, stored_bytes) = record.stored();
         let full = |what, limit| Err(Stop::failed(&Full { what, limit }));
         match record {
             _ if items >= self.max_stored => full(Capped::Items, self.max_stored),
             _ if stored_bytes + bytes > self.max_stored_bytes => full(Capped::Bytes, self.max_stored_bytes),
-            // It could not be closed, or it would not be full.
+            // A full batch is open only because there was no room to close it.
             _ if record.open.count >= self.max_items => full(Capped::Batches, CLOSED_MAX as u64),
             _ => Ok(()),
         }
@@ -108,7 +108,7 @@ impl Options {
             let_go(turn, closed);
             answer(turn, (closed.number, closed.count), FlushResult::Cleared);
         }
-        // What is folded has no rows yet.
+        // An open batch with a folded value has no rows yet.
         if !open.is_empty() && open.folded.is_none() {
             turn.drop_lane(lane(open.number), false);
         }
@@ -123,7 +123,7 @@ impl Options {
         Answer::value(&count)
     }
 
-    /// A batch that was a dead letter is to be flushed again.
+    /// Replays a batch that was a dead letter.
     pub(super) fn replay(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         let replayed: Replayed = Params::one(body).map_err(Stop::Malformed)?;
         if !turn.record.has_room_for_a_batch() {
@@ -158,11 +158,12 @@ impl Options {
         turn.emit("buffer.failed", &told);
     }
 
-    /// What is ripe is closed, and alarm and status are as the record says.
+    /// Closes the open batch if it is due, and sets alarm and status from the record.
     pub(super) fn settle(&self, turn: &mut Turn<'_, Record>) {
         self.close_if_ripe(turn);
         let (now, record) = (turn.now.into(), &turn.record);
-        // Without room it is closed by whatever makes room.
+        // Without room for a closed batch no alarm is needed: the turn that makes room also closes the open
+        // batch.
         let waits = !record.open.is_empty() && record.has_room_for_a_batch();
         let deadline = waits.then(|| record.open.flushes_at(self));
         let alarm = earlier(deadline, record.next_try(now));
@@ -206,7 +207,7 @@ pub(super) fn flushed(turn: &mut Turn<'_, Record>, index: usize) {
     turn.emit("buffer.flushed", &told);
 }
 
-/// The batch is given up: its items stay where they are, and the dead letters hold them.
+/// Gives a batch up: its items stay where they are, and the dead letters hold the lane.
 pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) {
     let closed = turn.record.closed.remove(index);
     turn.record.dead.add(closed.count);
@@ -248,7 +249,7 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
     }
 }
 
-/// Batches that were being replayed go with the entity.
+/// Releases the lanes of batches that were being replayed, because the entity ends.
 pub(super) fn release_held(turn: &mut Turn<'_, Record>) {
     for closed in std::mem::take(&mut turn.record.closed) {
         if closed.held.is_some() {
@@ -265,12 +266,12 @@ fn let_go(turn: &mut Turn<'_, Record>, closed: &Closed) {
     }
 }
 
-/// Tells those who asked for the batch to be flushed.
+/// Answers the callers who asked for the batch to be flushed.
 fn answer(turn: &mut Turn<'_, Record>, (number, count): (u64, u64), result: FlushResult) {
     turn.answer_all(lane(number), &Flushed { count, result });
 }
 
-/// The number of the open batch; it gets one with its first item.
+/// Returns the number of the open batch, which is drawn with its first item.
 fn open_number(turn: &mut Turn<'_, Record>) -> u64 {
     let mark = turn.mark();
     let record = &mut turn.record;
@@ -281,7 +282,7 @@ fn open_number(turn: &mut Turn<'_, Record>) -> u64 {
     record.open.number
 }
 
-/// A batch as the dead letters hand it back.
+/// A batch, as the dead letters return it for a replay.
 #[derive(Deserialize, Serialize)]
 struct Replayed {
     of: u64,

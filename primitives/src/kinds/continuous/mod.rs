@@ -1,9 +1,9 @@
-//! Something done again and again: a tick, at a fixed rate, with a fixed delay, or by the clock on the wall.
+//! Work that repeats: a tick at a fixed rate, with a fixed delay, or by the wall clock.
 //!
 //! ```
 //! use drystone::{Never, Primitives, d, primitive, testing::World};
 //!
-//! /// How often it is past midnight.
+//! /// Counts the nights.
 //! #[derive(Default, serde::Serialize, serde::Deserialize)]
 //! struct Nights(u32);
 //!
@@ -31,39 +31,45 @@
 //! # });
 //! ```
 //!
-//! What it promises, beside what every entity does:
+//! Promises, beyond those of every entity:
 //!
-//! - The first tick is one interval after `start`, or at once with `first = "now"` (C2); never early, and after a time
-//!   in which nothing ran once for all that were missed (A4).
-//! - Never two ticks of one entity at once (C6). A tick succeeds in one commit: its state, the count, the next alarm.
-//! - A tick that is cut short by a crash runs again under the same number: it runs at least once.
-//! - A failing tick is executed up to `max_attempts` times with `retry` between; then `on_exhausted` says what follows
-//!   (C5).
-//! - `stop` and `trigger` never wait for a tick (C3). `start()` and `resume()` resume an entity that has stopped or failed,
-//!   with the state that it has; `start_with(state)` on such an entity is refused, and `replace(state)` sets its state (C2).
-//! - Another interval in the code holds from the next start of the program on, counted from the last tick (E11).
-//! - A tick can ask which time it stands for, [`scheduled_for`](crate::Context::scheduled_for): the same over retries and
-//!   restarts.
+//! - The first tick comes one interval after `start`, or at once with `first = "now"` (C2). A tick never
+//!   comes early. After a time in which nothing ran, one tick stands for all that were missed (A4).
+//! - Two ticks of one entity never run at once (C6). A tick succeeds in one commit with its state, the count
+//!   and the next alarm.
+//! - A tick that a crash cuts short runs again under the same number, so a tick runs at least once.
+//! - A failing tick is executed up to `max_attempts` times with `retry` between; then `on_exhausted` decides
+//!   what follows (C5).
+//! - `stop` and `trigger` never wait for a tick (C3). `start()` and `resume()` resume a stopped or failed
+//!   entity with its stored state. `start_with(state)` on such an entity is refused, and `replace(state)`
+//!   sets its state (C2).
+//! - A changed interval in the code holds from the next start of the program on, counted from the last tick
+//!   (E11).
+//! - A tick can ask for the time that it stands for, [`scheduled_for`](crate::Context::scheduled_for). This
+//!   time is the same over retries and restarts.
 //!
-//! # By the clock on the wall
+//! # By the wall clock
 //!
-//! With the feature `cron`: `#[primitive(continuous, cron = "0 3 * * *", zone = "Europe/Berlin", missed = "once")]` is at
-//! three every night in Berlin. The zone is UTC unless said; both are checked while the program is compiled. What an
-//! expression is, and what happens on the nights when clocks are changed, is said at `Cron`; `cron = NIGHTLY` takes a
-//! constant of that type.
+//! With the feature `cron`, `#[primitive(continuous, cron = "0 3 * * *", zone = "Europe/Berlin", missed =
+//! "once")]` ticks at three every night in Berlin. The default zone is UTC. Expression and zone are checked
+//! at compile time. `Cron` describes the expressions, and the nights when clocks are changed.
+//! `cron = NIGHTLY` takes a constant of that type.
 //!
-//! `missed` says what becomes of times that passed while nothing ran, or while a tick did (A4):
+//! `missed` decides about times that passed while nothing ran, or while a tick ran (A4):
 //!
-//! | `missed =` | |
-//! |---|---|
-//! | `"once"` (unless said) | one tick at once for all of them; it stands for the last, and the others are counted as skipped |
-//! | `"skip"` | none: the next tick is at the next time. One that would begin more than a minute late, or after the next was due, is skipped, too; one that began and was cut short by a crash runs again |
-//! | `"backfill"` | a tick for each, the oldest first, one after the other; the last 1,000 at most, older ones are skipped |
+//! - `missed = "once"` (default): one tick at once for all of them. The tick stands for the last time, and
+//!   the others are counted as skipped.
+//! - `missed = "skip"`: no tick, and the next tick comes at the next time. A tick that would begin more than
+//!   a minute late, or after the next time was due, is skipped, too. A tick that began and was cut short by
+//!   a crash runs again.
+//! - `missed = "backfill"`: a tick for each time, the oldest first, one after another. Only the last 1,000
+//!   times are made up for; older ones are skipped.
 //!
-//! A retry stands for the time of its tick and moves nothing. Times that passed while the entity was stopped, or before an
-//! expression was in the code, were not missed; what is due when the code changes is judged by the new expression. The time
-//! zones are those of the binary: it brings the tz database along, and a stored schedule follows the one that runs it. A
-//! tick by the clock on the wall is one commit more, in which it is decided what it stands for.
+//! A retry stands for the time of its tick and moves nothing. Times that passed while the entity was
+//! stopped, or before an expression was in the code, were not missed. If a tick is due when the code
+//! changes, the new expression decides about it. The time zones come from the tz database in the binary, so
+//! a stored schedule follows the binary that runs it. A tick by the wall clock costs one commit more, which
+//! records the time that the tick stands for.
 
 #[cfg(test)]
 mod model;
@@ -171,7 +177,8 @@ impl Kind for Options {
         Ok(())
     }
 
-    /// The time since the last tick counts; an execution that is due, or a retry that waits, stays as it is.
+    /// Counts from the last tick as before. An execution that is due and a retry that waits stay as they
+    /// are.
     fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         #[cfg(feature = "cron")]
         if self.schedule().as_cron().is_some() {
@@ -218,7 +225,8 @@ impl Kind for Options {
 }
 
 impl Options {
-    /// Runs from now on. A tick that is still in flight, because it was stopped a moment ago, is the first.
+    /// Starts the schedule. If a tick is still in flight, because the entity was stopped a moment ago, that
+    /// tick is the first.
     fn begin(&self, turn: &mut Turn<'_, Record>) {
         turn.record.standing = Standing::Running;
         turn.record.base = turn.now.into();
@@ -233,7 +241,8 @@ impl Options {
         turn.set_alarm(Some(first.into()));
     }
 
-    /// An execution failed: it is tried again, unless that was the last one, or it was a single run.
+    /// Handles a failed execution. It is retried, unless it was the last attempt or a single run of a
+    /// stopped entity.
     fn failed(&self, turn: &mut Turn<'_, Record>, attempt: u32, error: &Failure) {
         let pause = self.attempts.pause_after(attempt, turn.record.ticks);
         match pause {
@@ -243,7 +252,7 @@ impl Options {
                 if Bug::RetryShifts.planted() {
                     turn.record.base = turn.now.into();
                 }
-                // Somebody has asked for one more: it need not wait.
+                // A caller has triggered one more tick, so the retry need not wait.
                 let at = if turn.record.again { turn.now } else { turn.now.after(pause) };
                 turn.record.again = false;
                 turn.set_alarm(Some(at));
@@ -252,7 +261,7 @@ impl Options {
         }
     }
 
-    /// The tick is over without success.
+    /// Ends a tick without success.
     fn give_up(&self, turn: &mut Turn<'_, Record>, attempts: u32, error: &Failure) {
         turn.emit("continuous.failed", &serde_json::json!({ "error": error, "attempts": attempts }));
         match self.on_exhausted {
@@ -271,7 +280,7 @@ impl Options {
         self.next_tick(turn);
     }
 
-    /// The tick has ended: when the next is, if there is one.
+    /// Ends the tick, and sets the alarm of the next, if there is one.
     fn next_tick(&self, turn: &mut Turn<'_, Record>) {
         let due = turn.record.stands_for.or(turn.alarm().map(Into::into));
         turn.record.end_tick(turn.mark());
@@ -281,14 +290,15 @@ impl Options {
         }
         let next = self.moved(turn, due);
         turn.set_alarm(next.map(Into::into));
-        // It may be due already, and an alarm that rang does not ring again.
+        // The next tick may be due already, and an alarm that has rung does not ring again.
         #[cfg(feature = "cron")]
         if let Some(next) = next {
             self.admit(turn, next);
         }
     }
 
-    /// Where the schedule counts from after a tick that was due then, and when the next is due by it.
+    /// Moves the base of the schedule after a tick that was due at `due`. Returns when the next tick is due;
+    /// `None` if the entity does not run.
     fn moved(&self, turn: &mut Turn<'_, Record>, due: Option<Timestamp>) -> Option<Timestamp> {
         let (now, schedule, record) = (turn.now.into(), self.schedule(), &mut turn.record);
         if record.standing != Standing::Running {
@@ -299,7 +309,8 @@ impl Options {
             self.moved_on(cron, record, now);
             return Some(schedule.next(record.base));
         }
-        // A tick that was due at a point of the grid is that point's own; one that was triggered earlier is not.
+        // A tick that was due at a grid point uses up that point; a tick that was triggered earlier does
+        // not.
         let own = u64::from(due.is_some_and(|due| due >= schedule.next(record.base)));
         let (base, points) = schedule.ended(record.base, now);
         record.skipped += points.saturating_sub(own);
@@ -314,7 +325,8 @@ impl Options {
         turn.record.standing = Standing::Stopped;
         turn.record.again = false;
         turn.set_status(Phase::resting("stopped"));
-        // The alarm of a tick in flight stands until it ends: without it the tick would be dropped.
+        // The alarm of a tick in flight stays set until the tick ends: without the alarm the tick would be
+        // dropped.
         if !self.is_in_flight(turn) || Bug::TickForgotten.planted() {
             turn.set_alarm(None);
             if turn.record.attempts > 0 {
@@ -343,7 +355,7 @@ impl Options {
         is_admitted && alarm.is_some_and(|alarm| alarm <= now)
     }
 
-    /// The next execution, and what follows it on the schedule.
+    /// Returns the time of the next execution, and the times on the schedule that follow it.
     fn next_runs(&self, shown: &Shown<'_, Record>) -> Vec<Timestamp> {
         let mut runs: Vec<Timestamp> = shown.alarm.into_iter().collect();
         if let (Standing::Running, Some(alarm)) = (shown.record.standing, shown.alarm) {
@@ -357,16 +369,16 @@ impl Options {
     }
 }
 
-/// How many executions are shown ahead.
+/// How many of the next executions the status shows.
 const RUNS_SHOWN: usize = 5;
 
-/// One is to run at once, whatever the schedule says.
+/// Makes a tick due at once, whatever the schedule says.
 fn ask(turn: &mut Turn<'_, Record>) {
     let now: Millis = turn.now;
     if turn.record.attempts == 0 {
         turn.record.mark = Some(turn.mark());
     }
-    // A retry that waits is asked for earlier, and stands for what it stood for.
+    // A retry that waits comes earlier, but stands for the same time as before.
     turn.record.stands_for.get_or_insert(now.into());
     turn.set_alarm(Some(now));
 }
@@ -376,11 +388,12 @@ fn stopped_by_error(turn: &mut Turn<'_, Record>) {
     turn.set_status(Phase::failing("error"));
 }
 
-/// The largest state that goes into a letter: with all else it stays below what a message may have (K3).
+/// The largest state that goes into a dead letter: with everything else the letter stays within the limit of
+/// a message (K3).
 const STATE_BYTES_MAX: usize = 960 * 1024;
 
-/// The letter of an entity that is destroyed because it failed; `None` if its state is too large for one: then it is
-/// better kept.
+/// Returns the dead letter of an entity that is destroyed because it failed. Returns `None` if its state is
+/// too large for a letter; the entity is then kept.
 fn last_state(turn: &Turn<'_, Record>, attempts: u32, error: &Failure) -> Option<drystone_runtime::Message> {
     #[derive(Serialize)]
     struct Last<'a> {

@@ -1,4 +1,4 @@
-//! A continuous entity against a model of it: whatever comes in whatever order, both say the same.
+//! A continuous entity against a model of it: after any inputs in any order, both agree.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// What the model knows of the options.
+/// The options of the model.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     when: When,
@@ -40,7 +40,7 @@ struct Plan {
     max_attempts: u32,
     pause: i64,
     goes_on: bool,
-    /// How long time is: a cron schedule knows no less than a second.
+    /// The length of one step of time. A cron schedule knows nothing shorter than a second.
     scale: i64,
 }
 
@@ -102,13 +102,13 @@ impl Plan {
         }
     }
 
-    /// The times by the clock on the wall after one point, up to and with another, by walking.
+    /// Returns the times by the wall clock after `after`, up to and including `until`, by walking.
     fn times(self, after: i64, until: i64) -> Vec<i64> {
         let first = after - after.rem_euclid(self.interval) + self.interval;
         (first..=until).step_by(self.interval as usize).collect()
     }
 
-    /// When the next tick is, by a base.
+    /// Returns when the next tick is due, counted from a base.
     fn next(self, base: i64) -> i64 {
         match self.missed() {
             None => base + self.interval,
@@ -117,7 +117,7 @@ impl Plan {
     }
 }
 
-/// What must be true, told apart from how it is stored: a tick in flight is a thing of its own here.
+/// The model, independent of how a continuous entity is stored.
 #[derive(Debug)]
 struct Model {
     plan: Plan,
@@ -125,10 +125,10 @@ struct Model {
     standing: Standing,
     /// When the next execution is due, if none is in flight.
     next: Option<i64>,
-    /// The execution in flight, since it became due: number, attempt.
+    /// The number and attempt of the execution in flight, from the moment it became due.
     flying: Option<(u64, u32)>,
     due: i64,
-    /// Whether somebody has asked for the next tick or the clock on the wall has admitted it; the time that it stands for.
+    /// Whether the next tick was triggered or admitted by a cron schedule, and the time that it stands for.
     asked: bool,
     admitted: bool,
     stands_for: i64,
@@ -196,7 +196,7 @@ impl Model {
         self.now = until;
     }
 
-    /// What is due is in flight.
+    /// Starts the next execution if it is due.
     fn fly(&mut self) {
         if let Some(next) = self.next.filter(|next| *next <= self.now) {
             if self.attempt == 1 && !self.asked && !self.admit(next) {
@@ -206,7 +206,7 @@ impl Model {
         }
     }
 
-    /// What a tick of the schedule stands for; whether it may run.
+    /// Decides which time a tick of the schedule stands for. Returns whether the tick may run.
     fn admit(&mut self, next: i64) -> bool {
         self.stands_for = next;
         let Some(missed) = self.plan.missed() else { return true };
@@ -271,7 +271,7 @@ impl Model {
         self.fly();
     }
 
-    /// The next point after now, found by walking.
+    /// Returns the next point after now, found by walking.
     fn schedule(&mut self) -> i64 {
         if self.plan.when == When::Delay {
             self.base = self.now;
@@ -295,7 +295,7 @@ impl Model {
     fn change(&mut self, plan: Plan) {
         self.plan = plan;
         if plan.missed().is_some() && self.attempt == 1 && !self.asked && !self.admitted {
-            // The clock on the wall decides before a tick runs; nobody has for this one.
+            // A cron schedule must admit a tick before it runs, and this tick was not admitted.
             self.next = self.flying.take().map(|_| self.due).or(self.next);
         }
         let is_waiting = self.flying.is_none() && self.next.is_none_or(|next| next > self.now);
@@ -381,7 +381,7 @@ fn compare(world: &World<Options>, model: &Model) {
 }
 
 proptest! {
-    // A quarter of what is asked for: each case is dozens of turns.
+    // A quarter of the configured cases, because each case is dozens of turns.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     /// C1, C2, C3, C5, C6, A4, E11

@@ -1,4 +1,4 @@
-//! What `#[primitive(continuous, ..)]` sets.
+//! The options of a continuous entity.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Options {
     pub(super) on_exhausted: OnExhausted,
 }
 
-/// What becomes of an entity whose tick has failed in every attempt.
+/// The consequence of a tick that has failed in every attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OnExhausted {
@@ -33,8 +33,9 @@ pub(super) enum OnExhausted {
 }
 
 impl Options {
-    /// The defaults: a tick is executed up to 3 times, a minute apart, for as long as it takes; then the entity stops. One
-    /// of [`every`](Self::every), [`after`](Self::after) and `cron` must be said.
+    /// The defaults: a tick is executed up to 3 times, a minute apart, without a time limit; then the entity
+    /// stops. A schedule has no default: set one of [`every`](Self::every), [`after`](Self::after) and
+    /// `cron`.
     pub const NEW: Self = Self {
         schedule: None,
         #[cfg(feature = "cron")]
@@ -46,14 +47,14 @@ impl Options {
 
     attempts::options!(retry, retry_with);
 
-    /// At a fixed rate, `"59m"`: the next tick is at the first point of the grid after now; points that passed while a tick
-    /// ran, or while nothing ran, are skipped and counted (C1).
+    /// Ticks at a fixed rate, `"59m"`: the next tick is at the first grid point after now. Grid points that
+    /// passed while a tick ran, or while nothing ran, are skipped and counted (C1).
     #[track_caller]
     pub const fn every(self, interval: &str) -> Self {
         self.scheduled(Schedule::parse_every(interval))
     }
 
-    /// With a fixed delay, `"5m"`, from the end of one tick to the next (C1).
+    /// Ticks with a fixed delay, `"5m"`, from the end of one tick to the next (C1).
     #[track_caller]
     pub const fn after(self, delay: &str) -> Self {
         self.scheduled(Schedule::parse_after(delay))
@@ -78,7 +79,8 @@ impl Options {
         self
     }
 
-    /// `"now"`: the first tick is at once after `start`. Else it is after one interval.
+    /// `"now"`: the first tick comes at once after `start`. By default the first tick comes after one
+    /// interval.
     #[track_caller]
     pub const fn first(mut self, when: &str) -> Self {
         assert!(matches!(when.as_bytes(), b"now"), "this is not a first run; write `first = \"now\"`, or leave it out");
@@ -86,9 +88,9 @@ impl Options {
         self
     }
 
-    /// What becomes of the entity when a tick has failed in every attempt: `"stop"` (unless said) leaves it in status
-    /// `error` with its state; `"continue"` goes on with the next tick; `"destroy"` ends it, and leaves a dead letter with
-    /// its last state (A3).
+    /// Decides about an entity whose tick has failed in every attempt. `"stop"` (the default) leaves the
+    /// entity in status `error` with its state. `"continue"` continues with the next tick. `"destroy"` ends
+    /// the entity and leaves a dead letter with its last state (A3).
     #[track_caller]
     pub const fn on_exhausted(mut self, what: &str) -> Self {
         self.on_exhausted = match what.as_bytes() {
@@ -100,7 +102,7 @@ impl Options {
         self
     }
 
-    /// The options, once all are set: there must be a schedule.
+    /// Finishes the options: a schedule must be set.
     #[track_caller]
     pub const fn checked(self) -> Self {
         assert!(
@@ -118,7 +120,7 @@ impl Options {
         self.schedule.expect("options are checked while the program is compiled")
     }
 
-    /// Whether a tick is admitted by the turn of its alarm before it runs.
+    /// Whether a tick must be admitted by the turn of its alarm before the tick runs.
     pub(super) fn is_admitted_first(&self) -> bool {
         #[cfg(feature = "cron")]
         return self.schedule().as_cron().is_some();

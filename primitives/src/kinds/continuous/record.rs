@@ -1,4 +1,4 @@
-//! What is kept of a continuous entity, and what is shown of it.
+//! The stored record of a continuous entity, and its status.
 
 use drystone_runtime::Mark;
 use serde::{Deserialize, Serialize};
@@ -8,61 +8,64 @@ use crate::{
     kinds::past::{PastError, remember},
 };
 
-/// Whether it runs.
+/// Whether a continuous entity runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Its next tick is scheduled.
+    /// The next tick is scheduled.
     #[default]
     Running,
-    /// Somebody stopped it.
+    /// A caller stopped the entity.
     Stopped,
     /// A tick failed in every attempt. `start()` or `resume()` resumes the entity.
     Error,
 }
 
-/// Where a continuous entity stands (C4).
+/// The status of a continuous entity (C4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Whether it runs.
+    /// Whether the entity runs.
     pub status: Standing,
-    /// When a tick last ended, well or not.
+    /// When a tick last ended, with or without success.
     pub last_run_at: Option<Timestamp>,
-    /// When the next execution is due: a tick, or the retry of one. One that has passed is in flight, or about to start.
+    /// When the next execution is due: a tick, or the retry of a tick. If this time has passed, the
+    /// execution is in flight or about to start.
     pub next_run_at: Option<Timestamp>,
-    /// That one, and the times on the schedule that follow: five in all. With a fixed delay only the first is known.
+    /// The time of the next execution and the times on the schedule that follow it, five in all. With a
+    /// fixed delay only the first is known.
     #[serde(default)]
     pub next_runs: Vec<Timestamp>,
     /// Ticks that succeeded.
     pub run_count: u64,
-    /// Points of a fixed rate, and times of a cron schedule, that had no tick of their own, because one was still running or
-    /// nothing ran.
+    /// Grid points of a fixed rate, and times of a cron schedule, that had no tick of their own, because
+    /// another tick was still running or because nothing ran.
     pub skipped: u64,
-    /// Executions that failed since the last that succeeded.
+    /// Executions that failed since the last success.
     pub consecutive_failures: u32,
-    /// The last errors since it was started, at most five, the newest last.
+    /// The last errors since the entity was started, at most five, the newest last.
     pub errors: Vec<PastError>,
 }
 
-/// What is kept of a continuous entity beside its state and its alarm.
+/// The stored record of a continuous entity, beside its state and its alarm.
 ///
-/// The alarm is the next execution; while it stands and is due that execution is in flight or about to start, in every
-/// standing. So a crash runs it again under the same number, and nothing is written when it starts.
+/// The alarm is the time of the next execution. While the alarm is set and due, that execution is in flight
+/// or about to start, in every standing. So after a crash the execution runs again under the same number,
+/// and nothing is written when it starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub(super) standing: Standing,
-    /// Where the schedule counts from.
+    /// The time from which the schedule counts.
     pub(super) base: Timestamp,
-    /// The time that the tick in hand stands for, if that is not the alarm: it was asked for, or it has failed, or it was
-    /// admitted by the clock on the wall.
+    /// The time that the present tick stands for, if it is not the alarm: the tick was triggered, or it has
+    /// failed, or it was admitted by a cron schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stands_for: Option<Timestamp>,
-    /// Ticks that ended: succeeded, given up or abandoned. The next has the number after it.
+    /// How many ticks have ended: succeeded, given up or abandoned. The next tick has the number after this.
     pub(super) ticks: u64,
-    /// Executions of the next tick that have failed.
+    /// How many executions of the next tick have failed.
     #[serde(default)]
     pub(super) attempts: u32,
-    /// One more is to follow the tick in flight.
+    /// Whether one more tick is to follow the tick in flight.
     #[serde(default)]
     pub(super) again: bool,
     #[serde(default)]
@@ -81,7 +84,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// This tick has no further execution; the next has another number, so that no (tick, attempt) comes twice.
+    /// Ends the present tick. The next tick has another number, so that no pair of tick and attempt comes
+    /// twice.
     pub(super) fn end_tick(&mut self, mark: Mark) {
         self.ticks += 1;
         self.mark = Some(mark);

@@ -72,7 +72,8 @@ fn first_now_runs_at_once_and_then_on_the_grid() {
     assert_eq!((next(&world), world.status().skipped), (at(10), 0));
 }
 
-/// One commit per tick: the alarm stands until its end, and a crash runs it again under its number.
+/// One commit per tick: the alarm stays set until the tick ends, and after a crash the tick runs again under
+/// its number.
 #[test]
 fn a_tick_is_one_commit_and_runs_again_after_a_crash() {
     let mut world = every_10s();

@@ -1,8 +1,9 @@
-//! By the clock on the wall: the options of `cron`, and what becomes of times that passed.
+//! The wall clock: the options of `cron`, and the rules for missed times.
 //!
-//! With a cron schedule a turn comes first: that of the alarm, or of the end of the tick before, decides which time the next
-//! tick stands for, and that is stored before the tick runs. So what was missed is judged once, by the time at which it
-//! could have run, however often the process dies afterwards; a tick by the clock on the wall is two commits.
+//! With a cron schedule a turn comes first. The turn of the alarm, or of the end of the tick before, decides
+//! which time the next tick stands for, and its commit stores that time before the tick runs. So missed
+//! times are judged once, by the time at which the tick could have run, however often the process dies
+//! afterwards. A tick by the wall clock is two commits.
 
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ use serde::Serialize;
 use super::{Options, Record, Standing};
 use crate::{Cron, Schedule, Timestamp, cron::Zone, kind::Turn, planted::Bug};
 
-/// What `#[primitive(continuous, cron = .., ..)]` sets beside the schedule.
+/// The options of `#[primitive(continuous, cron = .., ..)]` beside the schedule.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Wall {
-    /// Until all is read; then it is a part of the schedule.
+    /// The zone, until all options are read; then it is a part of the schedule.
     #[serde(skip)]
     zone: Option<Zone>,
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<Missed>,
 }
 
-/// What becomes of times at which it could not run.
+/// The rule for times at which the entity could not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Missed {
@@ -30,10 +31,10 @@ pub(super) enum Missed {
     Backfill,
 }
 
-/// The most times that are made up for; older ones are skipped.
+/// The most missed times that are made up for. Older ones are skipped.
 pub(super) const BACKFILL_MAX: u64 = 1_000;
 
-/// How late a tick may begin that is otherwise skipped.
+/// How late a tick may begin at most with `missed = "skip"`.
 pub(super) const LATE_MAX: Duration = Duration::from_secs(60);
 
 impl Wall {
@@ -41,7 +42,7 @@ impl Wall {
 }
 
 impl Options {
-    /// By the clock on the wall: `"0 3 * * *"` is at three every night. See [`Cron`] (C1).
+    /// Ticks by the wall clock: `"0 3 * * *"` is at three every night. See [`Cron`] (C1).
     #[track_caller]
     pub const fn cron(self, expression: &str) -> Self {
         self.cron_with(Cron::new(expression))
@@ -53,17 +54,18 @@ impl Options {
         self.scheduled(Schedule::cron(cron))
     }
 
-    /// Whose clock: `"Europe/Berlin"`. That of the constant, or UTC, unless said.
+    /// Sets the time zone: `"Europe/Berlin"`. The default is the zone of the `Cron` constant, or UTC.
     #[track_caller]
     pub const fn zone(mut self, name: &str) -> Self {
         self.wall.zone = Some(Zone::named(name));
         self
     }
 
-    /// What becomes of times that passed while nothing ran, or while a tick did (A4): `"once"` (unless said) makes up for all
-    /// of them with one tick, which stands for the last; `"skip"` goes on with the next time, and a tick that would begin
-    /// more than a minute late is skipped, too; `"backfill"` makes up for each, the oldest first, for the last 1,000 at
-    /// most. Times without a tick of their own are counted as skipped.
+    /// Decides about times that passed while nothing ran, or while a tick ran (A4). `"once"` (the default)
+    /// makes up for all of them with one tick, which stands for the last time. `"skip"` continues with the
+    /// next time, and also skips a tick that would begin more than a minute late. `"backfill"` makes up for
+    /// each time, the oldest first, for the last 1,000 at most. Times without a tick of their own are
+    /// counted as skipped.
     #[track_caller]
     pub const fn missed(mut self, what: &str) -> Self {
         self.wall.missed = Some(match what.as_bytes() {
@@ -75,7 +77,7 @@ impl Options {
         self
     }
 
-    /// The zone goes into the schedule.
+    /// Puts the zone into the schedule.
     #[track_caller]
     pub(super) const fn on_the_wall(mut self) -> Self {
         let Wall { zone, missed } = self.wall;
@@ -95,7 +97,7 @@ impl Options {
         self.wall.missed.unwrap_or(Missed::Once) == what
     }
 
-    /// A tick is due: which time it stands for, and which have none.
+    /// Admits a due tick: decides which time the tick stands for, and which times get no tick.
     pub(super) fn admit(&self, turn: &mut Turn<'_, Record>, due: Timestamp) {
         let (schedule, now) = (self.schedule(), turn.now.into());
         let Some(cron) = schedule.as_cron() else { return };
@@ -104,7 +106,8 @@ impl Options {
             return;
         }
         if record.standing != Standing::Running {
-            // It was in flight by another schedule when it was stopped: it ends (C3).
+            // The tick was in flight by another schedule when the entity was stopped: it runs to its end
+            // (C3).
             record.stands_for = Some(due);
             return;
         }
@@ -119,7 +122,7 @@ impl Options {
         let kept = if self.missed_is(Missed::Backfill) { points.min(BACKFILL_MAX) } else { points.min(1) };
         record.skipped += points - kept;
         let from = if points == kept { record.base } else { cron.last(record.base, now, kept) };
-        // Another schedule than the one that set the alarm may have no time here.
+        // The alarm may have been set by another schedule, and this one may have no time here.
         let time = if kept == 0 { due } else { schedule.next(from) };
         record.stands_for = Some(time);
         record.base = match kept {
@@ -129,9 +132,9 @@ impl Options {
         };
     }
 
-    /// A tick has ended: where the next is counted from.
+    /// Moves the base of the schedule after the end of a tick.
     pub(super) fn moved_on(&self, cron: &Cron, record: &mut Record, now: Timestamp) {
-        // What passed meanwhile is due at once, and what becomes of it is decided then.
+        // Times that passed meanwhile are due at once, and the turn that admits them decides about them.
         if self.missed_is(Missed::Skip) {
             record.skipped += cron.count(record.base, now);
             record.base = now;
@@ -141,7 +144,8 @@ impl Options {
         }
     }
 
-    /// Other options: times of this schedule that passed before it was there were not missed.
+    /// Adapts to changed options. Times of this schedule that passed before it was in the code were not
+    /// missed.
     pub(super) fn changed_on_the_wall(&self, turn: &mut Turn<'_, Record>) {
         let now = turn.now;
         let is_waiting = turn.alarm().is_none_or(|alarm| alarm > now);
@@ -153,7 +157,7 @@ impl Options {
         }
     }
 
-    /// From when on times are still to come.
+    /// Returns the time after which scheduled times are still to come.
     pub(super) fn shows_from(&self, record: &Record, now: Timestamp) -> Timestamp {
         let is_backfill = self.missed_is(Missed::Backfill) && self.schedule().as_cron().is_some();
         if is_backfill { record.base } else { now }

@@ -1,4 +1,4 @@
-//! A continuous entity by the clock on the wall, turn by turn.
+//! A continuous entity by the wall clock, turn by turn.
 
 use super::*;
 use crate::{Cron, kind::harness::World};
@@ -17,7 +17,7 @@ fn at(minute: i64) -> Timestamp {
     Timestamp::from_millis(minute * 60_000)
 }
 
-/// The tick that runs stands for this minute.
+/// Checks that the running tick stands for this minute.
 fn stands_for(world: &World<Options>) -> Option<i64> {
     let stands_for = world.scheduled_for().filter(|_| !world.running.is_empty());
     stands_for.map(|time| time.as_millis() / 60_000)
@@ -46,10 +46,10 @@ fn once_makes_up_for_all_that_passed_with_one_tick_that_stands_for_the_last() {
     let mut world = started("once");
     world.crash(60 * MINUTE);
     assert_eq!((stands_for(&world), skipped(&world)), (Some(70), 5));
-    // Cut short, it stands for the same when it runs again.
+    // A tick that was cut short stands for the same time when it runs again.
     world.crash(60 * MINUTE);
     assert_eq!((stands_for(&world), skipped(&world)), (Some(70), 5));
-    // What passed meanwhile is again one.
+    // The times that passed meanwhile are made up for by one tick again.
     world.end(Ended::Ok);
     assert_eq!((stands_for(&world), skipped(&world)), (Some(130), 10));
     world.end(Ended::Ok);
@@ -65,7 +65,7 @@ fn skip_goes_on_with_the_next_time_and_counts_the_others() {
     assert_eq!((stands_for(&world), skipped(&world), world.status().next_run_at), (None, 6, Some(at(80))));
     world.pass(4 * MINUTE);
     assert_eq!((stands_for(&world), world.started.len()), (Some(80), 1));
-    // It takes long: what passes meanwhile is skipped.
+    // The tick takes long: times that pass meanwhile are skipped.
     world.pass(25 * MINUTE);
     world.end(Ended::Ok);
     assert_eq!((stands_for(&world), skipped(&world), world.status().next_run_at), (None, 8, Some(at(110))));
@@ -152,7 +152,7 @@ fn a_trigger_is_a_tick_more_and_stop_and_start_leave_the_times_where_they_are() 
     world.end(Ended::Ok);
     assert_eq!(world.status().next_runs, []);
     world.pass(60 * MINUTE);
-    // What passed while it was stopped was not missed.
+    // Times that passed while the entity was stopped were not missed.
     world.start();
     assert_eq!((stands_for(&world), world.status().next_run_at), (None, Some(at(90))));
 }

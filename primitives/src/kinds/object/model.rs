@@ -1,4 +1,4 @@
-//! An object's alarm against a model of it: whatever comes in whatever order, both say the same.
+//! An object's alarm against a model of it: after any inputs in any order, both agree.
 
 use drystone_runtime::Millis;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 const ATTEMPTS_MAX: u32 = 3;
 const PAUSE: i64 = 4;
 
-/// One alarm is a thing of its own here: set, in flight, over.
+/// The model of an alarm, which is set, in flight or over.
 #[derive(Debug, Default)]
 struct Model {
     now: i64,
@@ -76,7 +76,7 @@ impl Model {
 
 fn step(world: &mut World<Options>, model: &mut Model, op: Op) {
     match op {
-        // Code with `&mut self` waits while the hook has the struct.
+        // Code with `&mut self` waits while the hook holds the struct.
         Op::Set(after) if !model.is_flying => {
             world.set_alarm(Some(Millis(model.now + after)));
             model.set(Some(model.now + after));

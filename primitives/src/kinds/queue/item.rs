@@ -1,4 +1,4 @@
-//! What a `#[process]` is given, and what is stored of it.
+//! The input of a `#[process]`, and the stored row of an item.
 
 use drystone_runtime::Mark;
 use serde::{Deserialize, Serialize};
@@ -18,39 +18,41 @@ use crate::{
 #[derive(Debug)]
 pub enum process {}
 
-/// One item of a queue: what a `#[process]` takes (Q2).
+/// One item of a queue, as a `#[process]` takes it (Q2).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item<T> {
-    /// Unique in the world, and the same over retries, restarts and replays: an idempotency key for the outside.
+    /// The id of the item: unique in the world, and the same over retries, restarts and replays. Use it as
+    /// an idempotency key for other systems.
     pub id: String,
-    /// Its number in this queue, from 1, as `enqueue` told it.
+    /// The number of the item in this queue, from 1, as `enqueue` returned it.
     pub number: u64,
-    /// Which execution this is, from 1.
+    /// The number of this execution, from 1.
     pub attempt: u32,
-    /// What it was enqueued with.
+    /// The priority with which the item was enqueued.
     pub priority: u8,
-    /// When it was enqueued.
+    /// When the item was enqueued.
     pub enqueued_at: Timestamp,
-    /// What was enqueued.
+    /// The enqueued value.
     pub value: T,
 }
 
-/// The row of an item. Its number is in the row's key.
+/// The stored row of an item. The number of the item is in the row's key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// The mark of the turn that enqueued it. [`mark_in`] finds it because it is the first field.
+    /// The mark of the turn that enqueued the item. It must be the first field, because [`mark_in`] looks
+    /// for it there.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
     pub(super) mark: Option<Mark>,
     pub(super) at: Timestamp,
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) priority: u8,
-    /// The name by which the outside knows it, if it was a dead letter of another number.
+    /// The id of the item for other systems, if the item was a dead letter with another number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     /// Executions that have failed.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) failed: u32,
-    /// What the last of them failed with.
+    /// The last errors of these executions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) errors: Vec<PastError>,
     pub(super) item: Box<RawValue>,
@@ -61,14 +63,14 @@ impl Kept {
         Self { mark: Some(mark), at, priority, id: None, failed: 0, errors: Vec::new(), item }
     }
 
-    /// With one more failed execution.
+    /// Records one more failed execution.
     pub(super) fn fail(&mut self, attempt: u32, error: &Failure, at: Timestamp) {
         self.failed = attempt;
         remember(&mut self.errors, error, at);
     }
 }
 
-/// The mark in the row of an item, without reading the item, which may be long.
+/// Returns the mark in the row of an item without decoding the item, which may be long.
 pub(super) fn mark_in(row: &[u8]) -> Option<Mark> {
     let rest = row.strip_prefix(br#"{"mark":""#)?;
     let end = rest.iter().position(|byte| *byte == b'"')?;

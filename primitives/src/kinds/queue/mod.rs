@@ -1,4 +1,4 @@
-//! Items handled one by one, each until it succeeds: jobs, mails, webhooks.
+//! A queue handles items one by one, each until it succeeds: jobs, mails, webhooks.
 //!
 //! ```
 //! use drystone::{Item, Primitives, d, primitive, testing::World};
@@ -38,21 +38,26 @@
 //! # });
 //! ```
 //!
-//! What it promises, beside what every entity does:
+//! Promises, beyond those of every entity:
 //!
-//! - `enqueue` answers when the item is durable; it returns the item's number (Q1). Items of a key go in the order in which they
-//!   came, `concurrency` of them at once (Q2). A `#[process]` with `&self` runs beside others of its key; one with `&mut self` has the
-//!   struct to itself. Many keys are many queues, each with an order of its own: *concurrency per key* is a queue per key.
-//! - An item stays stored until the commit that records its success. It is processed at least once, under an id that stays the
-//!   same over retries, restarts and replays (Q2).
-//! - A failing item is tried again, up to `max_attempts` times with `backoff` between; those behind it go on meanwhile, unless
-//!   `strict_order` is set. Items that are due to be tried again and items that wait take turns, so that neither starves. Then it is
-//!   a dead letter, and can be replayed (Q3, D3).
-//! - [`Enqueue`] sets a priority, a delay, or a key under which something is enqueued once within a window (Q4).
-//! - `pause` begins no more items, `resume` goes on, `drain` answers when nothing is left, `stats` counts, `peek` shows (Q4).
-//! - At most `max_depth` items are stored; beyond it `enqueue` answers [`Full`] (Q5). An item has 992 KiB at most. However many
-//!   there are, an operation costs the same, and no memory.
-//! - `timeout` bounds one execution, `heartbeat` the time without a [sign of life](crate::Context::heartbeat).
+//! - `enqueue` answers with the item's number when the item is durable (Q1). Items of a key start in
+//!   order of arrival, at most `concurrency` at once (Q2). A `#[process]` with `&self` runs beside
+//!   others of its key; one with `&mut self` has the struct to itself. Each key is a queue with an order of
+//!   its own, so *concurrency per key* means a queue per key.
+//! - An item stays stored until the commit that records its success. It is processed at least once, under an
+//!   id that stays the same over retries, restarts and replays (Q2).
+//! - A failing item is executed up to `max_attempts` times with `backoff` between. Later items are processed
+//!   meanwhile, unless `strict_order` is set. Items that are due for a retry and items that wait take turns,
+//!   so that neither starves. After the last attempt the item becomes a dead letter, and can be replayed
+//!   (Q3, D3).
+//! - [`Enqueue`] sets a priority, a delay, or a dedup key, under which something is enqueued once within a
+//!   window (Q4).
+//! - After `pause` no item starts until `resume`. `drain` answers when nothing is left, `stats` counts
+//!   items, and `peek` shows the waiting ones (Q4).
+//! - At most `max_depth` items are stored; beyond that `enqueue` answers [`Full`] (Q5). An item has 992 KiB
+//!   at most. An operation costs the same however many items are stored, and stored items take no memory.
+//! - `timeout` limits one execution, and `heartbeat` the time without a [sign of
+//!   life](crate::Context::heartbeat).
 
 mod item;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a queue must do, told apart from how it is stored.
+//! A model of a queue, independent of how a queue is stored.
 
 use super::Options;
 
@@ -27,18 +27,18 @@ impl Plan {
     }
 }
 
-/// An item of the model: what it is, and what has become of it.
+/// An item of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thing {
     pub(super) number: u64,
     pub(super) value: u64,
     pub(super) priority: u8,
     pub(super) failed: u32,
-    /// When it may go: a delay, or a pause after a failure.
+    /// When the item may start: after a delay, or after the pause that follows a failure.
     pub(super) at: i64,
-    /// When it joined the line, as a count.
+    /// The item's place in the order of joining the line.
     joined: u64,
-    /// It holds up others until it is tried again.
+    /// Whether the item holds up others until its retry.
     held: bool,
 }
 
@@ -52,14 +52,15 @@ pub(super) struct Model {
     pub(super) line: Vec<Thing>,
     pub(super) delayed: Vec<Thing>,
     pub(super) retrying: Vec<Thing>,
-    /// Those that were begun, in that order; in strict order one may wait here.
+    /// The started items, in the order in which they were started. In strict order one of them may wait for
+    /// its retry.
     pub(super) begun: Vec<Thing>,
     retried_last: bool,
     pub(super) done: Vec<u64>,
     pub(super) dead: Vec<Thing>,
-    /// How often those who wait for the last item were told.
+    /// How often the callers of `drain` were answered.
     pub(super) drained: usize,
-    /// Keys, with what was enqueued under each and until when that counts.
+    /// Dedup keys, each with the number of its item and the end of its window.
     pub(super) once: Vec<(u8, u64, i64)>,
 }
 
@@ -95,7 +96,7 @@ impl Model {
         self.depth() < self.plan.max_depth
     }
 
-    /// What was enqueued under this key, if that counts still.
+    /// Returns the item that was enqueued under this key, if the window has not ended.
     pub(super) fn before(&self, key: u8) -> Option<u64> {
         self.once.iter().find(|(known, _, until)| *known == key && *until > self.now).map(|(_, number, _)| *number)
     }
@@ -139,12 +140,12 @@ impl Model {
         }
     }
 
-    /// Those that run, in order.
+    /// Returns the running items, in order.
     pub(super) fn running(&self) -> Vec<&Thing> {
         self.begun.iter().take(self.plan.concurrency).filter(|thing| !thing.held).collect()
     }
 
-    /// The next time at which something happens by itself.
+    /// Returns the next time at which something happens without an input.
     fn next_at(&self) -> Option<i64> {
         let again = self.retrying.iter().chain(&self.begun).filter(|_| !self.paused);
         let all = self.delayed.iter().chain(again);

@@ -1,4 +1,5 @@
-//! How items move: from a delay to the line, from the line to where they run, and from there away or to another try.
+//! The moves of an item: from a delay to the line, from the line to where it runs, and from there away or to
+//! a retry.
 
 use drystone_runtime::{Mark, Range, Row, Status as Phase, Version};
 use serde::Serialize;
@@ -25,7 +26,7 @@ use crate::{
 const SLICE: usize = 100;
 
 impl Options {
-    /// What is due moves on, what may run is begun, and alarm and status are as the record says.
+    /// Moves due items on, starts items that may run, and sets alarm and status from the record.
     pub(super) fn settle(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         ripen(turn)?;
         let is_more = self.begin(turn)?;
@@ -36,10 +37,11 @@ impl Options {
         record.delayed.settled();
         record.retrying.settled();
         if record.depth() == 0 {
-            // No row is left that a key could meet.
+            // Without rows the record may forget how far the line has been read.
             record.line.clear();
         }
-        // Those that are due and find no place are begun by the end of one that runs.
+        // A due retry that finds no free place is started by the end of a running item, so it needs no
+        // alarm.
         let retry = record.retrying.at.filter(|at| *at > now && !record.paused);
         let times = [record.delayed.at, retry, held_up, record.fade_at, is_more.then_some(now)];
         let alarm = times.into_iter().flatten().min();
@@ -58,7 +60,8 @@ impl Options {
         }
     }
 
-    /// Begins items while there is a place; whether there is one left for items that no read has brought yet.
+    /// Starts items while there are free places. Returns whether a place is left for items that no read has
+    /// brought yet.
     fn begin(&self, turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
         let free = self.places().saturating_sub(turn.record.running.len());
         let is_forgotten = Bug::PauseForgotten.planted() && turn.record.retrying.is_due(turn.now.into());
@@ -87,13 +90,13 @@ impl Options {
         Ok(is_free && turn.record.waiting() > 0)
     }
 
-    /// An execution failed: it is tried again later, or given up.
+    /// Handles a failed execution: the item is retried later, or given up.
     pub(super) fn failed(&self, turn: &mut Turn<'_, Record>, index: usize, error: &Failure) -> Result<(), Stop> {
         let running = turn.record.running[index];
         let (number, attempt) = (running.number(), running.attempt());
         let Some(pause) = self.attempts.pause_after(attempt, number) else { return died(turn, index, error) };
         let mut kept = row_of(turn, &running)?;
-        // Later than now, however short the pause: this turn cannot read what it writes.
+        // Later than now, however short the pause, because this turn cannot read the rows that it writes.
         let at = turn.now.after(pause.max(d!("1ms")));
         kept.fail(attempt, error, turn.now.into());
         remember(&mut turn.record.errors, error, turn.now.into());
@@ -115,7 +118,7 @@ impl Options {
     }
 }
 
-/// Delayed items that are due join the line.
+/// Moves delayed items that are due to the line.
 fn ripen(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
     if !turn.record.delayed.is_due(turn.now.into()) {
         return Ok(());
@@ -140,12 +143,12 @@ fn ripen(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Items that are to be tried again, as many as there are places for, and one more.
+/// Returns the items that wait for a retry, as many as there are free places, and one more.
 fn all_retries<'a>(turn: &Turn<'a, Record>, free: usize) -> Result<&'a [Row], Stop> {
     turn.rows(Range::first(RETRY, free as u32 + 1))
 }
 
-/// Those of them that are due.
+/// Returns the items that are due for a retry.
 fn due_retries<'a>(turn: &Turn<'a, Record>, free: usize) -> Result<Vec<&'a Row>, Stop> {
     if !turn.record.retrying.is_due(turn.now.into()) && !Bug::RetriedEarly.planted() {
         return Ok(Vec::new());
@@ -170,7 +173,8 @@ fn begin_again(turn: &mut Turn<'_, Record>, row: &Row) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Begins the first of those that wait; `false` if its row was written by this very turn and cannot be read yet.
+/// Starts the first waiting item. Returns `false` if its row was written by this turn and cannot be read
+/// yet.
 fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
     let Some(class) = turn.record.next_class() else { return Ok(false) };
     if class.ahead.is_empty() {
@@ -188,7 +192,7 @@ fn begin_next(turn: &mut Turn<'_, Record>) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// An item was processed: it goes with the commit that says so (Q2).
+/// Ends a processed item: its row is removed by the commit that records the success (Q2).
 pub(super) fn succeeded(turn: &mut Turn<'_, Record>, index: usize) {
     let running = turn.record.running.remove(index);
     turn.record.done += 1;
@@ -198,7 +202,7 @@ pub(super) fn succeeded(turn: &mut Turn<'_, Record>, index: usize) {
     is_over(turn);
 }
 
-/// An item is given up: it is a dead letter.
+/// Gives an item up: it becomes a dead letter.
 pub(super) fn died(turn: &mut Turn<'_, Record>, index: usize, error: &Failure) -> Result<(), Stop> {
     let running = turn.record.running[index];
     let mut kept = row_of(turn, &running)?;
@@ -235,12 +239,12 @@ fn bury(turn: &mut Turn<'_, Record>, running: &Running, kept: Kept, error: &Fail
     }
 }
 
-/// The name by which the outside knows an item: the work id of its execution.
+/// Returns the id of an item for other systems: the work id of its execution.
 fn item_id(definition: &str, own: Version, mark: Option<Mark>, number: u64) -> String {
     marked_id(&format!("{definition}-{:x}", own.0), mark, &format!("process/{number}"))
 }
 
-/// Tells those who wait for the last item.
+/// Answers the callers of `drain` if no item is left.
 fn is_over(turn: &mut Turn<'_, Record>) {
     if turn.record.is_drained() {
         turn.answer_all(DRAIN, &());

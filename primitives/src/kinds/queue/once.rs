@@ -1,6 +1,6 @@
-//! Keys that items were enqueued under: within the window the same key enqueues nothing (Q4).
+//! Dedup keys: within its window a key enqueues only once (Q4).
 //!
-//! A key is two rows: by itself, to be found, and by the time at which it fades, to be let go.
+//! A key has two rows: one by the key, to find it, and one by the time at which it expires, to remove it.
 
 use drystone_runtime::{Millis, Range, RowKey};
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,16 @@ use crate::{
     planted::Bug,
 };
 
-/// The longest key: the row of its time has a longer one, and both are rows' keys.
+/// The longest dedup key. The row by time has a longer row key, and row keys are limited, too.
 const KEY_BYTES_MAX: usize = 512;
 
-/// How long keys that have faded may stay: many are then let go together.
+/// How long expired keys may stay, so that many are removed together.
 const LINGER: std::time::Duration = d!("1m");
 
-/// How many keys one turn lets go, two rows each.
+/// How many keys one turn removes, two rows each.
 const SLICE: u32 = 200;
 
-/// What was enqueued under a key.
+/// The items that were enqueued under a key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Before {
     pub(super) first: u64,
@@ -33,7 +33,7 @@ pub(super) struct Before {
     until: Timestamp,
 }
 
-/// What was enqueued under this key, if that was within its window.
+/// Returns the items that were enqueued under this key within the key's window.
 pub(super) fn before(turn: &Turn<'_, Record>, dedup: &Dedup) -> Result<Option<Before>, Stop> {
     if dedup.key.is_empty() || dedup.key.len() > KEY_BYTES_MAX {
         return Err(Stop::Malformed(format!("a dedup key has 1 to {KEY_BYTES_MAX} bytes")));
@@ -51,9 +51,9 @@ fn stored(turn: &Turn<'_, Record>, dedup: &Dedup) -> Result<Option<Before>, Stop
     row.map(|row| decode(&row.body)).transpose().map_err(Stop::Malformed)
 }
 
-/// Remembers what is enqueued under a key.
+/// Records the items that are enqueued under a key.
 pub(super) fn remember(turn: &mut Turn<'_, Record>, dedup: &Dedup, (first, count): (u64, u64)) -> Result<(), Stop> {
-    // One that has faded and was not let go yet: its time would take the new one with it.
+    // An expired key that was not removed yet: its row by time would later remove the new key.
     if let Some(old) = stored(turn, dedup)? {
         turn.remove(FADES, fade_key(old.until, &dedup.key));
     }
@@ -67,7 +67,7 @@ pub(super) fn remember(turn: &mut Turn<'_, Record>, dedup: &Dedup, (first, count
     Ok(())
 }
 
-/// Lets keys go that have faded, if it is time for that.
+/// Removes expired keys, if it is time for that.
 pub(super) fn fade(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
     let now: Timestamp = turn.now.into();
     if turn.record.fade_at.is_none_or(|at| at > now) {

@@ -1,4 +1,4 @@
-//! What `#[primitive(queue, ..)]` sets.
+//! The options of a queue.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::{
     planted::Bug,
 };
 
-/// How many items of one queue may be processed at once: the record names each of them.
+/// How many items of one queue may be processed at once. The record names each running item, so a limit
+/// keeps it short.
 const CONCURRENCY_MAX: u64 = 1_000;
 
 /// The options of `#[primitive(queue, ..)]`.
@@ -25,7 +26,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: one item at a time, executed up to 5 times, 1 second to 5 minutes apart; a million items at most.
+    /// The defaults: one item at a time, executed up to 5 times, 1 second to 5 minutes apart; at most a
+    /// million items.
     pub const NEW: Self = Self {
         concurrency: 1,
         attempts: Attempts::new(5, Retry::parse("1s..5m")),
@@ -36,7 +38,7 @@ impl Options {
 
     attempts::options!(backoff, backoff_with);
 
-    /// How many items of one key are processed at once: 1 unless said, 1,000 at most (Q2).
+    /// How many items of one key are processed at once; the default is 1, and the maximum 1,000 (Q2).
     #[track_caller]
     pub const fn concurrency(mut self, items: u64) -> Self {
         assert!(items <= CONCURRENCY_MAX, "this is more than 1,000; use several keys");
@@ -44,8 +46,8 @@ impl Options {
         self
     }
 
-    /// How long one execution may give no sign of life, `"10s"`; then it has failed. No limit unless said. The code says that it
-    /// is alive by [`Context::heartbeat`](crate::Context::heartbeat).
+    /// How long one execution may go without a sign of life, `"10s"`; then it has failed. There is no limit
+    /// by default. Code gives a sign of life by [`Context::heartbeat`](crate::Context::heartbeat).
     #[track_caller]
     pub const fn heartbeat(self, silence: &str) -> Self {
         self.heartbeat_with(literal::some_duration(silence))
@@ -58,21 +60,22 @@ impl Options {
         self
     }
 
-    /// An item that waits to be tried again holds up those behind it; else they go on (Q3).
+    /// Makes an item that waits for a retry hold up later items. By default they are processed meanwhile
+    /// (Q3).
     pub const fn strict_order(mut self) -> Self {
         self.strict_order = true;
         self
     }
 
-    /// How many items may be stored: waiting, delayed, running and to be tried again. Beyond it `enqueue` answers
-    /// [`Full`](super::Full). A million unless said (Q5).
+    /// How many items may be stored: waiting, delayed, running and waiting for a retry. Beyond that
+    /// `enqueue` answers [`Full`](super::Full). The default is a million (Q5).
     #[track_caller]
     pub const fn max_depth(mut self, items: u64) -> Self {
         self.max_depth = literal::count(items);
         self
     }
 
-    /// The options, once all are set: order is strict only if one goes at a time.
+    /// Finishes the options: strict order needs one item at a time.
     #[track_caller]
     pub const fn checked(self) -> Self {
         assert!(
@@ -82,7 +85,7 @@ impl Options {
         self
     }
 
-    /// How many items may run at once.
+    /// Returns how many items may run at once.
     pub(super) fn places(&self) -> usize {
         let one_more = u64::from(Bug::ConcurrencyForgotten.planted());
         usize::try_from(self.concurrency + one_more).unwrap_or(usize::MAX)

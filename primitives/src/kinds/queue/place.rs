@@ -1,4 +1,4 @@
-//! Where the rows of items lie: lanes, and keys whose order is the order in which items go.
+//! Where the rows of items are: lanes, and row keys whose order is the order in which items start.
 
 use bytes::Bytes;
 use drystone_runtime::{Millis, Range, Row, RowKey, key_after};
@@ -6,22 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::kind::{Items, Stop};
 
-/// Items that wait, and those that run and never failed: by priority, then in the order in which they came.
+/// Items that wait, and running items that never failed: by priority, then in the order in which they joined
+/// the line.
 pub(super) const LINE: &str = "line";
 
-/// Items that were enqueued with a delay: by the time at which they join the line.
+/// Items that were enqueued with a delay, by the time at which they join the line.
 pub(super) const DELAYED: &str = "delayed";
 
-/// Items that have failed and wait to be tried again: by the time of that.
+/// Items that have failed and wait for a retry, by the time of the retry.
 pub(super) const RETRY: &str = "retry";
 
-/// Items that have failed and are tried again: by number.
+/// Items that have failed and run again, or hold up others until they do: by number.
 pub(super) const AGAIN: &str = "again";
 
-/// Keys that were enqueued under: see `once.rs`.
+/// Dedup keys, by key: see `once.rs`.
 pub(super) const ONCE: &str = "once";
 
-/// When those keys fade.
+/// Dedup keys, by the time at which they expire.
 pub(super) const FADES: &str = "fades";
 
 /// The place of an item in the line.
@@ -29,12 +30,12 @@ pub(super) const FADES: &str = "fades";
 #[serde(from = "(u8, u64, u64)", into = "(u8, u64, u64)")]
 pub(super) struct Place {
     pub(super) priority: u8,
-    /// How many had joined the line when it did.
+    /// How many items had joined the line, this item included.
     pub(super) joined: u64,
     pub(super) number: u64,
 }
 
-/// Written as an array: see `written.rs`.
+/// Stored as an array: see `written.rs`.
 impl From<(u8, u64, u64)> for Place {
     fn from((priority, joined, number): (u8, u64, u64)) -> Self {
         Self { priority, joined, number }
@@ -48,7 +49,7 @@ impl From<Place> for (u8, u64, u64) {
 }
 
 impl Place {
-    /// Higher priorities come first.
+    /// Returns the row key, in which higher priorities come first.
     pub(super) fn key(self) -> RowKey {
         let Self { priority, joined, number } = self;
         [&[u8::MAX - priority][..], &joined.to_be_bytes(), &number.to_be_bytes()].concat().into()
@@ -60,18 +61,18 @@ impl Place {
         Ok(Self { priority: u8::MAX - *first, joined, number })
     }
 
-    /// The first key after this place.
+    /// Returns the first row key after this place.
     pub(super) fn after(self) -> RowKey {
         key_after(&self.key())
     }
 }
 
-/// The key of an item that waits for a time.
+/// Returns the row key of an item that waits for a time.
 pub(super) fn due_key(at: Millis, number: u64) -> RowKey {
     [at.0.to_be_bytes(), number.to_be_bytes()].concat().into()
 }
 
-/// The time that an item waits for, and its number.
+/// Reads the time that an item waits for, and its number.
 pub(super) fn due(row: &Row) -> Result<(Millis, u64), Stop> {
     let (at, number) = numbers(&row.key).ok_or_else(|| misplaced(row))?;
     Ok((Millis(at.cast_signed()), number))
@@ -90,7 +91,7 @@ fn misplaced(row: &Row) -> Stop {
     Stop::Malformed(format!("a row of the lane {} has the key {}", row.lane, row.key.escape_ascii()))
 }
 
-/// Where the row of a running item lies.
+/// The row of a running item: lane and key.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     pub(super) lane: &'static str,

@@ -1,4 +1,4 @@
-//! A queue against its model: whatever comes in whatever order, both say the same, and every item is in one place.
+//! A queue against its model: after any inputs in any order, both agree, and every item is in one place.
 
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ struct Pair {
     world: World<Options>,
     model: Model,
     enqueued: u64,
-    /// Letters that were not replayed yet.
+    /// Dead letters that were not replayed yet.
     letters: Vec<serde_json::Value>,
 }
 
@@ -153,7 +153,7 @@ impl Pair {
         self.compare_rows();
     }
 
-    /// What runs is given the model's items.
+    /// Checks that the running pieces get the items of the model.
     fn compare_running(&self) {
         let mut running: Vec<(u64, u64, u32)> = self
             .world
@@ -171,7 +171,7 @@ impl Pair {
         assert_eq!(running, expected);
     }
 
-    /// Those that wait are shown in the order in which they will go.
+    /// Checks that waiting items are shown in the order in which they will start.
     fn compare_line(&self) {
         let named = |class: &record::Class| class.ahead.iter().map(|place| place.number).collect::<Vec<_>>();
         for class in &self.world.record().line {
@@ -182,7 +182,8 @@ impl Pair {
         }
     }
 
-    /// Every item that is neither processed nor dead is one row; all others are keys and their times.
+    /// Checks that every item that is neither processed nor dead is one row, and that all other rows belong
+    /// to dedup keys.
     fn compare_rows(&self) {
         let items = self.world.rows().filter_map(|row| decode::<item::Kept>(row).ok());
         let mut items: Vec<u64> = items.map(|kept| kept.item.get().parse().unwrap()).collect();

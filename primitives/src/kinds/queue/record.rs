@@ -1,4 +1,4 @@
-//! What is kept of a queue, and what is shown of it.
+//! The stored record of a queue, and its status.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,28 +8,28 @@ use super::{
 };
 use crate::{Timestamp, kinds::PastError, planted::Bug};
 
-/// How many of those that wait the record names, of each priority: the next one is then known without a read, and one read
-/// brings so many.
+/// How many waiting items of each priority the record names. So the next item is known without a read, and
+/// one read brings this many.
 pub(super) const AHEAD: usize = 32;
 
-/// What is kept of a queue beside its state, its alarm and the items, which are rows.
+/// The stored record of a queue, beside its state, its alarm and its items, which are rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The last number that was given to an item; none is given twice.
+    /// The last number that was given to an item. No number is given twice.
     pub(super) last: u64,
     /// How many items have joined the line.
     pub(super) joined: u64,
-    /// Those that wait, the highest priority first.
+    /// The waiting items by priority, the highest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) line: Vec<Class>,
     #[serde(default, skip_serializing_if = "Later::is_empty")]
     pub(super) delayed: Later,
     #[serde(default, skip_serializing_if = "Later::is_empty")]
     pub(super) retrying: Later,
-    /// Those that run, in the order in which they were begun.
+    /// The running items, in the order in which they were started.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "written::running")]
     pub(super) running: Vec<Running>,
-    /// Whether the item that was begun last had failed before: those that had and those that had not take turns.
+    /// Whether the item that was started last was a retry. Retries and first executions take turns.
     #[serde(default)]
     pub(super) retried_last: bool,
     #[serde(default)]
@@ -40,21 +40,21 @@ pub struct Record {
     pub(super) dead: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) errors: Vec<PastError>,
-    /// When keys that have faded are let go.
+    /// When expired dedup keys are removed next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fade_at: Option<Timestamp>,
 }
 
-/// Those who wait with one priority.
+/// The waiting items of one priority.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Class {
     pub(super) priority: u8,
-    /// The first of them.
+    /// The first waiting items.
     #[serde(with = "written::places")]
     pub(super) ahead: Vec<Place>,
-    /// The one that was begun last; those behind `ahead` lie behind it.
+    /// The item that was started last. The items behind `ahead` come after it in the line.
     pub(super) begun: Option<Place>,
-    /// How many there are behind `ahead`.
+    /// How many items wait behind `ahead`.
     pub(super) beyond: u64,
 }
 
@@ -71,7 +71,7 @@ impl Class {
         }
     }
 
-    /// The next one, if the record knows it.
+    /// Takes the next item, if the record names it.
     pub(super) fn begin(&mut self) -> Option<Place> {
         let place = (!self.ahead.is_empty()).then(|| self.ahead.remove(0))?;
         self.begun = Some(place);
@@ -83,9 +83,10 @@ impl Class {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Later {
     pub(super) count: u64,
-    /// When the first of them is due.
+    /// When the first of these items is due.
     pub(super) at: Option<Timestamp>,
-    /// The first of those that this turn adds: it cannot read their rows. Forgotten when it ends.
+    /// The earliest time that the present turn added. The turn cannot read the rows that it adds, so this is
+    /// kept apart until the turn ends.
     #[serde(skip)]
     added: Option<Timestamp>,
 }
@@ -105,13 +106,13 @@ impl Later {
         self.added = earlier(self.added, Some(at));
     }
 
-    /// The first ones are gone, and the next row is due then.
+    /// Removes the first `count` items; the next row is due at `next`.
     pub(super) fn take(&mut self, count: usize, next: Option<Timestamp>) {
         self.count = self.count.saturating_sub(count as u64);
         self.at = earlier(next, self.added);
     }
 
-    /// The turn ends.
+    /// Ends the turn.
     pub(super) fn settled(&mut self) {
         self.added = None;
     }
@@ -121,17 +122,17 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
     one.into_iter().chain(other).min()
 }
 
-/// An item that runs.
+/// A running item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Running {
-    /// For the first time, where it lies in the line.
+    /// The first execution, with the item at its place in the line.
     First(Place),
-    /// Once more.
+    /// A later execution.
     Again {
         number: u64,
-        /// Which execution of it.
+        /// The number of the execution.
         attempt: u32,
-        /// It failed, and is tried again at this time: until then it holds up those behind it, and is not begun.
+        /// The time of the retry. Until then the item is not started, and holds up the items behind it.
         not_before: Option<Timestamp>,
     },
 }
@@ -144,7 +145,7 @@ impl Running {
         }
     }
 
-    /// Which execution it is, from 1.
+    /// Returns the number of the execution, from 1.
     pub(super) fn attempt(&self) -> u32 {
         match self {
             Self::First(_) => 1,
@@ -159,7 +160,7 @@ impl Running {
         }
     }
 
-    /// Where its row lies.
+    /// Returns where the item's row is.
     pub(super) fn spot(&self) -> Spot {
         match self {
             Self::First(place) => Spot { lane: LINE, key: place.key() },
@@ -168,24 +169,24 @@ impl Running {
     }
 }
 
-/// Where a queue stands.
+/// The status of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Items that wait for their turn.
+    /// Items waiting in the line.
     pub waiting: u64,
-    /// Items that were enqueued with a delay which is not over.
+    /// Items whose delay has not passed.
     pub delayed: u64,
-    /// Items that have failed and wait to be tried again.
+    /// Items that have failed and wait for a retry.
     pub retrying: u64,
-    /// Items that run, or are about to.
+    /// Items that run, or are about to run.
     pub running: u64,
     /// Items that were processed since the key was bound.
     pub done: u64,
-    /// Items that went to the dead letters since the key was bound.
+    /// Items that became dead letters since the key was bound.
     pub dead: u64,
-    /// Whether it is paused.
+    /// Whether the queue is paused.
     pub paused: bool,
-    /// When the next item is due that waits for a time.
+    /// When the next delayed item or retry is due.
     pub next_at: Option<Timestamp>,
     /// The last errors, at most five, the newest last.
     pub errors: Vec<PastError>,
@@ -196,23 +197,23 @@ impl Record {
         self.line.iter().map(Class::len).sum()
     }
 
-    /// How many items are stored.
+    /// Returns how many items are stored.
     pub(super) fn depth(&self) -> u64 {
         self.waiting() + self.delayed.count + self.retrying.count + self.running.len() as u64
     }
 
-    /// Whether nothing is left.
+    /// Whether no item is left.
     pub(super) fn is_drained(&self) -> bool {
         let forgotten = if Bug::DrainedEarly.planted() { self.delayed.count } else { 0 };
         self.depth() == forgotten
     }
 
-    /// How many go before one that joins the line with this priority.
+    /// Returns how many items go before a new item of this priority.
     pub(super) fn ahead_of(&self, priority: u8) -> u64 {
         self.line.iter().filter(|class| class.priority >= priority).map(Class::len).sum()
     }
 
-    /// An item joins the line; its place.
+    /// Adds an item to the line. Returns its place.
     pub(super) fn join(&mut self, priority: u8, number: u64) -> Place {
         self.joined += 1;
         let place = Place { priority, joined: self.joined, number };
@@ -224,17 +225,19 @@ impl Record {
         place
     }
 
-    /// The class whose turn it is.
+    /// Returns the highest priority with waiting items.
     pub(super) fn next_class(&mut self) -> Option<&mut Class> {
         self.line.iter_mut().find(|class| class.len() > 0)
     }
 
-    /// Those that should run now; more than `concurrency` were begun if it was more when they were.
+    /// Returns the items that should run now. More items than `concurrency` may have been started, if it was
+    /// higher then.
     pub(super) fn running_now(&self, concurrency: usize) -> impl Iterator<Item = &Running> {
         self.running.iter().take(concurrency).filter(|running| running.not_before().is_none())
     }
 
-    /// Begins those again that held up others and are due, unless it is paused; when the next one is.
+    /// Starts due retries that held up others, unless the queue is paused. Returns when the next of them is
+    /// due.
     pub(super) fn begin_held(&mut self, now: Timestamp) -> Option<Timestamp> {
         if self.paused {
             return None;

@@ -1,4 +1,4 @@
-//! What a queue does, turn by turn.
+//! The laws of a queue, turn by turn.
 
 use drystone_runtime::Millis;
 
@@ -34,7 +34,7 @@ fn values(world: &World<Options>) -> Vec<u64> {
     (0..world.running.len()).map(|index| item(world, index).value).collect()
 }
 
-/// All items are processed as they come; their values.
+/// Processes all items as they come. Returns their values.
 fn run_out(world: &mut World<Options>) -> Vec<u64> {
     let mut values = Vec::new();
     while !world.running.is_empty() {
@@ -59,7 +59,7 @@ fn items_go_in_the_order_in_which_they_came_and_are_numbered() {
     assert_eq!(run_out(&mut world), [10, 20, 30]);
 }
 
-/// Q1: beyond what the record names, in order still.
+/// Q1: in order also beyond the items that the record names.
 #[test]
 fn a_long_line_is_read_in_pieces_and_stays_in_order() {
     let mut world = queue(Options::NEW.concurrency(3));
@@ -103,7 +103,7 @@ fn a_failing_item_lets_the_others_go_and_comes_again() {
     world.fail();
     assert_eq!((values(&world), world.status().retrying), (vec![2], 1));
     world.pass(2 * SECOND);
-    // It is due and there is no place: the end of one that runs begins it.
+    // The retry is due and there is no place: the end of a running item starts it.
     assert_eq!(values(&world), [2]);
     world.end(Ended::Ok);
     let again = item(&world, 0);
@@ -115,7 +115,7 @@ fn a_failing_item_lets_the_others_go_and_comes_again() {
     assert_eq!((world.rows().count(), told(&world)), (0, vec!["queue.failed"]));
 }
 
-/// Q3: neither those that failed nor those that wait starve.
+/// Q3: neither failed items nor waiting items starve.
 #[test]
 fn items_that_failed_and_items_that_wait_take_turns() {
     let mut world = queue(Options::NEW.concurrency(2).backoff("1s"));
@@ -242,7 +242,8 @@ fn a_dedup_key_enqueues_once_within_its_window() {
     assert!(enqueue_as(&mut world, 4, &longer).is_new);
     assert!(!enqueue_as(&mut world, 5, &how).is_new);
     assert_eq!(run_out(&mut world), [3, 4]);
-    // A minute after the first has faded it is let go; the second of that key stays as long as its own window.
+    // A minute after the first key has expired it is removed; the second use of that key stays for its own
+    // window.
     world.pass(61 * SECOND);
     assert_eq!(world.rows().count(), 2);
     assert!(!enqueue_as(&mut world, 6, &how).is_new);
@@ -279,7 +280,7 @@ fn an_item_that_holds_up_others_is_not_tried_again_in_a_pause() {
     assert_eq!(world.entity.as_ref().unwrap().status.word.as_str(), "paused");
     world.ask::<bool>("resume", "[]");
     assert_eq!((item(&world, 0).value, item(&world, 0).attempt), (1, 2));
-    // One that was begun goes on.
+    // An item that was started continues.
     world.ask::<bool>("pause", "[]");
     world.crash(SECOND);
     assert_eq!(values(&world), [1]);

@@ -1,4 +1,4 @@
-//! What callers ask of a queue.
+//! The verbs of a queue, as turns.
 
 use bytes::Bytes;
 use drystone_runtime::{Error, Limit, Range, Row, RowKey};
@@ -18,16 +18,17 @@ use crate::{
     planted::Bug,
 };
 
-/// The longest item: as a dead letter it is one message, with what it died of.
+/// The longest item. A dead item is one message together with its errors, so it must be shorter than a
+/// message.
 const ITEM_BYTES_MAX: usize = (1 << 20) - (32 << 10);
 
 /// The most items that `peek` shows.
 const PEEK_MAX: u32 = 100;
 
-/// What callers of `drain` wait under.
+/// The name under which callers of `drain` are held.
 pub(super) const DRAIN: &str = "drain";
 
-/// An item that was a dead letter, as it is handed back.
+/// An item, as the dead letters return it for a replay.
 #[derive(Deserialize, Serialize)]
 struct Replayed {
     id: String,
@@ -60,7 +61,7 @@ impl Options {
         Answer::value(&EnqueuedMany { first, count, position, is_new: true })
     }
 
-    /// An item that was a dead letter goes to the end of the line, under the name that it had.
+    /// Replays an item that was a dead letter: puts it at the end of the line, under its old id.
     pub(super) fn replay(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         let Replayed { id, priority, item } = Params::one(body).map_err(Stop::Malformed)?;
         check(turn, &item)?;
@@ -72,7 +73,7 @@ impl Options {
         Answer::value(&number)
     }
 
-    /// Refuses so many more items if there is no room for them (Q5).
+    /// Refuses `count` more items if there is no room for them (Q5).
     fn check_depth(&self, record: &Record, count: u64) -> Result<(), Stop> {
         if record.depth() + count > self.max_depth && !Bug::DepthForgotten.planted() {
             return Err(Stop::failed(&Full { limit: self.max_depth }));
@@ -111,7 +112,7 @@ impl Options {
     }
 }
 
-/// The rows of those that wait with one priority, and perhaps of others behind them.
+/// Returns the range of the waiting items of one priority. Items of lower priority may follow in it.
 pub(super) fn waiting(class: &Class, limit: u32) -> Range {
     let from = match (class.ahead.first(), class.begun) {
         (Some(first), _) => Some(first.key()),
@@ -121,7 +122,7 @@ pub(super) fn waiting(class: &Class, limit: u32) -> Range {
     Range { from, ..Range::first(LINE, limit) }
 }
 
-/// Gives an item the next number and its place.
+/// Gives an item the next number, and puts its row into the line or among the delayed items.
 fn put(turn: &mut Turn<'_, Record>, kept: &Kept, how: &Enqueue) -> Result<(), Stop> {
     let row = encode(kept).map_err(Stop::Malformed)?;
     turn.record.last += 1;
@@ -140,13 +141,13 @@ fn put(turn: &mut Turn<'_, Record>, kept: &Kept, how: &Enqueue) -> Result<(), St
     Ok(())
 }
 
-/// Puts the row of an item that may soon be begun.
+/// Puts the row of an item that may start soon, and remembers the row so that the start needs no read.
 pub(super) fn put_soon(turn: &mut Turn<'_, Record>, lane: &'static str, key: RowKey, body: Bytes) {
     turn.remember(Row { lane: lane.into(), key: key.clone(), body: body.clone() });
     turn.put(lane, key, body);
 }
 
-/// Refuses an item that the hook could not take, or that could not be a dead letter.
+/// Refuses an item that the hook cannot take, or that is too long for a dead letter.
 fn check(turn: &Turn<'_, Record>, item: &RawValue) -> Result<(), Stop> {
     let (found, limit) = (item.get().len(), ITEM_BYTES_MAX);
     if found > limit {

@@ -1,4 +1,4 @@
-//! What callers of a queue hold.
+//! The verbs of a queue.
 
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ use super::{Item, Stats};
 use crate::{Args, Call, Never, Primitive, Stored, Timestamp, decode};
 
 crate::verbs! {
-    /// The verbs of a queue, beside those of every entity. `I` is what its `#[process]` takes: [`Item<T>`](Item).
+    /// The verbs of a queue, beside those of every entity. `I` is the input of its `#[process]`:
+    /// [`Item<T>`](Item).
     pub struct Verbs;
 }
 
-/// How items are enqueued: at once, with priority 0, however often, unless said.
+/// How items are enqueued: by default at once, with priority 0, and however often.
 ///
 /// ```
 /// use drystone::{d, kinds::queue::Enqueue};
@@ -29,7 +30,7 @@ pub struct Enqueue {
     pub(super) dedup: Option<Dedup>,
 }
 
-/// A key under which something is enqueued once within a window.
+/// A dedup key, under which something is enqueued once within a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Dedup {
     pub(super) key: String,
@@ -43,28 +44,29 @@ impl Dedup {
 }
 
 impl Enqueue {
-    /// At once, with priority 0.
+    /// At once, with priority 0, and without a dedup key.
     pub const fn new() -> Self {
         Self { priority: 0, delay_ms: None, dedup: None }
     }
 
-    /// Before all that wait with a lower one; among equals first come, first served. 0 unless said, the lowest.
+    /// Sets the priority; the default is 0, the lowest. Items of a higher priority go first. Items of the
+    /// same priority are first come, first served.
     #[must_use]
     pub const fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Not before `delay` has passed; then it joins the line, behind its equals.
+    /// Delays the item. When `delay` has passed, it joins the line behind the items of its priority.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay_ms = Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// Nothing is enqueued if something was under this key within its window, whether or not that was processed already;
-    /// the answer is that of the first time. The key has 512 bytes at most. One key may stand for many items: see
-    /// [`enqueue_many_with`](Verbs::enqueue_many_with).
+    /// Sets a dedup key of at most 512 bytes. If something was enqueued under this key within its window,
+    /// nothing is enqueued, whether or not the first item was processed already. The answer is that of the
+    /// first call. One key may stand for many items: see [`enqueue_many_with`](Verbs::enqueue_many_with).
     #[must_use]
     pub fn dedup(mut self, key: impl Into<String>, window: Duration) -> Self {
         let window_ms = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
@@ -77,69 +79,74 @@ impl Enqueue {
     }
 }
 
-/// What `enqueue` did.
+/// The answer of `enqueue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enqueued {
-    /// The item's number in this queue; later ones have higher ones.
+    /// The number of the item in this queue. Later items have higher numbers.
     pub number: u64,
-    /// How many waited before it; `None` if it is delayed, or was enqueued before.
+    /// How many items waited before this item; `None` for a delayed item, or one enqueued by an earlier
+    /// call.
     pub position: Option<u64>,
-    /// Whether it was enqueued by this call: `false` if its dedup key was seen within its window.
+    /// Whether this call enqueued the item: `false` if the dedup key was seen within its window.
     pub is_new: bool,
 }
 
-/// What `enqueue_many` did.
+/// The answer of `enqueue_many`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnqueuedMany {
-    /// The first item's number; the others follow it.
+    /// The number of the first item. The other numbers follow it.
     pub first: u64,
-    /// How many there are.
+    /// How many items there are.
     pub count: u64,
-    /// How many waited before the first; `None` if they are delayed, or were enqueued before.
+    /// How many items waited before the first; `None` for delayed items, or items enqueued by an earlier
+    /// call.
     pub position: Option<u64>,
-    /// Whether they were enqueued by this call: `false` if their dedup key was seen within its window.
+    /// Whether this call enqueued the items: `false` if the dedup key was seen within its window.
     pub is_new: bool,
 }
 
-/// The queue is full: nothing was enqueued, and nothing that it has is lost (Q5). Try again when items have been processed.
+/// The queue is full: nothing was enqueued, and no stored item is lost (Q5). Try again when items have been
+/// processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("the queue is full: it would have more than {limit} items; try again when some have been processed")]
 pub struct Full {
-    /// How many items there may be: `max_depth`.
+    /// The limit of items: `max_depth`.
     pub limit: u64,
 }
 
-/// An item that waits, as `peek` shows it.
+/// A waiting item, as `peek` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peeked<T> {
-    /// Its number.
+    /// The number of the item.
     pub number: u64,
-    /// What it was enqueued with.
+    /// The priority with which the item was enqueued.
     pub priority: u8,
-    /// When it was enqueued.
+    /// When the item was enqueued.
     pub enqueued_at: Timestamp,
-    /// What was enqueued.
+    /// The enqueued value.
     pub value: T,
 }
 
 impl<T: Primitive, I> Verbs<T, I> {
-    /// Begins no more items; those that run go on. What is enqueued waits. Whether it was not paused before.
+    /// Pauses the queue: no more items start, and running items run to their end. New items wait. Returns
+    /// `false` if the queue was paused before.
     pub fn pause(&self) -> Call<bool> {
         self.address().call("pause", Args::new())
     }
 
-    /// Goes on after [`pause`](Self::pause). Whether it was paused before.
+    /// Resumes the queue after a [`pause`](Self::pause). Returns `false` if the queue was not paused.
     pub fn resume(&self) -> Call<bool> {
         self.address().call("resume", Args::new())
     }
 
-    /// Answers when nothing is left: no item waits, runs, is delayed or is to be tried again. Items that are enqueued
-    /// meanwhile are waited for, too. A caller who will not wait so long sets a [`deadline`](Call::deadline).
+    /// Answers when no item is left: none waits, runs, is delayed or waits for a retry. The call also waits
+    /// for items that are enqueued meanwhile. A caller who does not want to wait that long sets a
+    /// [`deadline`](Call::deadline).
     pub fn drain(&self) -> Call<()> {
         self.address().call("drain", Args::new())
     }
 
-    /// Where it stands; all zero if the key is unbound.
+    /// Returns the status; all zero if the key is unbound.
     pub fn stats(&self) -> Call<Stats> {
         let read = |bytes: &[u8]| decode::<Option<Stats>>(bytes).map(Option::unwrap_or_default);
         Call::new(self.address(), "status", Args::new(), read, decode::<Never>)
@@ -147,18 +154,19 @@ impl<T: Primitive, I> Verbs<T, I> {
 }
 
 impl<T: Primitive, V: Stored> Verbs<T, Item<V>> {
-    /// Enqueues an item; it is durable when this answers (Q1). Binds the key if a state can be made (E1).
+    /// Enqueues an item, which is durable when this call answers (Q1). Binds the key if a state can be made
+    /// (E1).
     pub fn enqueue(&self, item: V) -> Call<Enqueued, Full> {
         self.enqueue_with(item, &Enqueue::new())
     }
 
-    /// Enqueues an item with a priority, after a delay, or once for a key.
+    /// Enqueues an item with a priority, a delay, or a dedup key.
     pub fn enqueue_with(&self, item: V, how: &Enqueue) -> Call<Enqueued, Full> {
         let args = Args::new().put(&[item]).put(how);
         Call::new(self.address(), "enqueue", args, one, decode)
     }
 
-    /// Enqueues items in this order, all or none: at most some 900 at once (K3).
+    /// Enqueues items in this order, all or none; at most about 900 at once (K3).
     pub fn enqueue_many(&self, items: impl IntoIterator<Item = V>) -> Call<EnqueuedMany, Full> {
         self.enqueue_many_with(items, &Enqueue::new())
     }
@@ -169,13 +177,13 @@ impl<T: Primitive, V: Stored> Verbs<T, Item<V>> {
         self.address().call("enqueue", Args::new().put(&items).put(how))
     }
 
-    /// The first items that wait, at most 100, in the order in which they go.
+    /// Returns the first waiting items, at most 100, in the order in which they go.
     pub fn peek(&self, count: u32) -> Call<Vec<Peeked<V>>> {
         self.address().call("peek", Args::new().put(&count))
     }
 }
 
-/// What is told of one item.
+/// Reads the answer for a single item.
 fn one(answer: &[u8]) -> Result<Enqueued, String> {
     let EnqueuedMany { first, position, is_new, .. } = decode(answer)?;
     Ok(Enqueued { number: first, position, is_new })

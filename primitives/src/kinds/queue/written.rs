@@ -1,16 +1,17 @@
-//! How the record writes the items that it names: those that follow one another are one entry. A queue names as many as run
-//! and wait next, and its record is written with every turn.
+//! The stored form of the items that a record names: consecutive items are one entry. The record of a queue
+//! names all running items and the next waiting ones, and it is written with every turn.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{place::Place, record::Running};
 use crate::Timestamp;
 
-/// One item that runs again: its number, 0, 0, the attempt, and the time it waits for. Or some that run or wait for the first
-/// time: the number, the priority and the place in line of the first, and how many they are.
+/// Either one item that runs again: number, 0, 0, attempt, and the time of the retry. Or
+/// several items that run or wait for the first time: the number, the priority and the place in the line of
+/// the first, and how many they are.
 type Entry = (u64, u8, u64, u32, Option<Timestamp>);
 
-/// More are named nowhere; a damaged record must not fill the memory.
+/// The most items of a record. Without this limit a damaged record could fill the memory.
 const ITEMS_MAX: usize = 4_096;
 
 fn write(items: impl Iterator<Item = Running>) -> Vec<Entry> {
@@ -48,7 +49,7 @@ fn read(entries: Vec<Entry>) -> Result<Vec<Running>, &'static str> {
     Ok(items)
 }
 
-/// Items that run.
+/// Running items.
 pub(super) mod running {
     use super::{Deserialize, Deserializer, Entry, Error, Running, Serialize, Serializer};
 
@@ -61,7 +62,7 @@ pub(super) mod running {
     }
 }
 
-/// Items that wait.
+/// Waiting items.
 pub(super) mod places {
     use super::{Deserializer, Error, Place, Running, Serialize, Serializer};
 

@@ -1,4 +1,5 @@
-//! So many at once, or so many per second: permits with a lease, a line that is first come first served, fencing tokens.
+//! Permits: at most n at a time, or n per second, with leases, fencing tokens, and a line that is first
+//! come, first served.
 //!
 //! ```
 //! use drystone::{Primitives, d, primitive, testing::World};
@@ -35,28 +36,35 @@
 //! # });
 //! ```
 //!
-//! It goes on a struct without fields, and needs no functions. With some of its own it goes on the `impl` of a struct that can be stored, as
-//! any kind does. An entity's code asks for permits as any other code does: `stripe: &Client<StripeApi>`, then
-//! `stripe.get("acct-1").acquire().await`.
+//! A semaphore is a struct without fields and needs no functions. To give it functions, put the attribute on
+//! the `impl` of a struct that can be stored, as with any kind. An entity's code asks for permits as any
+//! other code does: `stripe: &Client<StripeApi>`, then `stripe.get("acct-1").acquire().await`.
 //!
-//! What it promises, beside what every entity does:
+//! Promises, beyond those of every entity:
 //!
-//! - Permits that are out and have not ended weigh `permits` at most, at every commit, over crashes and restarts (S5).
-//! - Who asks first is served first: nobody overtakes the first in line, not by asking for less and not by
-//!   [`try_acquire`](Verbs::try_acquire). Who leaves, by a timeout or by being dropped, leaves the line; a permit that was on its way to
-//!   somebody who left comes back at once (S1).
-//! - A [`Permit`] is a guard: renewed while it is held in a live process, released when it is dropped. Held across a crash, it
-//!   comes back when its lease ends (S4). Its [`token`](Permit::token) is higher than that of every permit before, also over a `destroy` that is a millisecond ago. One that may have ended says so:
-//!   [`lost`](Permit::lost). Released late, it frees nobody else's (S2).
-//! - With `window` a permit comes back when so much time has passed since it was given, and not when it is dropped (S3).
-//! - Other options in the code hold from the next start of the program on. With fewer permits nothing is given until it fits; with
-//!   more the line moves at once. What is out keeps the end that it has (E11).
+//! - At every commit, the permits that are out and have not ended weigh `permits` at most, over crashes and
+//!   restarts (S5).
+//! - The first caller that asks is served first. Nobody overtakes the first in line, neither by asking for
+//!   less nor by [`try_acquire`](Verbs::try_acquire). A caller that times out or is dropped leaves the line;
+//!   a permit on its way to a caller that has left comes back at once (S1).
+//! - A [`Permit`] is a guard: it is renewed while a live process holds it, and released when it is dropped.
+//!   After a crash it comes back when its lease ends (S4). Its [`token`](Permit::token) is higher than the
+//!   token of every permit before, even over a `destroy` that is a millisecond ago. A permit that may have
+//!   ended says so: [`lost`](Permit::lost). Its late release does not free the permit of another holder
+//!   (S2).
+//! - With `window` a permit comes back when that time has passed since the permit was given, and not when it
+//!   is dropped (S3).
+//! - Changed options in the code hold from the next start of the program on. With fewer permits nothing is
+//!   given until it fits; with more permits the line moves at once. Permits already given keep their end
+//!   (E11).
 //!
-//! The body of a workflow holds a permit by [`Flow::permit`](crate::Flow::permit): it has no lease, for it outlives the process, and comes back
-//! with the commit in which the body drops it or the run ends.
+//! The body of a workflow holds a permit by [`Flow::permit`](crate::Flow::permit). Such a permit has no
+//! lease, because it outlives the process. It comes back with the commit in which the body drops it or the
+//! run ends.
 //!
-//! At most 1,024 wait per key; beyond it [`AcquireError::Crowded`] says so. [`stats`](Verbs::stats) tells of 32 holders and 32 who wait.
-//! After a restart all who waited have got an error and left.
+//! At most 1,024 callers wait per key; further callers get [`AcquireError::Crowded`].
+//! [`stats`](Verbs::stats) shows up to 32 holders and 32 waiting callers. A restart ends every wait with an
+//! error.
 
 #[cfg(test)]
 mod model;
@@ -111,7 +119,8 @@ impl Kind for Options {
         }
     }
 
-    /// A run gives back a permit that it got before the semaphore was destroyed: nobody holds anything here.
+    /// Answers the release of a permit that a run got before the semaphore was destroyed: nothing is held
+    /// here.
     fn unbound(&self, verb: &str) -> Option<Answer> {
         (verb == "release_as").then(|| Answer::value(&false).ok()).flatten()
     }
@@ -130,7 +139,7 @@ impl Kind for Options {
         Ok(())
     }
 
-    /// There may be more permits: those who wait are looked at again.
+    /// Serves the line again, because there may be more permits.
     fn changed(&self, turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
         self.settle(turn, turn.record.waiting > 0);
         Ok(())

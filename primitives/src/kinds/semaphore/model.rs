@@ -1,4 +1,4 @@
-//! A semaphore as one would write it down: a list of who holds and a list of who waits. No rows, no alarm, no slices.
+//! A model of a semaphore: a list of holders and a list of waiting callers, without rows, alarm or slices.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,8 @@ use drystone_runtime::Ticket;
 
 use super::Options;
 
-/// Options to choose from: how many permits, for how long, and whether time alone brings them back.
+/// Options to choose from: the number of permits, how long a permit lasts, and whether only time brings
+/// permits back.
 pub(super) const PLANS: [Plan; 4] = [
     Plan { permits: 1, span: 10, is_rate: false },
     Plan { permits: 4, span: 10, is_rate: false },
@@ -28,7 +29,7 @@ impl Plan {
     }
 }
 
-/// Who holds: under which ticket, how much, until when.
+/// A holder: ticket, weight and end.
 pub(super) type Holds = (Ticket, u64, i64);
 
 pub(super) struct Model {
@@ -36,13 +37,13 @@ pub(super) struct Model {
     pub(super) now: i64,
     pub(super) held: Vec<Holds>,
     pub(super) line: VecDeque<(Ticket, u64)>,
-    /// Those of the line who were served, in order.
+    /// The callers in the line that were served, in order.
     pub(super) served: Vec<Ticket>,
-    /// Those who were refused because there are fewer now.
+    /// The callers that were refused, because there are fewer permits than before.
     pub(super) refused: Vec<Ticket>,
 }
 
-/// What comes of asking.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Given,
@@ -98,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Time passes, from one end of a permit to the next.
+    /// Lets time pass, from one end of a permit to the next.
     pub(super) fn pass(&mut self, millis: i64) {
         let until = self.now + millis;
         loop {

@@ -1,4 +1,4 @@
-//! What `#[primitive(semaphore, ..)]` sets.
+//! The options of a semaphore.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ pub struct Options {
     window_ms: Option<u64>,
 }
 
-/// How long a permit lasts without a sign of life, unless said.
+/// The default lease.
 const LEASE_MS: u64 = 30_000;
 
 impl Options {
-    /// The defaults: a lease of 30 seconds. How many permits there are must be said.
+    /// The defaults: a lease of 30 seconds. The number of permits has no default.
     pub const NEW: Self = Self { permits: 0, lease_ms: None, window_ms: None };
 
-    /// How much weight may be out at once, of all permits of a key together (S1).
+    /// How much all permits of a key that are out at once may weigh (S1).
     #[track_caller]
     pub const fn permits(mut self, permits: u64) -> Self {
         self.permits = literal::count(permits);
         self
     }
 
-    /// How long a permit lasts after its holder's last sign of life: `"30s"`, which it is unless said. While it is held in a
-    /// live process it is renewed, three times in each lease (S2, S4).
+    /// How long a permit lasts after its holder's last sign of life; the default is `"30s"`. While a live
+    /// process holds the permit, it is renewed three times in each lease (S2, S4).
     #[track_caller]
     pub const fn lease(mut self, lease: &str) -> Self {
         self.lease_ms = Some(literal::some_duration(lease).as_millis() as u64);
@@ -43,7 +43,8 @@ impl Options {
         self
     }
 
-    /// Makes it a rate limit: a permit comes back so long after it was given, `"1s"`, and not before (S3).
+    /// Makes the semaphore a rate limit: a permit comes back when this time, `"1s"`, has passed since the
+    /// permit was given, and not before (S3).
     #[track_caller]
     pub const fn window(mut self, window: &str) -> Self {
         self.window_ms = Some(literal::some_duration(window).as_millis() as u64);
@@ -57,7 +58,7 @@ impl Options {
         self
     }
 
-    /// The options, once all are set: there are permits, and they come back in one way.
+    /// Finishes the options: there must be permits, and they come back in one way only.
     #[track_caller]
     pub const fn checked(self) -> Self {
         assert!(self.permits > 0, "a semaphore needs to know how many: write `permits = 10`");
@@ -68,12 +69,12 @@ impl Options {
         self
     }
 
-    /// Whether permits come back with time alone.
+    /// Whether permits come back by time alone, as those of a rate limit.
     pub(super) fn is_rate(&self) -> bool {
         self.window_ms.is_some()
     }
 
-    /// How long a permit lasts from when it is given, or renewed.
+    /// Returns how long a permit lasts after it was given or renewed.
     pub(super) fn span(&self) -> Duration {
         Duration::from_millis(self.window_ms.or(self.lease_ms).unwrap_or(LEASE_MS))
     }

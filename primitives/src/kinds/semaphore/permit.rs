@@ -1,4 +1,4 @@
-//! A permit, as its holder has it: a guard.
+//! A permit as its holder has it: a guard.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Args, Timestamp, decode};
 
-/// What an owner gives: who may release it, and until when it is good.
+/// A permit as the semaphore gives it: the ticket that can release it, and the time until which it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Granted {
     pub(super) epoch: u32,
@@ -22,11 +22,11 @@ pub(super) struct Granted {
     pub(super) token: u64,
     pub(super) weight: u64,
     pub(super) until: Timestamp,
-    /// In milliseconds; none if it comes back with time alone.
+    /// The lease in milliseconds; `None` if the permit comes back by time alone.
     pub(super) lease: Option<u64>,
 }
 
-/// Why an owner gives none.
+/// Why a semaphore refuses a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Refused {
@@ -37,24 +37,24 @@ pub(super) enum Refused {
 /// Why there is no permit.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AcquireError {
-    /// Its turn did not come in time; it has left the line.
+    /// No permit was free in time. The caller has left the line.
     #[error("no permit was free in time; try again later, or wait longer")]
     TimedOut,
-    /// It wants more than there is, ever (S1).
+    /// The weight is more than all permits together (S1).
     #[error("a permit of weight {weight} is more than all {permits} permits together")]
     TooHeavy {
-        /// What was asked for.
+        /// The weight that was asked for.
         weight: u64,
-        /// How many there are.
+        /// The weight of all permits together.
         permits: u64,
     },
-    /// So many wait already that it could not.
+    /// Too many callers wait already.
     #[error("{waiting} wait for a permit already; try again later")]
     Crowded {
-        /// How many.
+        /// How many callers wait.
         waiting: u64,
     },
-    /// The call did not come to its end. If a permit was given meanwhile, it comes back.
+    /// The call did not come to its end. A permit that was given meanwhile comes back.
     #[error(transparent)]
     Fault(#[from] Error),
 }
@@ -70,17 +70,18 @@ impl From<Refused> for AcquireError {
 
 /// A permit: held until it is dropped or [released](Self::release).
 ///
-/// While it is held in a live process it is renewed, three times in each lease. If the process dies, it comes back when
-/// its lease ends; if only the store is away for so long, [`lost`](Self::lost) says so in time. The permit of a rate limit
-/// is not renewed and comes back when its window has passed, whatever becomes of this.
+/// While a live process holds the permit, it is renewed three times in each lease. If the process dies, the
+/// permit comes back when its lease ends. If only the store is unreachable for that long,
+/// [`lost`](Self::lost) says so in time. The permit of a rate limit is not renewed. It comes back when its
+/// window has passed, even if this value was dropped before.
 #[must_use = "a permit that is dropped is released"]
 pub struct Permit {
     address: Address,
     granted: Granted,
     good: Arc<Good>,
-    /// Renews it. In a lock only so that a permit may be shared between threads.
+    /// The task that renews the permit. The lock serves only to let threads share a permit.
     renewal: Mutex<Option<Handle>>,
-    /// Whether to release it when it is dropped.
+    /// Whether the permit is to be released when it is dropped.
     is_held: bool,
 }
 
@@ -95,25 +96,26 @@ impl Permit {
         Self { address, granted, good, renewal: Mutex::new(renewal), is_held: lease.is_some() }
     }
 
-    /// The fencing token: higher than that of any permit that this key has given before. Whoever acts on the word of a
-    /// permit hands it on, and the other end refuses a lower one than it has seen.
+    /// Returns the fencing token, which is higher than that of any permit that this key has given before.
+    /// Pass the token to the systems behind the permit, so that they can refuse a token lower than
+    /// one they have seen.
     pub fn token(&self) -> u64 {
         self.granted.token
     }
 
-    /// How much it counts as.
+    /// Returns the weight of the permit.
     pub fn weight(&self) -> u64 {
         self.granted.weight
     }
 
-    /// Whether it may have ended, so that another may hold it: it could not be renewed, or this process was asleep. Once
-    /// lost it stays so.
+    /// Whether the permit may have ended and be held by another caller: the renewal failed, or
+    /// this process was suspended. A lost permit stays lost.
     pub fn lost(&self) -> bool {
         self.good.is_over()
     }
 
-    /// Releases it, and waits until that is durable. `false` if it had ended before (that is no error), or belongs to a
-    /// rate limit: then nothing changes.
+    /// Releases the permit, and waits until that is durable. Returns `false` if the permit had ended before
+    /// (which is no error), or if it belongs to a rate limit; then nothing changes.
     pub async fn release(mut self) -> Result<bool, Error> {
         if !std::mem::take(&mut self.is_held) {
             return Ok(false);
@@ -122,7 +124,7 @@ impl Permit {
         let Granted { epoch, number, .. } = self.granted;
         let call = self.address.call::<bool, crate::Never>("release", Args::new().put(&epoch).put(&number));
         match call.await.map_err(Error::from) {
-            // The semaphore is destroyed, and the permit with it.
+            // The semaphore was destroyed, and the permit with it.
             Err(Error::NotBound { .. } | Error::Destroyed { .. }) => Ok(false),
             answer => answer,
         }
@@ -140,7 +142,7 @@ impl Drop for Permit {
             && let Ok(release) = call(&self.address, "release", &self.granted)
         {
             let outpost = self.good.outpost.clone();
-            // If it does not get through, the lease ends.
+            // If the release does not get through, the permit comes back when its lease ends.
             self.good.outpost.detach(Box::pin(async move { drop(outpost.call(release).await) }));
         }
     }
@@ -158,8 +160,8 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// How long a permit is good, by two clocks: the owner's, which may jump on, and the one that only moves on, which counts
-/// when the owner cannot be asked.
+/// How long a permit lasts, by two clocks. The kernel's clock may jump forward. The monotonic clock cannot
+/// jump, and counts when the permit cannot be renewed.
 struct Good {
     outpost: Outpost,
     until: Mutex<(Millis, Duration)>,
@@ -181,7 +183,8 @@ impl Good {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// How long it is good yet; if its owner has ended nobody knows, and that is not at all.
+    /// Returns how long the permit still lasts. Returns zero if the kernel has ended, because the time is
+    /// then unknown.
     fn left(&self) -> Duration {
         let (until, by) = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.outpost.now(), self.outpost.monotonic()) {
@@ -190,7 +193,7 @@ impl Good {
         }
     }
 
-    /// Renews it until it is lost.
+    /// Renews the permit until it is lost.
     async fn renew(&self, address: &Address, granted: &Granted, lease: Duration) {
         let mut pause = lease / 3;
         loop {
@@ -203,12 +206,14 @@ impl Good {
             let answer = self.outpost.call(call.deadline(left)).await;
             match answer.map(|bytes| decode::<Option<Timestamp>>(&bytes)) {
                 Ok(Ok(Some(until))) if !self.is_over() => {
-                    // Counted from when it was asked: its owner counts from later on.
+                    // Counted from the moment of asking: the semaphore counts from a later one, so this end
+                    // is never too late.
                     let until = (until.into(), asked_at + lease);
                     *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
                     pause = lease / 3;
                 }
-                // It has ended; or its semaphore is gone, and what comes under this key is another.
+                // The permit has ended; or its semaphore was destroyed, and the key now belongs to another
+                // entity.
                 Ok(_) | Err(Error::NotBound { .. } | Error::Destroyed { .. } | Error::TypeMismatch { .. }) => {
                     return self.is_lost.store(true, Ordering::Release);
                 }
@@ -218,7 +223,7 @@ impl Good {
     }
 }
 
-/// A call about a permit.
+/// Makes a call about a permit.
 fn call(address: &Address, verb: &'static str, granted: &Granted) -> Result<Call, String> {
     let body = Args::new().put(&granted.epoch).put(&granted.number).finish()?;
     Ok(Call::new(address.definition().to_owned(), address.key().to_vec(), verb, body))

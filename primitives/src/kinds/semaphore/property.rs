@@ -1,4 +1,5 @@
-//! A semaphore against its model: whatever comes in whatever order, both say the same, and no more is out than there is.
+//! A semaphore against its model: after any inputs in any order, both agree, and no more is out than there
+//! is.
 
 use drystone_runtime::Ticket;
 use proptest::prelude::*;
@@ -42,10 +43,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 struct Pair {
     world: World<Options>,
     model: Model,
-    /// Everybody who ever asked.
+    /// All callers so far.
     asked: Vec<Ticket>,
     last_token: u64,
-    /// The most that was allowed while something was out.
+    /// The highest number of permits that was allowed while a permit was out.
     allowed: u64,
 }
 
@@ -136,13 +137,13 @@ impl Pair {
 
     fn compare(&mut self) {
         let now = self.world.now.0;
-        // Whoever waited was told, in order.
+        // All waiting callers were answered, in order.
         let heard = std::mem::take(&mut self.world.heard);
         let (served, refused): (Vec<_>, Vec<_>) = heard.into_iter().partition(|(_, reply)| reply.is_ok());
         let tickets = |told: &[(Ticket, _)]| told.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>();
         assert_eq!(tickets(&served), std::mem::take(&mut self.model.served));
         assert_eq!(tickets(&refused), std::mem::take(&mut self.model.refused));
-        // Rows and record say the same, and what is out fits (S5).
+        // Rows and record agree, and the permits that are out fit (S5).
         let rows: Vec<(Ticket, Held)> =
             self.world.lane("held").map(|(key, body)| (ticket_in(key).unwrap(), decode(body).unwrap())).collect();
         let record = self.world.record();
@@ -158,13 +159,13 @@ impl Pair {
         let out: u64 = held.iter().map(|(_, weight, _)| weight).sum();
         assert!(out <= self.allowed, "{out} of {}", self.allowed);
         self.allowed = self.model.plan.permits.max(out);
-        // Tokens of those who waited.
+        // The tokens of callers that had waited.
         served.iter().for_each(|(_, reply)| {
             let granted: Option<Granted> = decode(reply.as_ref().unwrap()).unwrap();
             let token = granted.expect("who waits gets one").token;
             assert!(token <= record.token);
         });
-        // The line, but for those who asked an earlier owner.
+        // The line, without the callers of an earlier owner.
         let line: Vec<_> = self.world.lane(&record.line()).map(|(key, _)| ticket_in(key).unwrap()).collect();
         assert_eq!(record.waiting, line.len() as u64);
         let line: Vec<_> = line.into_iter().filter(|ticket| ticket.epoch == self.world.ticket.epoch).collect();
@@ -186,7 +187,7 @@ proptest! {
         for op in ops {
             pair.step(op);
         }
-        // At rest everything has come back.
+        // At rest all permits have come back.
         pair.step(Op::Crash(0));
         pair.step(Op::Pass(100));
         prop_assert_eq!((pair.world.record().used, pair.world.record().waiting), (0, 0));

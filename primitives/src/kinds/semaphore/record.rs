@@ -1,17 +1,17 @@
-//! What is kept of a semaphore, and what is shown of it.
+//! The stored record of a semaphore, and its status.
 //!
-//! Permits and those who wait are rows, each under the ticket that its caller had when it asked:
+//! Permits and waiting callers are rows, each under the ticket that the caller had when it asked:
 //!
 //! | lane | key | holds |
 //! |---|---|---|
 //! | `held` | ticket | a permit |
-//! | `until` | its end, ticket | its weight |
-//! | `runs` | the run's own name | the ticket of a permit that a run of a workflow holds or waits for; `null` if the run has withdrawn |
-//! | `withdrawn` | when, the run's own name | nothing |
-//! | `line/7` | ticket | one who waits; 7 is the epoch of all tickets in it |
+//! | `until` | end of the permit, ticket | the weight of the permit |
+//! | `runs` | the run's own name | the ticket of a run's permit, held or waited for; `null` if withdrawn |
+//! | `withdrawn` | time of the withdrawal, the run's own name | nothing |
+//! | `line/7` | ticket | a waiting caller; 7 is the epoch of all tickets in this lane |
 //!
-//! Tickets grow, so a lane is in order of arrival. A line belongs to one owner of the key: the next owner lets it go as a whole,
-//! because all who stood in it were told that nothing is known.
+//! Tickets grow, so a lane is in order of arrival. A line belongs to one owner of the key. The next owner
+//! drops the line as a whole, because all callers in it were told that the outcome is unknown.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use drystone_runtime::{Epoch, Millis, Range, Row, Ticket};
@@ -21,100 +21,100 @@ use crate::{Timestamp, kind::Stop};
 
 /// The lane of the permits.
 pub(super) const HELD: &str = "held";
-/// The lane of their ends.
+/// The lane of the ends of permits.
 pub(super) const UNTIL: &str = "until";
-/// The lane of those that runs of workflows hold or wait for.
+/// The lane of the permits that runs of workflows hold or wait for.
 pub(super) const RUNS: &str = "runs";
-/// The lane of the runs that have withdrawn, the longest ago first.
+/// The lane of the withdrawals, the oldest first.
 pub(super) const WITHDRAWN: &str = "withdrawn";
 
-/// What is kept of a semaphore beside its rows.
+/// The stored record of a semaphore, beside its rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// The weight of all permits in `held`.
     pub(super) used: u64,
-    /// How many stand in the line.
+    /// How many callers wait in the line.
     pub(super) waiting: u64,
     /// The last token that was given.
     pub(super) token: u64,
-    /// Whose line it is.
+    /// The epoch of the owner whose line it is.
     pub(super) epoch: u32,
-    /// No permit ends before this.
+    /// A time before which no permit ends.
     pub(super) first: Timestamp,
-    /// None ends after this.
+    /// A time after which no permit ends.
     pub(super) last: Timestamp,
 }
 
-/// A permit, as it is stored.
+/// A permit as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Held {
     pub(super) token: u64,
     pub(super) weight: u64,
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
-    /// The run that holds it, if it is one.
+    /// The run that holds the permit, if a run does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) holder: Option<String>,
 }
 
-/// One who waits, as it is stored.
+/// A waiting caller as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Waits {
     pub(super) weight: u64,
     pub(super) since: Timestamp,
-    /// The run that waits, if it is one.
+    /// The run that waits, if a run does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) holder: Option<String>,
 }
 
-/// Where a semaphore stands. What holds and waits is told by [`stats`](super::Verbs::stats).
+/// The status of a semaphore. [`stats`](super::Verbs::stats) shows holders and waiting callers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// How much weight may be out at once.
+    /// The weight that may be out at once.
     pub permits: u64,
-    /// How much is out. Permits that ended while nobody wanted one may still be counted: they are taken back when
-    /// somebody does, or all have ended.
+    /// The weight that is out. Permits that ended while no caller wanted one may still be counted. They are
+    /// taken back when a caller wants one, or when all permits have ended.
     pub used: u64,
-    /// How many wait.
+    /// How many callers wait.
     pub waiting: u64,
-    /// The token that was given last.
+    /// The last token that was given.
     pub token: u64,
 }
 
-/// Everything about a semaphore, as it is at this moment.
+/// The holders and waiting callers of a semaphore at this moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// How much weight may be out at once.
+    /// The weight that may be out at once.
     pub permits: u64,
-    /// How much is out and has not ended.
+    /// The weight that is out and has not ended.
     pub used: u64,
-    /// How many wait.
+    /// How many callers wait.
     pub waiting: u64,
-    /// Who holds a permit, in the order in which they asked; at most 32 of them.
+    /// The holders of permits, in the order in which they asked; at most 32.
     pub holders: Vec<Holder>,
-    /// Who waits, the next one first; at most 32 of them.
+    /// The waiting callers, the next one first; at most 32.
     pub line: Vec<Waiter>,
 }
 
 /// A permit that is out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its token.
+    /// The token of the permit.
     pub token: u64,
-    /// Its weight.
+    /// The weight of the permit.
     pub weight: u64,
-    /// Since when it is out.
+    /// When the permit was given.
     pub since: Timestamp,
-    /// When it ends, unless it is renewed.
+    /// When the permit ends, unless it is renewed.
     pub until: Timestamp,
 }
 
-/// One who waits for a permit.
+/// A caller that waits for a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
-    /// The weight that it wants.
+    /// The weight that the caller asks for.
     pub weight: u64,
-    /// Since when it waits.
+    /// When the caller began to wait.
     pub since: Timestamp,
 }
 
@@ -131,28 +131,28 @@ impl From<Waits> for Waiter {
 }
 
 impl Record {
-    /// The next fencing token: higher than any before. It is not below the time in microseconds, so it is also higher than
-    /// those before a `destroy`, if that is a millisecond ago. It stays below 2⁵³, so that JSON of any language can hold it,
-    /// until the year 2255.
+    /// Returns the next fencing token, higher than any before. The token is at least the time in
+    /// microseconds, so it is also higher than the tokens before a `destroy` that is a millisecond ago.
+    /// Tokens stay below 2⁵³ until the year 2255, so that JSON of any language can hold them.
     pub(super) fn next_token(&mut self, now: Millis) -> u64 {
         self.token = (self.token + 1).max(u64::try_from(now.0).unwrap_or(0) * 1_000);
         self.token
     }
 
-    /// A permit that ends then is out.
+    /// Counts a permit that ends at `until` as out.
     pub(super) fn is_out(&mut self, weight: u64, until: Timestamp) {
         (self.first, self.last) =
             if self.used == 0 { (until, until) } else { (self.first.min(until), self.last.max(until)) };
         self.used += weight;
     }
 
-    /// The lane of those who wait.
+    /// Returns the lane of the waiting callers.
     pub(super) fn line(&self) -> String {
         format!("line/{}", self.epoch)
     }
 }
 
-/// The key of a ticket's row.
+/// Returns the key of a ticket's row.
 pub(super) fn key_of(ticket: Ticket) -> Bytes {
     let mut key = BytesMut::with_capacity(12);
     key.put_u32(ticket.epoch.0);
@@ -160,7 +160,7 @@ pub(super) fn key_of(ticket: Ticket) -> Bytes {
     key.freeze()
 }
 
-/// The key under which the end of a permit is found.
+/// Returns the key under which the end of a permit is found.
 pub(super) fn end_of(until: Timestamp, ticket: Ticket) -> Bytes {
     let mut key = BytesMut::with_capacity(20);
     key.put_i64(until.as_millis());
@@ -168,7 +168,7 @@ pub(super) fn end_of(until: Timestamp, ticket: Ticket) -> Bytes {
     key.freeze()
 }
 
-/// The ticket in the last twelve bytes of a row's key.
+/// Reads the ticket in the last twelve bytes of a row's key.
 pub(super) fn ticket_in(key: &[u8]) -> Result<Ticket, Stop> {
     let ticket = key.len().checked_sub(12).and_then(|at| {
         let (epoch, number) = key[at..].split_at(4);
@@ -180,18 +180,18 @@ pub(super) fn ticket_in(key: &[u8]) -> Result<Ticket, Stop> {
     ticket.ok_or_else(|| Stop::Malformed("a row's key holds no ticket".to_owned()))
 }
 
-/// When the permit of a row in `until` ends.
+/// Reads the end of a permit in the key of its row in `until`.
 pub(super) fn until_in(key: &[u8]) -> Result<Timestamp, Stop> {
     let millis = key.get(..8).and_then(|bytes| bytes.try_into().ok()).map(i64::from_be_bytes);
     millis.map(Timestamp::from_millis).ok_or_else(|| Stop::Malformed("a row's key holds no time".to_owned()))
 }
 
-/// The range whose first row is that of a ticket, if it has one.
+/// Returns the range whose first row is that of the ticket, if there is such a row.
 pub(super) fn at(lane: impl Into<drystone_runtime::Lane>, ticket: Ticket) -> Range {
     Range::at(lane, key_of(ticket))
 }
 
-/// What a ticket's row holds, if the range that was read found it.
+/// Decodes the row of a ticket, if the rows of its range contain that row.
 pub(super) fn found<T: crate::Stored>(rows: &[Row], ticket: Ticket) -> Result<Option<T>, Stop> {
     let row = rows.first().filter(|row| row.key == key_of(ticket));
     row.map(|row| crate::decode(&row.body).map_err(Stop::Malformed)).transpose()

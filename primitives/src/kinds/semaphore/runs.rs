@@ -1,8 +1,10 @@
-//! Permits that runs of workflows hold: each under the run's own name for it, so that one that is asked for again after a crash is found.
+//! Permits of workflow runs. Each is stored under the run's own name for it, so that a run that asks again
+//! after a crash finds its permit.
 //!
-//! A run asks by a call of its work, and lets go by a message of its commit. The two may meet the semaphore in the other order: the
-//! code of the work may still run when the commit is durable. A run that has not heard that its permit was given therefore
-//! *withdraws*: from then on nothing is given under that name, whenever it is asked for. No name is asked for anew after that.
+//! A run asks by a call of its work, and releases by a message of its commit. The two may reach the
+//! semaphore in the other order, because the code of the work may still run when the commit is durable. A
+//! run that does not know yet whether its permit was given therefore *withdraws*: from then on nothing is
+//! given under that name, however late the call arrives. No run asks again under a withdrawn name.
 
 use std::time::Duration;
 
@@ -20,23 +22,24 @@ use crate::{
     kind::{Answer, Stop, Turn},
 };
 
-/// How long a name that was withdrawn is remembered: far longer than code outlives its work.
+/// How long a withdrawn name is remembered: far longer than code outlives its work.
 const WITHDRAWN_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// How many names each withdrawal forgets at most; as long as there are two, the lane does not grow for ever.
+/// How many names each withdrawal forgets at most. Two are enough to keep the lane from growing forever.
 const FORGOTTEN_AT_ONCE: u32 = 2;
 
-/// What a semaphore knows of a run's name for a permit.
+/// The state of a run's name for a permit.
 #[derive(Debug, PartialEq)]
 enum Known {
     Nothing,
-    /// It holds the permit of this ticket, or waits for it.
+    /// The name has the permit of this ticket, or waits for it.
     Asked(Ticket),
     Withdrawn,
 }
 
 impl Options {
-    /// A permit for a run. The one that it holds already goes to whoever asks now: the one who asked before is gone, and takes nothing with it.
+    /// Gives a permit to a run. A permit that the run holds already moves to the ticket of the present
+    /// caller: the earlier caller is gone, and its leaving must not take the permit back.
     pub(super) fn acquire_as(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         let caller = asked(turn)?;
         let (weight, holder): (u64, String) = Params::two(body).map_err(Stop::Malformed)?;
@@ -56,10 +59,10 @@ impl Options {
         Answer::value(&Some(Granted { epoch, number, token, weight, until, lease: None }))
     }
 
-    /// A run lets its permit go; also by a message, with the commit in which it does.
+    /// Releases the permit of a run; also by a message, in the commit in which the run releases it.
     pub(super) fn release_as(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         let holder: String = Params::one(body).map_err(Stop::Malformed)?;
-        // The permits of a rate limit come back with time alone (S3).
+        // The permits of a rate limit come back by time alone (S3).
         let Known::Asked(ticket) = known(turn, &holder)? else { return Answer::value(&false) };
         let is_released = !self.is_rate() && take_back(turn, ticket)?;
         if is_released {
@@ -69,7 +72,7 @@ impl Options {
         Answer::value(&is_released)
     }
 
-    /// The same for a permit of which the run has not heard whether it was given.
+    /// Withdraws the name of a run that does not know whether its permit was given, and releases the permit.
     pub(super) fn withdraw_as(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         let holder: String = Params::one(body).map_err(Stop::Malformed)?;
         if let Known::Asked(ticket) = known(turn, &holder)? {
@@ -103,7 +106,7 @@ fn forget_withdrawn(turn: &mut Turn<'_, Record>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The key under which a withdrawal is found by its age.
+/// Returns the key under which a withdrawal is found by its age.
 fn withdrawn_key(at: Timestamp, holder: &str) -> Bytes {
     let mut key = BytesMut::with_capacity(8 + holder.len());
     key.put_i64(at.as_millis());

@@ -1,4 +1,4 @@
-//! Single turns of a semaphore: what each changes, and what wakes it.
+//! Single turns of a semaphore: the changes of each turn, and the alarm.
 
 use drystone_runtime::Ticket;
 
@@ -40,7 +40,7 @@ fn a_permit_that_is_free_is_one_commit_without_a_line() {
     assert_eq!((granted.until.as_millis(), granted.lease), (world.now.0 + 30_000, Some(30_000)));
     assert_eq!((world.commits - before, world.lane("line/1").count(), world.lane("held").count()), (1, 0, 1));
     assert_eq!(world.alarm().map(|at| at.0), Some(world.now.0 + 30_000));
-    // A refusal writes nothing at all.
+    // A refusal writes nothing.
     let none: Option<Granted> = world.ask("try_acquire", "[1]");
     assert_eq!((none, world.commits - before), (None, 1));
 }

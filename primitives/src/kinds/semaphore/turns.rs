@@ -1,5 +1,6 @@
-//! The turns of a semaphore. Each first takes back what has ended, then gives to those who wait, then does what was asked:
-//! so at every commit what is out and has not ended fits (S5), and nobody overtakes the first in line.
+//! The turns of a semaphore. Each turn first takes back permits that have ended, then serves the line, then
+//! does what was asked. So at every commit the permits that are out and have not ended fit (S5), and nobody
+//! overtakes the first in line.
 
 use bytes::Bytes;
 use drystone_runtime::{Epoch, Error, Range, Row, Status as Phase, Ticket};
@@ -15,20 +16,20 @@ use crate::{
     planted::Bug,
 };
 
-/// How many permits that have ended one turn takes back, and how many of those who wait it serves: together they change
-/// less than 1,000 rows (K3). The rest follow at once, in turns of their own.
+/// How many ended permits one turn takes back, and how many waiting callers it serves. Together they change
+/// less than 1,000 rows (K3). The rest follows at once, in turns of their own.
 pub(super) const SLICE: u32 = 128;
 
-/// How long a run holds its permit: until it lets it go.
+/// How long the permit of a run lasts: until the run releases it.
 const FOR_EVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// How many may wait: each is somebody who holds memory here.
+/// How many callers may wait. Each of them takes memory.
 pub(super) const WAITING_MAX: u64 = 1_024;
 
-/// How many holders and waiters `stats` tells of.
+/// How many holders and waiting callers `stats` shows.
 const SHOWN_MAX: u32 = 32;
 
-/// What the callers who wait are held under; each is answered by its ticket.
+/// The name under which waiting callers are held. Each is answered by its ticket.
 pub(super) const LINE: &str = "line";
 
 impl Options {
@@ -38,7 +39,7 @@ impl Options {
         self.give(turn, caller, (weight, None), waits)
     }
 
-    /// A permit, or a place in the line.
+    /// Gives a permit, or a place in the line.
     pub(super) fn give(
         &self,
         turn: &mut Turn<'_, Record>,
@@ -68,7 +69,7 @@ impl Options {
     pub(super) fn release(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         asked(turn)?;
         let ticket = ticket_of(body)?;
-        // The permits of a rate limit come back with time alone (S3).
+        // The permits of a rate limit come back by time alone (S3).
         let is_released = !self.is_rate() && take_back(turn, ticket)?;
         if is_released {
             let more = self.refresh(turn, None)?;
@@ -77,7 +78,8 @@ impl Options {
         Answer::value(&is_released)
     }
 
-    /// The holder lives: its permit lasts a lease from now on. When it ends then; `None` if it has ended.
+    /// Renews a permit: it lasts for a lease from now on. The answer is the new end, or `None` if the permit
+    /// has ended.
     pub(super) fn renew(&self, turn: &mut Turn<'_, Record>, body: &[u8]) -> Result<Answer, Stop> {
         asked(turn)?;
         let ticket = ticket_of(body)?;
@@ -85,7 +87,7 @@ impl Options {
             Some(held) if !self.is_rate() => held,
             _ => return Answer::value(&None::<Timestamp>),
         };
-        // Never earlier than it was, should the lease be shorter now.
+        // Never earlier than before, even if the lease is shorter in changed code.
         let until = Timestamp::from(turn.now).after(self.span()).max(held.until);
         turn.remove(UNTIL, end_of(held.until, ticket));
         put_held(turn, ticket, &Held { until, ..held })?;
@@ -105,7 +107,7 @@ impl Options {
         }
         let held = held.iter().map(body_of::<Held>).collect::<Result<Vec<_>, _>>()?;
         let line = line.iter().map(body_of::<Waits>).collect::<Result<Vec<_>, _>>()?;
-        // Those in the line of an earlier owner have left.
+        // The callers in the line of an earlier owner have left.
         let is_own = turn.caller().is_none_or(|caller| caller.epoch.0 <= turn.record.epoch);
         Answer::value(&Stats {
             permits: self.permits,
@@ -116,7 +118,8 @@ impl Options {
         })
     }
 
-    /// A caller left: its place in the line, or a permit that nobody took, is the next one's.
+    /// Handles a caller that left. Its place in the line, or the permit that it did not take, goes to the
+    /// next caller.
     pub(super) fn left(&self, turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<(), Stop> {
         if Bug::GoneIgnored.planted() {
             return Ok(());
@@ -129,14 +132,14 @@ impl Options {
         Ok(())
     }
 
-    /// Takes back what has ended and gives it to those who wait; `without` stands in the line as it is stored and not any
-    /// more. Says whether there is more of the same to do.
+    /// Takes back ended permits, and serves the line without the caller `without`, whose row is still stored
+    /// although it has left. Returns whether more of the same is left to do.
     pub(super) fn refresh(&self, turn: &mut Turn<'_, Record>, without: Option<Ticket>) -> Result<bool, Stop> {
         expire(turn, self.is_rate())?;
         self.serve(turn, without)
     }
 
-    /// Gives to those who wait, in order, as long as the first of them fits (S1).
+    /// Serves the waiting callers in order, as long as the first of them fits (S1).
     fn serve(&self, turn: &mut Turn<'_, Record>, without: Option<Ticket>) -> Result<bool, Stop> {
         if turn.record.waiting == 0 || turn.record.used >= self.permits {
             return Ok(false);
@@ -148,10 +151,10 @@ impl Options {
                 continue;
             }
             if weight > self.permits {
-                // There are fewer permits than there were when it asked.
+                // There are fewer permits than when the caller asked.
                 turn.refuse(ticket, &Refused::TooHeavy { weight, permits: self.permits });
             } else if self.fits(&turn.record, weight) {
-                // A run gives nothing back of a rate limit, so its name is needed no more.
+                // A run releases nothing to a rate limit, so its name is not needed any more.
                 if let Some(holder) = holder.as_ref().filter(|_| self.is_rate()) {
                     turn.remove(RUNS, holder.clone().into_bytes());
                 }
@@ -191,8 +194,9 @@ impl Options {
         Ok(Granted { epoch: ticket.epoch.0, number: ticket.number, token, weight, until, lease })
     }
 
-    /// Status and alarm. While somebody waits, the next end of a permit wakes it. Else nobody wants what comes back: it is
-    /// woken at a time at which all that are out now may have ended, and a rate limit need not wake for each.
+    /// Sets status and alarm. While a caller waits, the alarm is the next end of a permit. Otherwise no
+    /// caller wants what comes back, and the alarm is a time at which all permits that are out may have
+    /// ended. So a rate limit does not wake for each permit.
     pub(super) fn settle(&self, turn: &mut Turn<'_, Record>, more: bool) {
         let Record { used, waiting, first, last, .. } = turn.record;
         let standing = turn.alarm().filter(|at| *at > turn.now);
@@ -206,13 +210,13 @@ impl Options {
     }
 }
 
-/// Who asks. The line of an earlier owner is let go: those in it have left.
+/// Returns the caller. The line of an earlier owner is dropped, because its callers have left.
 pub(super) fn asked(turn: &mut Turn<'_, Record>) -> Result<Ticket, Stop> {
     let caller = turn.caller().ok_or_else(|| {
         Stop::Malformed("a permit is for somebody who waits for it: it cannot be asked for by a message".to_owned())
     })?;
     if caller.epoch.0 < turn.record.epoch {
-        // A later owner has written this: nothing that is done here will be kept.
+        // A later owner has written this record, so this turn will not be kept.
         return Err(Stop::Refuse(Error::Unknown { key: turn.key().clone() }));
     }
     if caller.epoch.0 > turn.record.epoch {
@@ -242,7 +246,7 @@ fn stand_in_line(
     Ok(Answer::Held(LINE.into()))
 }
 
-/// Takes one who left out of the line; whether it stood there.
+/// Takes a caller that left out of the line. Returns whether it was in the line.
 fn leave_line(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
     if turn.record.waiting == 0 || ticket.epoch != Epoch(turn.record.epoch) {
         return Ok(false);
@@ -257,7 +261,8 @@ fn leave_line(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop>
     Ok(stood)
 }
 
-/// Takes a permit back before its end; whether it was out. One that has ended is taken back by its end.
+/// Takes a permit back before its end. Returns whether it was out. A permit that has ended is taken back by
+/// `expire`.
 pub(super) fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<bool, Stop> {
     let Some(held) = live(turn, ticket)? else {
         if Bug::LateRelease.planted() {
@@ -274,7 +279,7 @@ pub(super) fn take_back(turn: &mut Turn<'_, Record>, ticket: Ticket) -> Result<b
     Ok(true)
 }
 
-/// The permit of a ticket, if it has not ended.
+/// Returns the permit of a ticket, if it has not ended.
 pub(super) fn live(turn: &Turn<'_, Record>, ticket: Ticket) -> Result<Option<Held>, Stop> {
     let now = turn.now.into();
     let held = found::<Held>(turn.rows(at(HELD, ticket))?, ticket)?;

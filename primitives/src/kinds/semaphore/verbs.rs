@@ -1,4 +1,4 @@
-//! What callers of a semaphore hold.
+//! The verbs of a semaphore.
 
 use std::{fmt, marker::PhantomData, pin::Pin, time::Duration};
 
@@ -16,18 +16,19 @@ crate::verbs! {
 }
 
 impl<T: OfKind<Kind = Options>, I> Verbs<T, I> {
-    /// Waits in line for a permit: the first who asked is served first, however much the others want. Await it, or say
-    /// before how much it weighs and how long to wait. Binds the key (E1).
+    /// Waits in line for a permit. The first caller is served first, whatever the others ask for. Await it,
+    /// or first set the weight and the timeout. Binds the key (E1).
     pub fn acquire(&self) -> Acquire {
         Acquire { asking: Asking::new(self.address(), "acquire") }
     }
 
-    /// A permit if there is one now and nobody waits for it; else `None`, at once. Binds the key (E1).
+    /// Takes a permit if one is free and no caller waits; otherwise returns `None` at once. Binds the key
+    /// (E1).
     pub fn try_acquire(&self) -> TryAcquire {
         TryAcquire { asking: Asking::new(self.address(), "try_acquire") }
     }
 
-    /// Who holds permits and who waits, at this moment.
+    /// Returns the holders of permits and the waiting callers at this moment.
     pub async fn stats(&self) -> Result<Stats, Error> {
         let call = self.address().call::<Stats, Never>("stats", Args::new());
         match call.await {
@@ -39,14 +40,14 @@ impl<T: OfKind<Kind = Options>, I> Verbs<T, I> {
     }
 }
 
-/// A permit that is asked for: await it, or say first how much it weighs and how long to wait.
+/// A request for a permit that waits in line: await it, or first set its weight and its timeout.
 #[must_use = "nobody stands in line until it is awaited"]
 #[derive(Debug)]
 pub struct Acquire {
     asking: Asking,
 }
 
-/// A permit that is asked for, now or not at all: await it, or say first how much it weighs.
+/// A request for a permit that does not wait: await it, or first set its weight.
 #[must_use = "nothing is asked for until it is awaited"]
 #[derive(Debug)]
 pub struct TryAcquire {
@@ -54,13 +55,15 @@ pub struct TryAcquire {
 }
 
 impl Acquire {
-    /// Counts as so many; 1 unless said. More than there are is refused (S1).
+    /// Sets the weight of the permit; the default is 1. More than the weight of all permits together is
+    /// refused (S1).
     pub fn weight(mut self, weight: u64) -> Self {
         self.asking.weight = weight;
         self
     }
 
-    /// Whom it asks, and for how much: for a run, which waits otherwise; the reason if it cannot be asked for so.
+    /// Returns the semaphore and the weight, for a run, which does not await this request. A timeout is an
+    /// error there.
     pub(crate) fn asked(self) -> (Address, Result<u64, String>) {
         let Asking { address, weight, timeout, .. } = self.asking;
         let weight = match timeout {
@@ -74,8 +77,8 @@ impl Acquire {
         (address, weight)
     }
 
-    /// Waits at most so long, then leaves the line: 30 seconds unless said. Not for [`Flow::permit`](crate::Flow::permit), where it
-    /// is `flow.permit(..).within("5s")`.
+    /// Sets how long to wait at most before leaving the line; the default is 30 seconds. Not for
+    /// [`Flow::permit`](crate::Flow::permit): write `flow.permit(..).within("5s")` there.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.asking.timeout = Some(timeout);
         self
@@ -83,7 +86,8 @@ impl Acquire {
 }
 
 impl TryAcquire {
-    /// Counts as so many; 1 unless said. More than there are is refused (S1).
+    /// Sets the weight of the permit; the default is 1. More than the weight of all permits together is
+    /// refused (S1).
     pub fn weight(mut self, weight: u64) -> Self {
         self.asking.weight = weight;
         self
@@ -111,7 +115,8 @@ impl IntoFuture for TryAcquire {
     }
 }
 
-/// A permit on its way. Dropping it leaves the line; a permit that was given meanwhile is given back.
+/// A request for a permit in flight. Dropping it leaves the line; a permit that was given meanwhile comes
+/// back.
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquiring<T> {
     asked: Pin<Box<dyn Future<Output = Result<T, AcquireError>> + Send>>,
@@ -138,7 +143,7 @@ impl<T> fmt::Debug for Acquiring<T> {
     }
 }
 
-/// What both ways of asking have in common.
+/// The common part of both requests.
 #[derive(Debug)]
 struct Asking {
     address: Address,
@@ -180,7 +185,7 @@ fn refused(error: Error) -> AcquireError {
     }
 }
 
-/// Why a run got no permit: in words, and whether it may get one later.
+/// Returns why a run got no permit, as a text, and whether it may get one later.
 pub(crate) fn refusal(error: &bytes::Bytes) -> (String, bool) {
     let refused = refused(Error::Failed(error.clone()));
     (refused.to_string(), matches!(refused, AcquireError::Crowded { .. }))
