@@ -1,6 +1,6 @@
 //! Work and rows: the work that follows from the stored state runs, ends once, and keeps its limits.
 
-use std::time::Duration;
+use std::{future::poll_fn, task::Poll, time::Duration};
 
 use drystone_runtime::{Borrow, Change, Commit, Input, Needed, Next, Outcome, Range, Row, Work};
 use drystone_tests::world::{
@@ -148,6 +148,31 @@ fn an_attempt_that_outlasts_its_timeout_is_over() {
     latch.open();
     world.advance(SECOND);
     assert!(log.take().is_empty(), "what comes late is nobody's");
+}
+
+/// W3
+#[test]
+fn waits_for_rows_that_overlap_or_are_dropped_move_a_timeout_no_further() {
+    let (latch, log) = (Latch::default(), Log::default());
+    let (timed, lasts) = (|work| Work { timeout: Some(5 * SECOND), ..work }, latch.clone());
+    let toy = jobs(&latch, &log, timed).runs(move |_, _, cx| {
+        let latch = lasts.clone();
+        Box::pin(async move {
+            let range = || Range::first("items", 1);
+            let (one, other) = tokio::join!(cx.rows(range()), cx.rows(range()));
+            assert!(one.is_ok() && other.is_ok());
+            let mut dropped = Box::pin(cx.rows(range()));
+            poll_fn(|waker| Poll::Ready(drop(dropped.as_mut().poll(waker)))).await;
+            drop(dropped);
+            latch.wait().await;
+            done()
+        })
+    });
+    let world = World::of(toy.alone());
+    world.advance(60 * SECOND);
+    world.call(call("adder", "a", "list", "one")).unwrap();
+    world.advance(5 * SECOND);
+    assert_eq!(log.take(), ["one ends: TimedOut"]);
 }
 
 /// W3

@@ -154,6 +154,9 @@ impl Said {
         if setting.is_refused {
             return;
         }
+        if setting.name == "name" && self.name.is_some() || setting.name == "key" && !self.key.is_empty() {
+            mistakes.at(&setting.name, format!("`{}` is set twice", setting.name));
+        }
         match setting.name.to_string().as_str() {
             "name" => match setting.value {
                 Some(Given::Literal(text @ Lit::Str(_))) if !is_empty(&text) => self.name = Some(text),

@@ -56,8 +56,10 @@ pub(super) fn take(function: &mut ImplItemFn, mistakes: &mut Mistakes) -> Role {
 }
 
 fn is_ours(word: &Ident) -> bool {
-    const STRAY: &[&str] =
-        &["canceled", "tick", "flush", "process", "alarm", "hook", "create", "init", "destroy", "reduce", "apply"];
+    const STRAY: &[&str] = &[
+        "action", "canceled", "tick", "flush", "process", "alarm", "hook", "create", "init", "destroy", "reduce",
+        "apply",
+    ];
     word == "step" || word == "cancelled" || STRAY.iter().any(|stray| word == stray)
 }
 

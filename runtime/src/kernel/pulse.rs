@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,25 +23,50 @@ pub(crate) struct Pulse {
     pub(super) last: AtomicU64,
     /// The start of the current poll, in milliseconds plus one; zero between polls.
     pub(super) polling_since: AtomicU64,
-    /// The start of the current wait for rows, in milliseconds plus one; zero without a wait.
-    reading_since: AtomicU64,
-    /// The time spent in earlier waits for rows, in milliseconds.
-    read_ms: AtomicU64,
+    reads: Mutex<Reads>,
+}
+
+/// The time that a run spends waiting for rows. Reads that overlap count once.
+#[derive(Default)]
+struct Reads {
+    /// The reads in flight.
+    count: u32,
+    /// The start of the oldest of them, on the monotonic clock.
+    since: Duration,
+    /// The time spent before that.
+    before: Duration,
+}
+
+impl Reads {
+    fn begin(&mut self, now: Duration) {
+        if self.count == 0 {
+            self.since = now;
+        }
+        self.count += 1;
+    }
+
+    fn end(&mut self, now: Duration) {
+        self.count -= 1;
+        if self.count == 0 {
+            self.before += now.saturating_sub(self.since);
+        }
+    }
+
+    fn total(&self, now: Duration) -> Duration {
+        let current = if self.count == 0 { Duration::ZERO } else { now.saturating_sub(self.since) };
+        self.before + current
+    }
 }
 
 impl Pulse {
     pub(super) fn new(key: Key, work: WorkId, driver: Arc<dyn Driver>, monotonic: Duration) -> Self {
-        let (polling_since, reading_since, read_ms) = Default::default();
-        Self { key, work, driver, last: AtomicU64::new(millis(monotonic)), polling_since, reading_since, read_ms }
+        let (polling_since, reads) = Default::default();
+        Self { key, work, driver, last: AtomicU64::new(millis(monotonic)), polling_since, reads }
     }
 
     /// Returns the time that the run has spent waiting for rows.
     pub(super) fn has_read_for(&self, monotonic: Duration) -> Duration {
-        let reading = match self.reading_since.load(Ordering::Relaxed) {
-            0 => 0,
-            since => (monotonic.as_millis() as u64 + 1).saturating_sub(since),
-        };
-        Duration::from_millis(self.read_ms.load(Ordering::Relaxed) + reading)
+        self.reads().total(monotonic)
     }
 
     /// Returns the time that the run has spent in its current poll.
@@ -51,19 +76,20 @@ impl Pulse {
             since => monotonic.saturating_sub(Duration::from_millis(since - 1)),
         }
     }
+
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl SignsOfLife for Pulse {
     fn shows(&self, sign: Sign) {
-        let now = millis(self.driver.monotonic());
-        self.last.store(now, Ordering::Relaxed);
+        let now = self.driver.monotonic();
+        self.last.store(millis(now), Ordering::Relaxed);
         match sign {
             Sign::Alive => {}
-            Sign::Reads => self.reading_since.store(now + 1, Ordering::Relaxed),
-            Sign::HasRead => {
-                let since = self.reading_since.swap(0, Ordering::Relaxed);
-                self.read_ms.fetch_add((now + 1).saturating_sub(since), Ordering::Relaxed);
-            }
+            Sign::Reads => self.reads().begin(now),
+            Sign::HasRead => self.reads().end(now),
         }
     }
 }

@@ -182,7 +182,7 @@ impl Body {
         let (entity, now) = (self.committed.as_ref(), at.now());
         let mut hot = Hot::default();
         match guarded(|| definition.handler.turn(&mut hot, &self.key, entity, &Rows::default(), &input, now)) {
-            Ok(Next::Commit(commit)) => out.answers.push(read_answer(pending, commit)),
+            Ok(Next::Commit(commit)) => out.answers.push(read_answer(&self.key, pending, commit)),
             Ok(Next::Run(work)) => {
                 let work = Work { mark: work.mark.or(Some(now.mark)), ..work };
                 self.start(work, Origin::Read(pending), &definition, at, out);
@@ -207,11 +207,10 @@ impl Body {
     }
 }
 
-fn read_answer(pending: Pending, commit: Commit) -> (Pending, crate::Reply) {
+fn read_answer(key: &crate::Key, pending: Pending, commit: Commit) -> (Pending, crate::Reply) {
     if commit.writes() {
         let message = "a read tried to write".to_owned();
-        let key = crate::Key { space: pending.definition.clone(), key: pending.verb.as_str().to_owned().into() };
-        return (pending, Err(Error::Panicked { key, message }));
+        return (pending, Err(Error::Panicked { key: key.clone(), message }));
     }
     let own = commit.replies.into_iter().find(|(to, _)| *to == To::Ticket(pending.ticket));
     (pending, own.map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply))

@@ -140,8 +140,24 @@ pub(crate) enum Sign {
     /// The code begins to wait for rows. The time until [`HasRead`](Self::HasRead) is the store's, and is not
     /// counted as silence.
     Reads,
-    /// The code has its rows.
+    /// The code has its rows, or waits for them no longer.
     HasRead,
+}
+
+/// A wait for rows. The guard reports its end also if the code drops the wait.
+struct Reading<'a>(&'a dyn SignsOfLife);
+
+impl<'a> Reading<'a> {
+    fn begin(pulse: &'a dyn SignsOfLife) -> Self {
+        pulse.shows(Sign::Reads);
+        Self(pulse)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.shows(Sign::HasRead);
+    }
 }
 
 impl Cx {
@@ -157,11 +173,9 @@ impl Cx {
     /// rows may be gone as well, and the code that waits for them is about to be dropped.
     pub async fn rows(&self, range: Range) -> Result<Vec<Row>, Error> {
         let Some(id) = self.id else { return Ok(Vec::new()) };
-        self.pulse.shows(Sign::Reads);
+        let _reading = Reading::begin(&*self.pulse);
         let reader = Reader { key: self.key.clone(), id, owned: self.owned };
-        let rows = self.door.rows(reader, range).await;
-        self.pulse.shows(Sign::HasRead);
-        rows
+        self.door.rows(reader, range).await
     }
 
     /// Runs code that writes rows of the author's, in one transaction with a row of this entity (W6). The row
