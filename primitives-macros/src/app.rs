@@ -5,7 +5,10 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, Data, DataStruct, DeriveInput, Fields, Type};
 
-use crate::{mistakes::Mistakes, primitive::lenient, types};
+use crate::{
+    primitive::lenient,
+    syntax::{diagnostics::Mistakes, types},
+};
 
 /// The methods of every client besides those of its primitives. No field may have such a name.
 const RESERVED: &[&str] = &["publish", "topic", "topic_of"];

@@ -1,14 +1,9 @@
 //! The macros of Drystone. Use them through the `drystone` crate.
 
 mod app;
-mod duration;
-mod known;
-mod mistakes;
 mod primitive;
 mod services;
-mod suggest;
-mod transaction;
-mod types;
+mod syntax;
 mod workflow;
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
@@ -301,7 +296,7 @@ fn parse(literal: &Literal) -> Result<u64, String> {
     let source = literal.to_string();
     let text = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let text = text.ok_or_else(|| format!("`{source}` has no unit; write for example \"5s\""))?;
-    duration::parse(text)
+    syntax::duration::parse(text)
 }
 
 /// Generates `::core::time::Duration::from_millis(millis)`.

@@ -4,7 +4,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Fields, Member, Type};
 
-use crate::{mistakes::Mistakes, primitive::lenient, types};
+use crate::{
+    primitive::lenient,
+    syntax::{diagnostics::Mistakes, types},
+};
 
 /// A service: a type, and the field that holds the value.
 struct Service {

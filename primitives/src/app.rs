@@ -1,5 +1,12 @@
 //! A running app: the store, the kernel over it, and the typed client.
 
+pub(crate) mod build;
+pub(crate) mod definitions;
+pub(crate) mod file_wait;
+pub(crate) mod key_space;
+pub(crate) mod registrar;
+pub(crate) mod services;
+
 use std::{fmt, marker::PhantomData, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use drystone_runtime::{
@@ -9,9 +16,12 @@ use drystone_runtime::{
     store::{Memory, StoreError, StoreErrorKind},
 };
 
+use self::definitions::Definitions;
 use crate::{
-    Address, App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction, dead_letters::DeadLetters,
-    definitions::Definitions, entities::Entities, events::Events, key_space, sql::Tables, view::View,
+    Address, App, CallError, Desk, Error, Primitives, Registrar, Timestamp, Transaction,
+    client::{entities::Entities, events::Events, view::View},
+    sql::Tables,
+    system::dead_letters::DeadLetters,
 };
 
 /// A running app. Begin with [`Runtime::sqlite`].
@@ -65,7 +75,7 @@ enum Place {
 impl Place {
     async fn open(self, driver: &Arc<dyn Driver>) -> Result<Arc<dyn Store>, Error> {
         Ok(match self {
-            Self::Sqlite { path, wait } => Arc::new(crate::file_wait::open(&path, wait, &**driver).await?),
+            Self::Sqlite { path, wait } => Arc::new(self::file_wait::open(&path, wait, &**driver).await?),
             Self::Memory => {
                 let driver = driver.clone();
                 Arc::new(Memory::new(move || driver.now(), 1))
@@ -192,7 +202,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
         let registry = registry::<D, A>(self.services, self.is_shared);
         let (place, mut options, driver, is_shared) = (self.place, self.options, self.driver, self.is_shared);
         if options.build == 0 {
-            options.build = crate::build::of_this_program();
+            options.build = self::build::of_this_program();
         }
         let tables = self.tables;
         Start(Box::pin(async move {
@@ -215,7 +225,7 @@ impl<D: Send + Sync + 'static> Builder<D> {
 pub(crate) fn registry<D: Send + Sync + 'static, A: App<D>>(services: D, is_shared: bool) -> Result<Registry, Error> {
     let mut registrar = Registrar::new(services, is_shared);
     A::register(&mut registrar);
-    Ok(crate::dead_letters::registered(crate::topics::registered(registrar.finish()?)))
+    Ok(crate::system::dead_letters::registered(crate::system::topics::registered(registrar.finish()?)))
 }
 
 fn real_driver() -> Result<Arc<TokioDriver>, Error> {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::{
     Call, Desk, Error, Timestamp, encode,
     handler::is_asked_for,
-    topics,
+    system::topics,
     workflow::{Heart, TopicEvent},
 };
 

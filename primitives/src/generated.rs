@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::{
     Failure, Stored, decode, encode,
     primitive::{Given, TakenBy, Thrown},
-    stored::Codec,
+    values::stored::Codec,
 };
 
 /// The error of a hook. It is reported but reaches no caller, so any error type will do.

@@ -122,60 +122,43 @@
 //! brackets, such as (E5), name a law; `LAWS.md` in the repository lists all laws.
 
 mod app;
-mod args;
-mod build;
-mod call;
+mod client;
 mod context;
 #[cfg(feature = "cron")]
 mod cron;
-pub mod dead_letters;
-mod definitions;
-pub mod entities;
 mod env;
-mod error;
-mod events;
-mod failure;
-mod file_wait;
 mod generated;
-mod halt;
-mod handle;
 mod handler;
-mod inspect;
-mod json;
-mod key_space;
 pub mod kind;
 pub mod kinds;
-pub mod literal;
 mod planted;
 mod primitive;
 pub mod recipes;
-mod registrar;
-mod retry;
-mod schedule;
-mod services;
 pub mod sql;
-mod stored;
+mod system;
 pub mod testing;
-mod timestamp;
-pub mod topics;
-mod view;
+mod values;
 pub mod workflow;
 
 pub use drystone_macros::{Event, Primitives, Services, d, durable, join, primitive, select, workflow};
 pub use drystone_runtime::{self as runtime, Error};
 
+pub use client::entities;
+pub use system::{dead_letters, topics};
+pub use values::literal;
+
+pub use app::services::{BoxFuture, Provide};
 pub use app::{Builder, Runtime, Start};
-pub use call::{Call, Calling};
+pub use client::call::{Call, Calling};
+pub use client::entities::Entities;
+pub use client::error::CallError;
+pub use client::events::{Events, LifecycleEvent};
+pub use client::handle::Handle;
+pub use client::view::{Meta, View};
 pub use context::Context;
 #[cfg(feature = "cron")]
 pub use cron::Cron;
-pub use dead_letters::DeadLetters;
-pub use entities::Entities;
 pub use env::Client;
-pub use error::CallError;
-pub use events::{Events, LifecycleEvent};
-pub use failure::{Failure, Never};
-pub use handle::Handle;
 pub use kind::Started;
 pub use kinds::{
     buffer::{Batch, Folded},
@@ -185,33 +168,36 @@ pub use kinds::{
 #[cfg(feature = "planted")]
 pub use planted::{Bug, plant};
 pub use primitive::{PartOf, Primitive, Primitives};
-pub use retry::Retry;
-pub use schedule::Schedule;
-pub use services::{BoxFuture, Provide};
 pub use sql::{SqlError, Transaction};
-pub use stored::{Stored, StoredError};
-pub use timestamp::Timestamp;
-pub use topics::{PublishError, Published, Topic};
-pub use view::{Meta, View};
+pub use system::dead_letters::DeadLetters;
+pub use system::topics::{PublishError, Published, Topic};
+pub use values::failure::{Failure, Never};
+pub use values::retry::Retry;
+pub use values::schedule::Schedule;
+pub use values::stored::{Stored, StoredError};
+pub use values::timestamp::Timestamp;
 #[cfg(feature = "cron")]
 pub use workflow::Tick;
 pub use workflow::{Event, EventTimeout, Fault, Flow, Heartbeat, RunError, Workflow, assume_durable, join_all};
 
-pub(crate) use args::{Args, Params};
-pub(crate) use call::{Address, Desk};
+pub(crate) use app::registrar::Registrar;
+pub(crate) use client::args::{Args, Params};
+pub(crate) use client::call::{Address, Desk};
 pub(crate) use env::Env;
 pub(crate) use primitive::{Acts, App, OfKind, Runs};
-pub(crate) use registrar::Registrar;
-pub(crate) use stored::{decode, decode_part, encode};
+pub(crate) use values::stored::{decode, decode_part, encode};
 
 /// The items that macro-generated code and custom kinds use. Apps do not need them.
 pub mod author {
     pub use bytes::Bytes;
     pub use drystone_runtime::Definition;
 
-    pub use crate::{
-        args::{Args, Params},
-        call::{Address, Desk},
+    pub use super::{
+        app::{registrar::Registrar, services::Same},
+        client::{
+            args::{Args, Params},
+            call::{Address, Desk},
+        },
         env::Env,
         generated::{
             AppliedAs, Begins, Fallback, FoldedFrom, HookError, IfDefault, Outcome, Probe, Taken, WithInit,
@@ -223,9 +209,7 @@ pub mod author {
             Action, Acts, App, Code, Create, Given, HookCode, HookRun, Making, OfKind, Pure, Running, Runs, TakenBy,
             Thrown,
         },
-        registrar::Registrar,
-        services::Same,
-        stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
-        topics::{publish, topic, topic_of},
+        system::topics::{publish, topic, topic_of},
+        values::stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
     };
 }

@@ -5,7 +5,7 @@ use std::{future::ready, pin::Pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use drystone_runtime::Definition;
 
-use crate::{Address, Desk, Env, Error, Transaction, kind::Kind, stored::Codec};
+use crate::{Address, Desk, Env, Error, Transaction, kind::Kind, values::stored::Codec};
 
 /// A definition: an author's struct with `#[primitive]` or `#[workflow]` on its `impl`.
 #[diagnostic::on_unimplemented(

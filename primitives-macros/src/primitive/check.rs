@@ -3,14 +3,12 @@
 use proc_macro2::Ident;
 use quote::quote;
 
-use super::{
+use super::model::{Apply, Model, Reduce};
+use crate::syntax::{
     attribute::{Given, Kind},
-    model::{Apply, Model, Reduce},
+    diagnostics::Mistakes,
+    kinds::{Known, Value},
     options,
-};
-use crate::{
-    known::{Known, Value},
-    mistakes::Mistakes,
     transaction::{self, Noun},
     types,
 };

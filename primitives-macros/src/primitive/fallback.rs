@@ -3,7 +3,8 @@
 
 use proc_macro2::Ident;
 
-use super::{attribute::Kind, model::Model};
+use super::model::Model;
+use crate::syntax::attribute::Kind;
 
 /// The same primitive without its options, without duplicates, and without parts that cannot compile alone.
 pub(crate) fn healthy(mut model: Model) -> Model {
@@ -36,5 +37,5 @@ pub(crate) fn healthy(mut model: Model) -> Model {
 /// Whether the hook takes folded items.
 fn is_folded(model: &Model) -> bool {
     let input = model.hooks.first().and_then(|hook| hook.input.as_ref());
-    input.and_then(crate::types::last_segment).is_some_and(|segment| segment.ident == "Folded")
+    input.and_then(crate::syntax::types::last_segment).is_some_and(|segment| segment.ident == "Folded")
 }

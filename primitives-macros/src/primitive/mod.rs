@@ -1,32 +1,25 @@
 //! `#[primitive]`, in stages: the attribute and the block are parsed into a model, the model is checked, and
 //! its valid parts are expanded.
 
-pub(crate) mod attribute;
 mod check;
 pub(crate) mod expand;
 mod fallback;
-pub(crate) mod function;
-pub(crate) mod hook_options;
-pub(crate) mod literals;
+mod functions;
 mod model;
-pub(crate) mod options;
-pub(crate) mod parameter;
-pub(crate) mod returns;
 mod role;
-mod waiting;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Item, ItemImpl, ItemStruct, Type};
 
-use self::{attribute::Attribute, model::Model};
+use self::model::Model;
 pub(crate) use self::{expand::lenient, model::check_header};
-use crate::{known::Known, mistakes::Mistakes};
+use crate::syntax::{attribute::Attribute, diagnostics::Mistakes, kinds::Known};
 
 /// Returns the author's item together with the generated code.
 pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
-    let item = literals::checked(item, &mut mistakes);
+    let item = crate::syntax::literals::checked(item, &mut mistakes);
     let attribute = Attribute::parse(attribute, &mut mistakes);
     match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Impl(block)) => of_block(attribute, block, mistakes),
@@ -66,7 +59,7 @@ pub(crate) fn primitive(attribute: TokenStream, item: TokenStream) -> TokenStrea
 }
 
 fn of_block(attribute: Attribute, mut block: ItemImpl, mut mistakes: Mistakes) -> TokenStream {
-    let sets_alarm = literals::sets_alarm(quote!(#block));
+    let sets_alarm = crate::syntax::literals::sets_alarm(quote!(#block));
     let Some(model) = Model::read(attribute, &mut block, &mut mistakes) else { return quote!(#block #mistakes) };
     check::check(&model, sets_alarm.as_ref(), &mut mistakes);
     let model = if mistakes.is_empty() { model } else { fallback::healthy(model) };

@@ -5,13 +5,17 @@ use quote::{ToTokens, quote};
 use syn::{ImplItem, ItemImpl, Type};
 
 use super::{
-    attribute::{Attribute, Given, Kind, Setting},
-    function::{self, Function},
-    hook_options,
-    returns::Returns,
+    functions,
     role::{self, Role},
 };
-use crate::{mistakes::Mistakes, transaction, types};
+use crate::syntax::{
+    attribute::{Attribute, Given, Kind, Setting},
+    diagnostics::Mistakes,
+    function::Function,
+    hook_options,
+    returns::Returns,
+    transaction, types,
+};
 
 /// The model of a primitive.
 pub(crate) struct Model {
@@ -151,30 +155,30 @@ impl Model {
         let struct_ = &self.struct_;
         match role {
             Role::Transactional(word, settings) => {
-                self.actions.extend(function::transactional((word, settings), function, struct_, mistakes));
+                self.actions.extend(functions::transactional((word, settings), function, struct_, mistakes));
             }
-            Role::Action => self.actions.extend(function::action(function, struct_, mistakes)),
+            Role::Action => self.actions.extend(functions::action(function, struct_, mistakes)),
             Role::Hook(word, mut settings) => {
                 let is_transaction = transaction::take_word(&mut settings);
                 hook_options::join((&self.kind, &mut self.options), &word, settings, mistakes);
-                match function::hook((word, is_transaction), function, struct_, mistakes) {
+                match functions::hook((word, is_transaction), function, struct_, mistakes) {
                     Some(hook) => self.hooks.push(hook),
                     None => {
                         self.refused = true;
-                        self.item = function::item(function);
+                        self.item = functions::item(function);
                     }
                 }
             }
             Role::Destroy(word, is_transaction) => {
-                self.destroy.extend(function::destroy((word, is_transaction), function, struct_, mistakes));
+                self.destroy.extend(functions::destroy((word, is_transaction), function, struct_, mistakes));
             }
-            Role::Create => self.creates.extend(function::create(function, struct_, mistakes)),
-            Role::Init(word) => self.init.extend(function::init(word, function, struct_, mistakes)),
-            Role::Reduce(word) => match function::reduce(word, function, struct_, mistakes) {
+            Role::Create => self.creates.extend(functions::create(function, struct_, mistakes)),
+            Role::Init(word) => self.init.extend(functions::init(word, function, struct_, mistakes)),
+            Role::Reduce(word) => match functions::reduce(word, function, struct_, mistakes) {
                 Some(reduce) => self.reduce.push(reduce),
                 None => self.refused = true,
             },
-            Role::Apply(word) => match function::apply(word, function, struct_, mistakes) {
+            Role::Apply(word) => match functions::apply(word, function, struct_, mistakes) {
                 Some(apply) => self.apply.push(apply),
                 None => self.refused = true,
             },

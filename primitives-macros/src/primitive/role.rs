@@ -3,11 +3,13 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
 
-use super::{
+use crate::syntax::{
     attribute::{Kind, Setting},
+    diagnostics::Mistakes,
     hook_options,
+    kinds::Known,
+    suggest, transaction, types,
 };
-use crate::{known::Known, mistakes::Mistakes, suggest, transaction, types};
 
 /// The role of a function. The `Ident` is the word of its attribute, where messages about it point.
 pub(crate) enum Role {

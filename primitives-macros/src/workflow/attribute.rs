@@ -8,14 +8,11 @@ use syn::{
     token::Paren,
 };
 
-use crate::{
-    known::Value,
-    mistakes::Mistakes,
-    primitive::{
-        attribute::{Setting, setting},
-        options,
-    },
-    types,
+use crate::syntax::{
+    attribute::{Setting, setting},
+    diagnostics::Mistakes,
+    kinds::Value,
+    options, types,
 };
 
 /// The options of a workflow.

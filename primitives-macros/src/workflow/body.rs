@@ -10,17 +10,19 @@
 //! The `async` blocks among the arguments of `.run(..)` and `.try_run(..)` stay as they are, because that
 //! code runs outside the body. The value of `.run(..)` is checked not to be a `Result`.
 
+pub(crate) mod forbidden;
+pub(crate) mod hash;
+pub(crate) mod helper;
+pub(crate) mod join;
+pub(crate) mod select;
+
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 
-use super::forbidden;
-use crate::{
-    mistakes::Mistakes,
-    primitive::{
-        literals::{self, regrouped},
-        options,
-    },
-    types,
+use crate::syntax::{
+    diagnostics::Mistakes,
+    literals::{self, regrouped},
+    options, types,
 };
 
 /// The methods whose string literal is a duration.

@@ -1,7 +1,7 @@
 //! Checks between the parts of a workflow. Each part was already checked alone when it was read.
 
 use super::{model::Model, reserved, undo};
-use crate::{mistakes::Mistakes, types};
+use crate::syntax::{diagnostics::Mistakes, types};
 
 pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
     if !model.has_run {

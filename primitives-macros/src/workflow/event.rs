@@ -10,14 +10,13 @@ use syn::{
 };
 
 use crate::{
-    known::Value,
-    mistakes::Mistakes,
-    primitive::{
+    primitive::{expand::definition, lenient},
+    syntax::{
         attribute::{Given, Setting, setting},
-        expand::definition,
-        lenient, options,
+        diagnostics::Mistakes,
+        kinds::Value,
+        options, suggest, types,
     },
-    suggest, types,
 };
 
 /// The options of an event for its queue and its topic.

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::{ImplItem, ItemImpl};
 
 use super::{check, model::Model};
-use crate::types;
+use crate::syntax::types;
 
 /// The same workflow without its options, and without parts that cannot compile.
 pub(super) fn healthy(mut model: Model) -> Model {

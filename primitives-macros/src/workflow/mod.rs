@@ -8,14 +8,9 @@ mod check;
 mod event;
 mod expand;
 mod fallback;
-mod forbidden;
-mod hash;
-mod helper;
-mod join;
 mod model;
 mod reserved;
 mod role;
-mod select;
 mod signature;
 mod step;
 mod undo;
@@ -25,16 +20,19 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{ImplItem, Item, ItemImpl, Type};
 
-use self::{attribute::Attribute, helper::Bodies, model::Model};
-pub(crate) use self::{event::event, helper::durable, join::join, select::select};
-use crate::mistakes::Mistakes;
+use self::{attribute::Attribute, body::helper::Bodies, model::Model};
+pub(crate) use self::{
+    body::{helper::durable, join::join, select::select},
+    event::event,
+};
+use crate::syntax::diagnostics::Mistakes;
 
 /// Returns the author's item together with the generated code.
 pub(crate) fn workflow(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
     let attribute = Attribute::parse(attribute, &mut mistakes);
     match syn::parse2::<Item>(item.clone()) {
-        Ok(Item::Impl(block)) => of_block(attribute, block, hash::of(item), mistakes),
+        Ok(Item::Impl(block)) => of_block(attribute, block, body::hash::of(item), mistakes),
         Ok(Item::Struct(item)) => {
             let (name, is_generic) = (&item.ident, !item.generics.params.is_empty());
             mistakes.at(item.struct_token, on_functions(name));

@@ -9,9 +9,8 @@ use super::{
     signature, step, update,
 };
 use crate::{
-    mistakes::Mistakes,
-    primitive::{attribute::Setting, check_header, function::Function, returns::Returns},
-    types,
+    primitive::check_header,
+    syntax::{attribute::Setting, diagnostics::Mistakes, function::Function, returns::Returns, types},
 };
 
 /// The model of a workflow.

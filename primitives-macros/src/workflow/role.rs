@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{Attribute, ImplItemFn};
 
-use crate::{mistakes::Mistakes, primitive::function::borrowed};
+use crate::syntax::{diagnostics::Mistakes, function::borrowed};
 
 /// The role of a function.
 pub(super) enum Role {

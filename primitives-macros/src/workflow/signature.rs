@@ -4,13 +4,11 @@
 use syn::{FnArg, ImplItemFn, PatType, ReturnType, Signature, Type};
 
 use super::model::{Cancelled, Query, Run};
-use crate::{
-    mistakes::Mistakes,
-    primitive::{
-        function::{Function, borrowed, is_async, is_plain, strip_reference},
-        parameter::{self, Parameter},
-        returns::Returns,
-    },
+use crate::syntax::{
+    diagnostics::Mistakes,
+    function::{Function, borrowed, is_async, is_plain, strip_reference},
+    parameter::{self, Parameter},
+    returns::Returns,
     types,
 };
 

@@ -6,15 +6,14 @@ use proc_macro2::Ident;
 use syn::{Attribute, ExprPath, ImplItemFn, Type};
 
 use super::{model::Step, signature::refuse_flow};
-use crate::{
-    known::Value,
-    mistakes::Mistakes,
-    primitive::{
-        attribute::{Given, Setting},
-        function::{Function, is_async, is_plain},
-        hook_options, options, parameter,
-        returns::Returns,
-    },
+use crate::syntax::{
+    attribute::{Given, Setting},
+    diagnostics::Mistakes,
+    function::{Function, is_async, is_plain},
+    hook_options,
+    kinds::Value,
+    options, parameter,
+    returns::Returns,
     transaction::{self, Noun},
 };
 

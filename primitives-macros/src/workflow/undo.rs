@@ -4,7 +4,10 @@ use proc_macro2::Ident;
 use syn::Type;
 
 use super::model::{Model, Step};
-use crate::{mistakes::Mistakes, primitive::expand::calls, suggest, types};
+use crate::{
+    primitive::expand::calls,
+    syntax::{diagnostics::Mistakes, suggest, types},
+};
 
 /// The inputs that an undo takes.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -9,13 +9,11 @@ use super::{
     model::Update,
     signature::{refuse_flow, typed},
 };
-use crate::{
-    mistakes::Mistakes,
-    primitive::{
-        function::{Function, is_plain},
-        parameter::{self, Parameter},
-        returns::Returns,
-    },
+use crate::syntax::{
+    diagnostics::Mistakes,
+    function::{Function, is_plain},
+    parameter::{self, Parameter},
+    returns::Returns,
 };
 
 const HELPER: &str = "a helper of your own goes into an `impl` block without `#[workflow]`";

@@ -14,7 +14,7 @@ pub(super) struct Asked {
     pub(super) work: String,
     /// The attempt. Only a message is tried again.
     pub(super) attempt: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
     /// The caller's idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::{Failure, Retry, d};
 pub(super) struct Head<R> {
     pub(super) record: R,
     /// The mark of the turn that bound the entity, for a kind whose pieces have none of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
     /// Set while the entity is being destroyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub(super) struct Ending {
     pub(super) at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Failure>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
@@ -71,6 +71,6 @@ pub(super) struct Applying {
     pub(super) number: u64,
     pub(super) attempt: u32,
     pub(super) value: Box<serde_json::value::RawValue>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }

@@ -11,7 +11,7 @@ use super::head::Head;
 use crate::{
     OfKind,
     kind::Piece,
-    stored::{decode_part, is_same},
+    values::stored::{decode_part, is_same},
 };
 
 /// Work that was listed before. The same piece and attempt is the same work, and need not be encoded again.

@@ -29,8 +29,9 @@ use self::{
     verbs::{OWN_VERBS, Verb},
 };
 use crate::{
-    Acts, Error, OfKind, encode,
-    key_space::space_of,
+    Acts, Error, OfKind,
+    app::key_space::space_of,
+    encode,
     kind::{Kind, Turn},
 };
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Retry, literal};
+use crate::{Retry, values::literal};
 
 /// How often a failing hook is executed, how long the pauses are, and how long one execution may take.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -82,7 +82,7 @@ macro_rules! options {
         /// default.
         #[track_caller]
         pub const fn timeout(self, limit: &str) -> Self {
-            self.timeout_with($crate::literal::some_duration(limit))
+            self.timeout_with($crate::values::literal::some_duration(limit))
         }
 
         /// Sets the time limit by a constant.

@@ -106,7 +106,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     /// The mark of the turn that set the alarm.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     mark: Option<Mark>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{executor::Executor, sleep::Sleep};
+use super::machine::{executor::Executor, sleep::Sleep};
 use crate::Timestamp;
 
 /// The clock of a world, for a fake that takes time: see [`Setup::clock`](super::Setup::clock). Clones share

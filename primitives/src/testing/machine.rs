@@ -1,5 +1,13 @@
 //! The machine below a world: the parts that outlast a process, and the process that runs on them.
 
+pub(crate) mod driver;
+pub(crate) mod executor;
+pub(crate) mod patience;
+pub(crate) mod place;
+pub(crate) mod relay;
+pub(crate) mod running;
+pub(crate) mod sleep;
+
 use std::{
     fmt,
     ops::Deref,
@@ -13,14 +21,13 @@ use drystone_runtime::{
     store::{Counting, StoreCounts},
 };
 
-use super::{
+use self::{
     executor::{Executor, Process},
     place::Place,
     relay::Relay,
-    store::Gate,
-    trial::Trial,
 };
-use crate::{Error, key_space, sql::Tables};
+use super::{store::Gate, trial::Trial};
+use crate::{Error, app::key_space, sql::Tables};
 
 /// The machine. Dropping the machine ends its process and all tasks.
 pub(super) struct Machine(Arc<Hardware>);

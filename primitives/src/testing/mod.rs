@@ -81,17 +81,10 @@
 mod clock;
 mod crash_everywhere;
 mod difference;
-mod driver;
-mod executor;
 mod latch;
 mod log;
 mod machine;
-mod patience;
-mod place;
-mod relay;
-mod running;
 mod setup;
-mod sleep;
 mod store;
 mod trace;
 mod trial;
@@ -104,11 +97,11 @@ use crate::{App, Error, Transaction};
 pub use clock::Clock;
 pub use crash_everywhere::{Survived, crash_everywhere};
 pub use difference::{CrashError, Difference};
-pub use driver::WorldDriver;
 pub use drystone_runtime::driver::block_on;
-pub use executor::{Executor, Process};
 pub use latch::Latch;
 pub use log::Log;
+pub use machine::driver::WorldDriver;
+pub use machine::executor::{Executor, Process};
 pub use setup::{Begin, Setup};
 pub use store::{Fault, Moment};
 pub use trial::Disturbance;
@@ -155,5 +148,5 @@ pub fn registry_with_shared_keys<D: Send + Sync + 'static, A: App<D>>(services: 
 /// slices with few watchers.
 #[doc(hidden)]
 pub fn topics_in_slices(first: u32, next: u32) -> drystone_runtime::Definition {
-    crate::topics::in_slices(crate::topics::Slices { first, next })
+    crate::system::topics::in_slices(crate::system::topics::Slices { first, next })
 }

@@ -6,9 +6,11 @@ use drystone_runtime::{Options, Registry, store::StoreError};
 
 use super::{
     clock::Clock,
-    executor::Executor,
-    machine::{Machine, Opening},
-    place::{Folder, Place},
+    machine::{
+        Machine, Opening,
+        executor::Executor,
+        place::{Folder, Place},
+    },
     trial::Trial,
     world::World,
 };

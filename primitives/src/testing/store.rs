@@ -18,7 +18,7 @@ use drystone_runtime::{
     },
 };
 
-use super::{executor::Executor, trial::Trial};
+use super::{machine::executor::Executor, trial::Trial};
 
 /// A fault of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Address, App, CallError, DeadLetters, Desk, Entities, Error, Primitives, Timestamp, Transaction, View,
-    app::registry, definitions::Definitions,
+    app::{definitions::Definitions, registry},
 };
 
 /// A machine with one process on it, which runs the app `A`: see the [module](super).

@@ -272,90 +272,59 @@
 //! share. An event to a waiting run is one commit, and so is a sleep. A run in memory continues without a
 //! replay; any other run costs one more read, of its journal.
 
-mod ask;
-mod brief;
-mod called;
-mod child;
-mod combine;
-mod continue_as;
-mod core;
-mod divergence;
-mod durable;
+mod body;
+mod client;
+mod definition;
 mod engine;
-mod event;
-mod event_key;
-mod fault;
-mod flow;
-mod generated;
-mod heartbeat;
-mod history;
-mod journal;
-mod live;
-mod names;
-mod nudge;
-mod op;
-mod options;
-mod pending;
-mod permit;
-#[cfg(feature = "cron")]
-mod plan;
-mod policy;
 mod record;
 mod replay;
-mod replay_all;
-mod replaying;
-mod restart;
-mod script;
-mod status;
-mod step;
-#[cfg(feature = "cron")]
-mod tick;
-mod time;
-mod undo;
-mod until;
-mod update;
-mod verbs;
-mod version;
-mod wait;
-#[cfg(feature = "cron")]
-mod wall;
+mod testing;
 pub mod what_happens_when;
-mod written;
 
 #[cfg(feature = "cron")]
-pub use self::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
-pub(crate) use self::{brief::entries_in, heartbeat::Heart, record::Parent as Waiter};
+pub use self::definition::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
+pub(crate) use self::{
+    body::heartbeat::Heart,
+    record::{Parent as Waiter, inline_journal::entries_in},
+};
 pub use self::{
-    called::CannotFail,
-    child::{Child, Execute, Executes},
-    combine::{All, Both, Either, Race, join, join_all, race},
-    continue_as::ContinueAs,
-    core::Core,
-    divergence::Divergence,
-    durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
-    engine::define,
-    event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
-    event_key::{KeyOf, Several, key_of_fields},
-    fault::{Cause, Fault, RunError},
-    flow::{FLOW_METHODS, Flow},
-    generated::{
-        Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
-        recorded_result, result, try_result,
+    body::{
+        call::CannotFail,
+        child::{Child, Execute, Executes},
+        combine::{All, Both, Either, Race, join, join_all, race},
+        continue_as::ContinueAs,
+        durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
+        flow::{FLOW_METHODS, Flow},
+        heartbeat::Heartbeat,
+        permit::{CaughtPermit, HeldPermit, PermitWait},
+        sleep::Sleep,
+        state_wait::WaitUntil,
+        step::{Caught, Plain, Recall, Run, Step},
+        wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
     },
-    heartbeat::Heartbeat,
-    history::History,
-    options::Options,
-    permit::{CaughtPermit, HeldPermit, PermitWait},
-    policy::Policy,
-    replay_all::{Misfit, ReplayAllError, replay_all},
-    replaying::{ReplayError, replay},
-    restart::{At, RestartError, Restarted, Restarting},
-    script::{Body, Flows, Script, StepCode, Workflow},
-    status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
-    step::{Caught, Plain, Recall, Run, Step},
-    time::Sleep,
-    undo::{FailedUndo, UndoCode, UndoTakes},
-    until::WaitUntil,
-    verbs::{EventsPage, QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
-    wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
+    client::{
+        fault::{Cause, Fault, RunError},
+        handle::{EventsPage, QueuedEvent, SendError, Sent, StartError, Started, Starting, Verbs},
+        history::History,
+        restart::{At, RestartError, Restarted, Restarting},
+        status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
+    },
+    definition::{
+        event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
+        event_key::{KeyOf, Several, key_of_fields},
+        generated::{
+            Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
+            recorded_result, result, try_result,
+        },
+        options::Options,
+        policy::Policy,
+        script::{Body, Flows, Script, StepCode, Workflow},
+    },
+    engine::define,
+    record::undo::{FailedUndo, UndoCode, UndoTakes},
+    replay::{core::Core, divergence::Divergence},
+    testing::{
+        replay::{ReplayError, replay},
+        replay_all::{Misfit, ReplayAllError, replay_all},
+    },
 };

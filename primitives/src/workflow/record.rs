@@ -1,5 +1,12 @@
 //! The record of a run: everything that is stored beside its journal and its state.
 
+pub(crate) mod cached_json;
+pub(crate) mod inline_journal;
+pub(crate) mod pending;
+#[cfg(feature = "cron")]
+pub(crate) mod schedule;
+pub(crate) mod undo;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -7,17 +14,21 @@ use drystone_runtime::{Key, Mark, Message, Millis, Name, Now, Range, Row, Rows, 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    brief::Brief,
-    called::KeyText,
-    history::Waits,
-    journal::{self, Entry},
+use self::{
+    cached_json::Written,
+    inline_journal::Brief,
     pending::{Pending, Stepping},
-    status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     undo::Undos,
-    written::{self, Written},
 };
-use crate::{Retry, planted::Bug, stored::is_default, topics::wire::Seen};
+use super::{
+    body::call::KeyText,
+    client::{
+        history::Waits,
+        status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
+    },
+    replay::journal::{self, Entry},
+};
+use crate::{Retry, planted::Bug, system::topics::wire::Seen, values::stored::is_default};
 
 /// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -27,7 +38,7 @@ pub(super) struct Record {
     /// The seed of the run's random values.
     pub(super) seed: u64,
     /// The mark under which the generation began: a part of the work ids of its steps.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
     /// The hash of the input.
     pub(super) input: u64,
@@ -45,7 +56,7 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) untold: u64,
     /// The pending operations, in the order in which the body asked for them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "written::parts")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "cached_json::parts")]
     pub(super) pending: Vec<Written<Pending>>,
     /// How many rows of inputs were made so far: the number of the last.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -1,16 +1,27 @@
 //! The replay of a journal: a new body, to which each entry is delivered in order.
 
+pub(crate) mod ask;
+pub(crate) mod core;
+pub(crate) mod divergence;
+pub(crate) mod foreign_wake;
+pub(crate) mod journal;
+pub(crate) mod live;
+pub(crate) mod op;
+pub(crate) mod update;
+
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use drystone_runtime::Millis;
 
-use super::{
-    Divergence, Workflow,
+use self::{
     core::Stop,
-    fault::{Cause, Fault},
     journal::{End, Entry, What},
     live::{Identity, Live, Rest},
+};
+use super::{
+    Divergence, Workflow,
+    client::fault::{Cause, Fault},
 };
 use crate::{Failure, decode, planted::Bug, primitive::Thrown};
 

@@ -6,82 +6,34 @@
 //! *janitor* sweeps the store and memory; the *watchdog* names code that blocks. No loop knows a kind:
 //! everything goes through [`Handler`](crate::Handler).
 
-mod backoff;
-mod body;
-mod call;
-mod calling;
-mod chain;
-mod core;
-mod effects;
-mod explaining;
-mod finding;
-mod hand;
-mod janitor;
-mod keeper;
-mod latch;
-mod lease;
-mod leaving;
-mod letters;
-mod lifecycle;
-mod listing;
-mod loader;
-mod loops;
-mod mail;
+mod api;
 mod mutants;
-mod near;
-mod options;
-mod outpost;
-mod pace;
-mod pages;
-mod parking;
-mod pending;
-mod place;
-mod posting;
-mod pulse;
-mod race;
-mod reading;
-mod remembering;
-mod residents;
-mod ringer;
-mod scout;
-mod scribe;
-mod seating;
-mod seeded;
-mod settling;
-mod shared;
-mod slot;
-mod source;
-mod sparse;
-mod stacking;
-mod store_slot;
-mod time;
-mod tries;
-mod turning;
-mod view;
-mod watchdog;
-mod window;
-mod working;
-mod writer;
+pub(crate) mod resident;
+mod state;
+mod threads;
+mod util;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-pub use call::Call;
-pub(crate) use call::{Door, Reader};
-pub use effects::Event;
-pub use lifecycle::{Listener, Report};
-pub use options::Options;
-pub use outpost::Outpost;
-pub use turning::panic_message;
-pub use view::{Explain, View, Wait};
+pub use api::call::Call;
+pub(crate) use api::call::{Door, Reader};
+pub use api::lifecycle::{Listener, Report};
+pub use api::options::Options;
+pub use api::view::{Explain, View, Wait};
+pub use api::weak::Outpost;
+pub use resident::turn::panic_message;
+pub use state::effects::Event;
 
 use self::{
-    call::UNPARK,
-    loader::Wanted,
-    mail::{Asker, Mail},
-    shared::Shared,
+    api::call::UNPARK,
+    state::{
+        mail::{Asker, Mail},
+        shared::Shared,
+    },
+    threads::reader::Wanted,
 };
 use crate::{
     Driver, Error, Key, Millis, Registry, Store,

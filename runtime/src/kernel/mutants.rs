@@ -2,11 +2,9 @@
 //! thing.
 
 use super::{
-    chain::Chain,
-    effects::Effects,
-    lease::Held,
-    shared::Shared,
-    writer::{Flight, Ruling},
+    resident::chain::Chain,
+    state::{effects::Effects, lease::Held, shared::Shared},
+    threads::writer::{Flight, Ruling},
 };
 #[cfg(feature = "planted")]
 use crate::planted::Bug;
@@ -26,7 +24,7 @@ pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version 
 pub(crate) fn reply_at_once(chain: &mut Chain, out: &mut Effects) {
     let Some(mut link) = chain.links.pop() else { return };
     let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
-    let source = std::mem::replace(&mut link.source, super::source::Source::Kernel);
+    let source = std::mem::replace(&mut link.source, super::resident::source::Source::Kernel);
     match source.into_pending() {
         Some(pending) if link.hold.is_none() => out.answers.push((pending, reply)),
         _ => {}
@@ -73,9 +71,11 @@ mod split {
     use crate::{
         Entity, Key, MessageId, Version,
         kernel::{
-            chain::Link,
-            core::{Core, Released},
-            effects::Effects,
+            resident::chain::Link,
+            state::{
+                core::{Core, Released},
+                effects::Effects,
+            },
         },
         store::{After, Batch, Guard, Outgoing, Touched, Write},
     };

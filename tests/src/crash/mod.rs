@@ -18,36 +18,12 @@
 //! A campaign proves nothing, and fails, if its children had done too little when they were killed, or if a
 //! part of the system was idle.
 
-mod answered;
-mod app;
-mod child;
-mod counter;
-mod doubt;
-mod evidence;
-mod fate;
-mod fleet;
-mod footprint;
-mod guilt;
-mod heard;
-mod hooks;
-mod life;
+mod judging;
 mod log;
-mod moment;
 mod op;
-mod outbox;
-mod parent;
-mod part;
-mod permits;
-mod pieces;
+mod parts;
 mod plan;
-mod proof;
-mod rest;
-mod retire;
-mod said;
-mod storm;
-mod typed;
-mod verdict;
-mod worker;
+mod processes;
 
 use std::{process::ExitCode, time::Instant};
 
@@ -56,11 +32,14 @@ use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
 use self::{
-    evidence::Evidence,
-    parent::Campaign,
+    judging::evidence::Evidence,
     plan::{CommandLine, Task},
+    processes::parent::Campaign,
 };
-pub use self::{plan::Plan, proof::Proof, verdict::Verdict};
+pub use self::{
+    judging::{proof::Proof, verdict::Verdict},
+    plan::Plan,
+};
 
 /// The space of all entities that are written directly on the kernel.
 const SPACE: &str = "crash";
@@ -68,7 +47,7 @@ const SPACE: &str = "crash";
 /// Runs the program, as the parent or as one of its children.
 pub fn main() -> Result<ExitCode> {
     match CommandLine::parse().task(std::env::current_exe()?) {
-        Task::Child(errand) => runtime()?.block_on(child::run(errand)).map(|()| ExitCode::SUCCESS),
+        Task::Child(errand) => runtime()?.block_on(processes::child::run(errand)).map(|()| ExitCode::SUCCESS),
         Task::Parent(plan) => {
             let begun = Instant::now();
             let verdict = campaign(&plan)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{moment::Moment, op::Op};
+use super::{op::Op, processes::moment::Moment};
 
 /// Kills a real process on real SQLite files with SIGKILL, starts it again, and checks the files.
 ///

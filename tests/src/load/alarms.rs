@@ -16,13 +16,15 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     births::Births,
-    file,
-    goal::{Bound, Goal},
-    measured::Measured,
-    neighbours::Neighbours,
-    plan::Plan,
-    report::{Line, Report},
-    tap::Tap,
+    measuring::{
+        file,
+        goal::{Bound, Goal},
+        measured::Measured,
+        neighbours::Neighbours,
+        plan::Plan,
+        report::{Line, Report},
+        tap::Tap,
+    },
 };
 use crate::bell::{Bell, Past};
 

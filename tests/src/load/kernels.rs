@@ -6,7 +6,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use drystone_runtime::{Call, Kernel, Name};
 
-use super::{adder, births, callers::Writer};
+use super::{adder, births, measuring::callers::Writer};
 
 /// Calls `put` of a definition.
 pub(super) struct Kernels {

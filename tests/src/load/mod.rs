@@ -6,29 +6,17 @@
 
 mod adder;
 mod alarms;
-mod bare;
 mod births;
-mod callers;
 mod compile;
-mod file;
-mod goal;
 mod kernels;
-mod measured;
-mod neighbours;
+mod measuring;
 mod outbox;
 mod peers;
 mod permits;
-mod plan;
-mod processor;
 mod queues;
-mod report;
-mod rounds;
 mod sleepers;
-mod subject;
-mod tap;
 mod topics;
 mod typed;
-mod wal;
 mod workflows;
 mod writes;
 
@@ -41,7 +29,7 @@ use std::{
 use anyhow::Result;
 use clap::Parser;
 
-use self::{
+use self::measuring::{
     plan::{CommandLine, Plan, Task},
     report::Report,
 };

@@ -11,14 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     births,
-    callers::{Callers, Writer},
-    goal::{Bound, Goal},
-    measured::Measured,
-    plan::Plan,
+    measuring::{
+        callers::{Callers, Writer},
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
     queues::{ROWS, bare},
-    report::Report,
-    rounds::Rounds,
-    subject::Subject,
 };
 
 /// The goal: transactions per second, each with a row and an item, as a share of the bare writer's calls.

@@ -10,14 +10,16 @@ use anyhow::Result;
 use drystone::{Primitives, Runtime, d, primitive};
 
 use super::{
-    callers::{Callers, Writer},
-    goal::{Bound, Goal},
-    measured::Measured,
-    plan::Plan,
+    measuring::{
+        callers::{Callers, Writer},
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
     queues::{ROWS, bare},
-    report::Report,
-    rounds::Rounds,
-    subject::Subject,
 };
 
 /// The number of concurrent callers.

@@ -18,16 +18,18 @@ use tokio::task::JoinSet;
 
 use super::{
     adder::Adder,
-    bare::Bare,
     births::{self, Births},
-    callers::{Callers, Writer},
-    file,
-    goal::{Bound, Goal},
-    measured::Measured,
-    plan::Plan,
-    report::Report,
-    rounds::Rounds,
-    subject::Subject,
+    measuring::{
+        bare::Bare,
+        callers::{Callers, Writer},
+        file,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
 };
 
 /// The number of rows of the bare writer.

@@ -13,10 +13,12 @@ use drystone_runtime::Millis;
 
 use super::{
     births::Births,
-    file,
-    goal::{Bound, Goal},
-    plan::Plan,
-    report::{Line, Report},
+    measuring::{
+        file,
+        goal::{Bound, Goal},
+        plan::Plan,
+        report::{Line, Report},
+    },
 };
 use crate::bell::{Bell, Past};
 

@@ -10,18 +10,20 @@ use anyhow::Result;
 
 use super::{
     adder::Adder,
-    bare::{Bare, Direct},
     births::Births,
-    callers::Callers,
-    file,
-    goal::{Bound, Goal},
     kernels::Kernels,
-    measured::Measured,
-    plan::Plan,
-    report::Report,
-    rounds::Rounds,
-    subject::Subject,
-    wal::Log,
+    measuring::{
+        bare::{Bare, Direct},
+        callers::Callers,
+        file,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+        wal::Log,
+    },
 };
 
 const KEYS: u32 = 1_000;

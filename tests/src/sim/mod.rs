@@ -9,40 +9,21 @@
 //! Real threads, blocking code and fsync are not simulated here. `cargo crash` and the store's own tests
 //! cover them.
 
-pub mod authors;
-pub mod cast;
-pub mod chance;
+pub mod apps;
 pub mod check;
-pub mod chronicle;
-pub mod client;
-mod command_line;
-pub mod drawn;
-pub mod driver;
-pub mod errands;
-pub mod executor;
-pub mod faulty;
-pub mod history;
-pub mod ledger;
-pub mod named;
-pub mod nemesis;
-pub mod outbox;
-pub mod panics;
-pub mod planted;
-pub mod process;
+pub mod drawing;
+pub mod faults;
+pub mod handlers;
 pub mod program;
-pub mod run;
-pub mod sometimes;
-pub mod swarm;
-pub mod toys;
-pub mod weather;
-pub mod witness;
-pub mod world;
+pub mod recording;
+pub mod running;
+pub mod workflows;
 
 /// The command line prefix of the program, for the help text and for messages.
 pub(crate) const PROGRAM: &str = if cfg!(feature = "planted") { "cargo sim --" } else { "cargo sim-shipped --" };
 
-pub use history::{Told, tell};
-pub use named::{NAMED, Named};
-pub use run::{Again, Tally, tell_all};
-pub use sometimes::{PATHS, Sometimes};
-pub use swarm::Swarm;
+pub use drawing::named::{NAMED, Named};
+pub use drawing::parameters::Swarm;
+pub use program::run::{Again, Tally, tell_all};
+pub use recording::sometimes::{PATHS, Sometimes};
+pub use running::history::{Told, tell};

@@ -1,5 +1,9 @@
 //! The program `cargo sim`: what it runs and prints.
 
+pub(crate) mod command_line;
+pub mod planted;
+pub mod run;
+
 use std::{
     hash::{BuildHasher, RandomState},
     process::ExitCode,
@@ -8,13 +12,17 @@ use std::{
 
 use clap::Parser;
 
+use self::{
+    command_line::CommandLine,
+    run::{Again, Tally, tell_all},
+};
 use super::{
     PROGRAM,
-    command_line::CommandLine,
-    drawn::Drawn,
-    history::{Told, tell},
-    named::{NAMED, Named},
-    run::{Again, Tally, tell_all},
+    drawing::{
+        drawn::Drawn,
+        named::{NAMED, Named},
+    },
+    running::history::{Told, tell},
 };
 
 /// The number of seeds from which on a run must take every rare path.
@@ -29,7 +37,7 @@ pub fn main() -> ExitCode {
     let line = CommandLine::parse();
     let again = if line.twice { Again::All } else { Again::First(200) };
     if let Some(bug) = &line.plant
-        && !super::planted::plant(bug)
+        && !self::planted::plant(bug)
     {
         return ExitCode::from(2);
     }
@@ -42,7 +50,7 @@ pub fn main() -> ExitCode {
             let named = run_all_named();
             exit(run_many(line.from, *count, again, *count >= LONG_RUN) & named)
         }
-        _ => super::planted::run(line.cap, line.only.as_deref()),
+        _ => self::planted::run(line.cap, line.only.as_deref()),
     }
 }
 

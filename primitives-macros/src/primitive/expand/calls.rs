@@ -5,13 +5,10 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 
-use super::super::{
-    function::Function,
-    model::{Hook, Model},
-    parameter::Parameter,
-    returns::Returns,
+use crate::{
+    primitive::model::{Hook, Model},
+    syntax::{function::Function, parameter::Parameter, returns::Returns, types},
 };
-use crate::types;
 
 /// The codec of a value.
 pub(crate) fn stored(ty: &impl ToTokens) -> TokenStream {

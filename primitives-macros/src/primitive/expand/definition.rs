@@ -3,14 +3,15 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{
-    super::{
+use super::lenient;
+use crate::{
+    primitive::model::{Action, Model},
+    syntax::{
         attribute::{Given, Setting},
-        model::{Action, Model},
+        kinds::Value,
+        types,
     },
-    lenient,
 };
-use crate::{known::Value, types};
 
 pub(super) fn definition(model: &Model) -> TokenStream {
     let (struct_, lenient) = (&model.struct_, lenient());

@@ -3,14 +3,11 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{
-    super::{
-        function::Function,
-        model::{Action, Create, Model},
-    },
-    calls, lenient,
+use super::{calls, lenient};
+use crate::{
+    primitive::model::{Action, Create, Model},
+    syntax::{function::Function, types},
 };
-use crate::types;
 
 /// The name of the handle: `CartHandle`.
 pub(super) fn name(model: &Model) -> Ident {

@@ -6,16 +6,11 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 
-use super::{
-    super::{
-        function::Function,
-        model::{Action, Apply, Create, Hook, Init, Model},
-        parameter::Parameter,
-        returns::Returns,
-    },
-    calls, lenient,
+use super::{calls, lenient};
+use crate::{
+    primitive::model::{Action, Apply, Create, Hook, Init, Model},
+    syntax::{function::Function, parameter::Parameter, returns::Returns, types},
 };
-use crate::types;
 
 pub(super) fn runs(model: &Model) -> TokenStream {
     let (struct_, lenient, bounds) = (&model.struct_, lenient(), bounds(model));

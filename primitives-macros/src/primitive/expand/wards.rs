@@ -6,15 +6,11 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
-use super::{
-    super::{
-        function::Function,
-        model::{Action, Apply, Create, Hook, Model, Reduce},
-        returns::Returns,
-    },
-    lenient,
+use super::lenient;
+use crate::{
+    primitive::model::{Action, Apply, Create, Hook, Model, Reduce},
+    syntax::{function::Function, returns::Returns, types},
 };
-use crate::types;
 
 pub(super) fn wards(model: &Model) -> TokenStream {
     let actions = model.actions.iter().map(|action| of_action(model, action));

@@ -4,18 +4,14 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{
-    super::model::{Model, Step},
-    handle, transactions,
-};
+use super::{handle, transactions};
 use crate::{
     primitive::{
         expand::runs::{answer, bounds_of, by_name, called, recorded},
-        function::Function,
         lenient,
-        parameter::Parameter,
     },
-    types,
+    syntax::{function::Function, parameter::Parameter, types},
+    workflow::model::{Model, Step},
 };
 
 pub(super) fn flows(model: &Model) -> TokenStream {

@@ -4,16 +4,14 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{
-    super::model::{Model, Run},
-    restart,
-};
+use super::restart;
 use crate::{
     primitive::{
         expand::{calls, handle},
         lenient,
     },
-    types,
+    syntax::types,
+    workflow::model::{Model, Run},
 };
 
 /// The name of the handle: `CheckoutHandle`.

@@ -4,13 +4,11 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{
-    super::model::{Model, Run, Step},
-    handle,
-};
+use super::handle;
 use crate::{
     primitive::{expand::calls, lenient},
-    types,
+    syntax::types,
+    workflow::model::{Model, Run, Step},
 };
 
 /// The name of the type: `CheckoutAt`.

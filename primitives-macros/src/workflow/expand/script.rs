@@ -3,21 +3,17 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 
-use super::{
-    super::{
-        attribute,
-        model::{Cancelled, Model, Run, Step},
-    },
-    steps, undos, updates,
-};
+use super::{steps, undos, updates};
 use crate::{
     primitive::{
         expand::{calls, definition, runs},
         lenient,
-        parameter::Parameter,
-        returns::Returns,
     },
-    types,
+    syntax::{parameter::Parameter, returns::Returns, types},
+    workflow::{
+        attribute,
+        model::{Cancelled, Model, Run, Step},
+    },
 };
 
 pub(super) fn script(model: &Model) -> TokenStream {

@@ -3,17 +3,16 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
-use super::super::{
-    model::{Model, Run, Step},
-    step,
-};
 use crate::{
     primitive::{
         expand::{calls, definition, handle},
         lenient,
-        returns::Returns,
     },
-    types,
+    syntax::{returns::Returns, types},
+    workflow::{
+        model::{Model, Run, Step},
+        step,
+    },
 };
 
 /// The name of the type: `CheckoutSteps`.

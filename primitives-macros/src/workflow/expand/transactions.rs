@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-use super::super::model::{Model, Step};
 use crate::{
     primitive::expand::{calls, runs::recorded},
-    types,
+    syntax::types,
+    workflow::model::{Model, Step},
 };
 
 /// Returns `None` without transactional steps.

@@ -3,16 +3,14 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{
-    super::{
+use super::steps;
+use crate::{
+    primitive::{expand::calls, lenient},
+    syntax::types,
+    workflow::{
         model::{Model, Step},
         undo::{Takes, undo_of},
     },
-    steps,
-};
-use crate::{
-    primitive::{expand::calls, lenient},
-    types,
 };
 
 /// The undo of a step, as the engine gets it.

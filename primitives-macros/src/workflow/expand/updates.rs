@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 
-use super::super::model::{Model, Update};
 use crate::{
     primitive::expand::{calls, runs},
-    types,
+    syntax::types,
+    workflow::model::{Model, Update},
 };
 
 /// The names of the updates, as elements of a list.

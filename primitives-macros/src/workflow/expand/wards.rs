@@ -4,10 +4,10 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
-use super::super::model::Model;
 use crate::{
-    primitive::{expand::wards::plain_value, function::Function, lenient, returns::Returns},
-    types,
+    primitive::{expand::wards::plain_value, lenient},
+    syntax::{function::Function, returns::Returns, types},
+    workflow::model::Model,
 };
 
 pub(super) fn wards(model: &Model) -> TokenStream {

@@ -6,7 +6,7 @@ use crate::{
     Stored,
     author::{FoldedFrom, Given, TakenBy},
     decode,
-    stored::decode_part,
+    values::stored::decode_part,
 };
 
 /// The hook: `#[flush] async fn push(&mut self, batch: Batch<Contact>, crm: &Crm) -> Result<(), E>`.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     Retry,
     kind::{Attempts, attempts},
-    literal,
+    values::literal,
 };
 
 /// The options of `#[primitive(buffer, ..)]`.

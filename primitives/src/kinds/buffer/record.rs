@@ -64,7 +64,7 @@ pub(super) struct Open {
     /// The folded value of the items. An open batch with a folded value has no rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) folded: Option<Box<RawValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
@@ -78,13 +78,13 @@ pub(super) struct Closed {
     /// When the batch may be flushed: from its closing on, or after the pause that follows a failure.
     pub(super) at: Timestamp,
     /// Executions that have failed.
-    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    #[serde(default, skip_serializing_if = "crate::values::stored::is_default")]
     pub(super) attempts: u32,
     /// Where the items are if the batch is replayed. Otherwise they are in the lane of the batch's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) held: Option<Held>,
     /// The mark of the turn that added the first item, or that replayed the batch.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Held {
     pub(super) of: u64,
     pub(super) lane: String,
     /// The mark of the original batch.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 

@@ -234,7 +234,7 @@ fn dead(turn: &mut Turn<'_, Record>, closed: &Closed, error: &Failure) {
         bytes: u64,
         reason: Reason,
         errors: Vec<PastError>,
-        #[serde(skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+        #[serde(skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
         mark: Option<Mark>,
     }
     let Items { of, lane, .. } = closed.items();
@@ -289,6 +289,6 @@ struct Replayed {
     lane: String,
     count: u64,
     bytes: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     mark: Option<Mark>,
 }

@@ -79,7 +79,7 @@ pub struct Record {
     #[serde(default)]
     pub(super) errors: Vec<PastError>,
     /// The mark of the next tick.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
 }
 

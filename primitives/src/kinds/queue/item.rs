@@ -10,7 +10,7 @@ use crate::{
     decode,
     kinds::past::{PastError, remember},
     planted::Bug,
-    stored::decode_part,
+    values::stored::decode_part,
 };
 
 /// The hook: `#[process] async fn send(&self, item: Item<Email>, smtp: &Smtp) -> Result<(), E>`.
@@ -41,16 +41,16 @@ pub struct Item<T> {
 pub(super) struct Kept {
     /// The mark of the turn that enqueued the item. It must be the first field, because [`mark_in`] looks
     /// for it there.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::stored::mark")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::values::stored::mark")]
     pub(super) mark: Option<Mark>,
     pub(super) at: Timestamp,
-    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    #[serde(default, skip_serializing_if = "crate::values::stored::is_default")]
     pub(super) priority: u8,
     /// The id of the item for other systems, if the item was a dead letter with another number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     /// Executions that have failed.
-    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    #[serde(default, skip_serializing_if = "crate::values::stored::is_default")]
     pub(super) failed: u32,
     /// The last errors of these executions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

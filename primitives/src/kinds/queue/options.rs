@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::{
     Retry,
     kind::{Attempts, attempts},
-    literal,
     planted::Bug,
+    values::literal,
 };
 
 /// How many items of one queue may be processed at once. The record names each running item, so a limit

@@ -22,7 +22,7 @@ crate::verbs! {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enqueue {
-    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    #[serde(default, skip_serializing_if = "crate::values::stored::is_default")]
     pub(super) priority: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u64>,

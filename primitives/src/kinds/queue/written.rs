@@ -53,11 +53,11 @@ fn read(entries: Vec<Entry>) -> Result<Vec<Running>, &'static str> {
 pub(super) mod running {
     use super::{Deserialize, Deserializer, Entry, Error, Running, Serialize, Serializer};
 
-    pub(in super::super) fn serialize<S: Serializer>(items: &[Running], to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::kinds::queue) fn serialize<S: Serializer>(items: &[Running], to: S) -> Result<S::Ok, S::Error> {
         super::write(items.iter().copied()).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Running>, D::Error> {
+    pub(in crate::kinds::queue) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Running>, D::Error> {
         super::read(Vec::<Entry>::deserialize(from)?).map_err(D::Error::custom)
     }
 }
@@ -66,11 +66,11 @@ pub(super) mod running {
 pub(super) mod places {
     use super::{Deserializer, Error, Place, Running, Serialize, Serializer};
 
-    pub(in super::super) fn serialize<S: Serializer>(places: &[Place], to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::kinds::queue) fn serialize<S: Serializer>(places: &[Place], to: S) -> Result<S::Ok, S::Error> {
         super::write(places.iter().copied().map(Running::First)).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Place>, D::Error> {
+    pub(in crate::kinds::queue) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Place>, D::Error> {
         let place = |item| match item {
             Running::First(place) => Ok(place),
             Running::Again { .. } => Err(D::Error::custom("an item that waits without a place in line")),

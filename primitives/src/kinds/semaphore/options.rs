@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::literal;
+use crate::values::literal;
 
 /// The options of `#[primitive(semaphore, ..)]`.
 #[derive(Clone, Debug, Serialize)]

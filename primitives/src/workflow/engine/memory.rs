@@ -9,8 +9,13 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{Hot, Version};
 
-use super::super::{ask::Code, live::Live, record::Record};
-use crate::stored::{decode_part, is_same};
+use crate::{
+    values::stored::{decode_part, is_same},
+    workflow::{
+        record::Record,
+        replay::{ask::Code, live::Live},
+    },
+};
 
 /// An estimate of the memory of one run: the two structs, and three times as much for what they point to.
 const BYTES: usize = 4 * (size_of::<Memory>() + size_of::<Record>());

@@ -5,34 +5,21 @@
 //! *Only a body at rest is recorded*: an entry is delivered to the body before the next entry is written. So
 //! the journal is the order in which the body saw its entries, and a replay can repeat it.
 
-mod asking;
-mod beating;
-mod burying;
-mod calling;
-mod calls;
-mod children;
-mod closing;
-mod continuing;
-mod ending;
-mod inputs;
-mod keeping;
+pub(crate) mod commit;
+mod events;
+mod generations;
+mod lifecycle;
 mod memory;
-mod owing;
-mod pausing;
-mod permits;
-mod queueing;
-mod restarting;
-mod reviving;
-mod running;
+mod others;
+pub(crate) mod outbox;
+pub(crate) mod requests;
+pub(crate) mod revive;
 #[cfg(feature = "cron")]
-mod scheduling;
-mod starting;
-mod stopping;
-mod transacting;
-mod turning;
-mod undoing;
-mod updating;
-mod watching;
+pub(crate) mod schedule;
+pub(crate) mod start;
+mod steps;
+pub(crate) mod turn;
+pub(crate) mod verbs;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 
@@ -45,13 +32,18 @@ use drystone_runtime::{
 use serde::Serialize;
 
 use self::{
-    calling::Verb,
+    events::queue::ready,
     memory::{Memory, Parcels},
-    queueing::ready,
-    turning::{Seen, Turning},
+    turn::{Seen, Turning},
+    verbs::Verb,
 };
-use super::{Flows, Options, StepCode, Workflow, event::EventOptions, heartbeat::Hearts, names::Names, nudge::Nudge};
-use crate::{Error, encode, key_space::space_of};
+use super::{
+    Flows, Options, StepCode, Workflow,
+    body::{heartbeat::Hearts, names::Names},
+    definition::event::EventOptions,
+    replay::foreign_wake::Nudge,
+};
+use crate::{Error, app::key_space::space_of, encode};
 
 /// Builds the definition of a workflow. `name` is the name of its field in the app.
 pub fn define<W, D, A>(name: &'static str, services: Arc<D>, is_shared: bool) -> Result<Definition, Error>
@@ -188,7 +180,7 @@ where
     }
 
     /// The alarm of the run rang: a timer is due, or work is left for a run that has ended.
-    fn rang(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
+    fn rang(memory: &mut Memory, seen: Seen<'_>) -> turn::Turned {
         ready(memory, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         if turning.record.end.is_some() {
@@ -209,7 +201,7 @@ where
     }
 
     /// The code has changed: a run that other code had stopped is tried again (W4).
-    fn changed(memory: &mut Memory, seen: Seen<'_>) -> turning::Turned {
+    fn changed(memory: &mut Memory, seen: Seen<'_>) -> turn::Turned {
         memory.live = None;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
         turning.resume_if(|halted| halted.code != W::SCRIPT.hash)?;

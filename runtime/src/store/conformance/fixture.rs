@@ -97,7 +97,7 @@ impl World {
     /// Closes the store and opens it again.
     pub(super) async fn reopen(&mut self) {
         // Drop the old store first: a file can be open in one engine only.
-        self.store = Arc::new(super::super::Memory::new(|| START, 1));
+        self.store = Arc::new(crate::store::Memory::new(|| START, 1));
         self.store = self.opener.0().await;
     }
 

@@ -5,26 +5,10 @@
 //! promise, and its doc names the laws that it proves. No case sleeps: the clock of the store is moved by
 //! hand. A store with SQL runs [`sql_conformance!`](crate::sql_conformance) as well.
 
-pub mod batches;
-pub mod births;
-pub mod choices;
-pub mod epochs;
 mod fixture;
-pub mod guards;
-pub mod hints;
-pub mod hostile;
-pub mod inbox;
-pub mod lanes;
-pub mod leases;
-pub mod listing;
 mod macros;
-pub mod remembered;
-pub mod reopening;
-pub mod rows;
-pub mod scans;
-pub mod scripts;
-pub mod sweeps;
-pub mod times;
+mod reading;
+mod writing;
 
 pub use fixture::{Clock, Opener, World, run, run_owned};
 
@@ -34,24 +18,24 @@ mod tests {
     #[test]
     fn every_case_is_on_the_list_that_stores_run() {
         let sources = [
-            include_str!("batches.rs"),
-            include_str!("births.rs"),
-            include_str!("choices.rs"),
-            include_str!("epochs.rs"),
-            include_str!("guards.rs"),
-            include_str!("hints.rs"),
-            include_str!("hostile.rs"),
-            include_str!("inbox.rs"),
-            include_str!("lanes.rs"),
-            include_str!("leases.rs"),
-            include_str!("listing.rs"),
-            include_str!("remembered.rs"),
-            include_str!("reopening.rs"),
-            include_str!("rows.rs"),
-            include_str!("scans.rs"),
-            include_str!("scripts.rs"),
-            include_str!("sweeps.rs"),
-            include_str!("times.rs"),
+            include_str!("writing/batches.rs"),
+            include_str!("writing/births.rs"),
+            include_str!("writing/choices.rs"),
+            include_str!("writing/epochs.rs"),
+            include_str!("writing/guards.rs"),
+            include_str!("reading/hints.rs"),
+            include_str!("reading/hostile.rs"),
+            include_str!("reading/inbox.rs"),
+            include_str!("writing/lanes.rs"),
+            include_str!("reading/leases.rs"),
+            include_str!("reading/listing.rs"),
+            include_str!("writing/remembered.rs"),
+            include_str!("reading/reopening.rs"),
+            include_str!("writing/rows.rs"),
+            include_str!("reading/scans.rs"),
+            include_str!("writing/scripts.rs"),
+            include_str!("reading/sweeps.rs"),
+            include_str!("reading/times.rs"),
         ];
         let listed: Vec<&str> =
             include_str!("macros.rs").split(|end: char| end.is_whitespace() || end == ';').collect();
@@ -64,3 +48,5 @@ mod tests {
         }
     }
 }
+pub use self::reading::{hints, hostile, inbox, leases, listing, reopening, scans, sweeps, times};
+pub use self::writing::{batches, births, choices, epochs, guards, lanes, remembered, rows, scripts};

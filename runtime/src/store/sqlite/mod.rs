@@ -14,25 +14,16 @@
 //! overwrites what may have been left there.
 
 mod apply;
-mod author;
-mod checkpoint;
+mod author_sql;
 mod entity;
 mod failure;
+mod file;
 mod lease;
-mod leash;
 mod list;
-mod lock;
-mod log;
-mod migrations;
-mod open;
-mod options;
 mod owners;
 mod pool;
 mod read;
-mod refusal;
 mod scan;
-mod schema;
-mod scripts;
 mod sweep;
 mod value;
 mod writer;
@@ -43,11 +34,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-pub use options::SqliteOptions;
+pub use file::options::SqliteOptions;
 
 use self::{
-    apply::Applier, checkpoint::Checkpointer, failure::failure, lock::Lock, log::Log, open::Opening, owners::Owners,
-    pool::Pool, writer::Writer,
+    apply::Applier,
+    failure::failure,
+    file::{checkpoint::Checkpointer, lock::Lock, log::Log, open::Opening},
+    owners::Owners,
+    pool::Pool,
+    writer::Writer,
 };
 use super::{
     Answer, Batch, Claimed, Cursor, Found, HintSender, Hints, Page, Query, Read, Ready, Store, StoreError, Verdict,
@@ -70,7 +65,7 @@ pub struct Sqlite {
     /// may be rolled back.
     owners: Mutex<Owners>,
     _lock: Lock,
-    clock: options::Clock,
+    clock: file::options::Clock,
     partitions: u32,
     hints: HintSender,
 }
@@ -84,10 +79,10 @@ impl Sqlite {
     /// - [`Corrupt`](super::StoreErrorKind::Corrupt) if the file is not a store, or is damaged.
     /// - [`Unsupported`](super::StoreErrorKind::Unsupported) if a newer version of Drystone wrote the file.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
-        schema::check_library(rusqlite::version_number())?;
+        file::schema::check_library(rusqlite::version_number())?;
         let (lock, opening) = Opening::lock(path.as_ref(), &options)?;
         let connection = opening.first()?;
-        let partitions = schema::partitions(&connection).map_err(failure)?;
+        let partitions = file::schema::partitions(&connection).map_err(failure)?;
         let log = Arc::new(Log::new(options.wal_bytes_max));
         let pool = Pool::open(opening.clone(), log.clone(), options.readers)?;
         let writer = Arc::new(Writer::new(opening, connection, log)?);
@@ -125,19 +120,19 @@ impl Sqlite {
     }
 
     fn choose_once(&self, name: &str, value: &str) -> Result<String, StoreError> {
-        if let Some(found) = self.pool.snapshot(|connection| schema::choice(connection, name))? {
+        if let Some(found) = self.pool.snapshot(|connection| file::schema::choice(connection, name))? {
             return Ok(found);
         }
         self.writer.transaction(|connection| {
-            schema::choose(connection, name, value)?;
-            Ok(schema::choice(connection, name)?.unwrap_or_else(|| value.to_owned()))
+            file::schema::choose(connection, name, value)?;
+            Ok(file::schema::choice(connection, name)?.unwrap_or_else(|| value.to_owned()))
         })
     }
 
     /// Runs code in a transaction on an empty database in memory, and discards the database. For tests of
     /// such code.
     pub fn rehearse<T>(code: impl FnOnce(&mut dyn Statements) -> T) -> Result<T, StoreError> {
-        scripts::rehearse(code).map_err(failure)
+        author_sql::scripts::rehearse(code).map_err(failure)
     }
 
     fn owners(&self) -> MutexGuard<'_, Owners> {
@@ -193,11 +188,11 @@ impl Store for Sqlite {
 
 impl Sql for Sqlite {
     fn transact<'a>(&'a self, scripts: &'a [Script]) -> Answer<'a, Vec<Scripted>> {
-        Box::pin(async move { scripts::run(&self.writer, &mut self.owners(), scripts) })
+        Box::pin(async move { author_sql::scripts::run(&self.writer, &mut self.owners(), scripts) })
     }
 
     fn migrate<'a>(&'a self, list: &'a [Migration]) -> Answer<'a, Result<(), MigrationFault>> {
-        Box::pin(async move { migrations::migrate(&self.writer, list) })
+        Box::pin(async move { author_sql::migrations::migrate(&self.writer, list) })
     }
 }
 

@@ -6,8 +6,7 @@ use rusqlite::{Connection, Error};
 
 use super::{
     failure::{failure, poisons},
-    log::Log,
-    open::Opening,
+    file::{log::Log, open::Opening},
 };
 use crate::store::StoreError;
 

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, Error, ErrorCode};
 
 use super::{
+    author_sql::sandbox::Leash,
     failure::{failure, poisons},
-    leash::Leash,
-    log::Log,
-    open::Opening,
+    file::{log::Log, open::Opening},
     pool::snapshot,
 };
 use crate::store::{StoreError, StoreErrorKind};

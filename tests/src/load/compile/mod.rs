@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use super::{
+use super::measuring::{
     goal::{Bound, Goal},
     measured::median,
     report::{Line, Report},

@@ -5,14 +5,11 @@ use std::time::Duration;
 use peer_work::{Measured, STEPS, Work};
 use serde::Deserialize;
 
-use super::{
-    super::{
-        goal::{Bound, Goal},
-        measured::median,
-        report::{Line, Report},
-    },
-    peer::Peer,
-    said::Said,
+use super::{peer::Peer, said::Said};
+use crate::load::measuring::{
+    goal::{Bound, Goal},
+    measured::median,
+    report::{Line, Report},
 };
 
 /// The rounds of one piece of work.

@@ -21,7 +21,7 @@ use self::{
     contest::{Contest, Figures},
     peer::Peer,
 };
-use super::{plan::Plan, report::Report};
+use super::measuring::{plan::Plan, report::Report};
 
 /// The queues, with the goal: how many times as many items ours must finish. Effectum runs twice: unchanged,
 /// and as its authors intend it, with WAL, where it does not sync its commits. The second has no goal.

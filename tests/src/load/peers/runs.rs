@@ -7,7 +7,7 @@ use drystone::Runtime;
 use peer_work::{Ask, Engine, Measured, STEPS, work_of_runs};
 use tokio::runtime::Handle;
 
-use super::super::workflows::App;
+use crate::load::workflows::App;
 
 /// Drystone's workflows as a competitor.
 struct Ours(Runtime<App>);

@@ -9,21 +9,23 @@ use anyhow::Result;
 use drystone::Runtime;
 
 use super::{
-    super::{
-        adder::Adder,
+    CLOSE_MAX,
+    app::App,
+    audience::{Hall, measured},
+};
+use crate::load::{
+    adder::Adder,
+    measuring::{
         bare::Direct,
         callers::Callers,
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, rows},
         report::Report,
         rounds::Rounds,
         wal::Log,
     },
-    CLOSE_MAX,
-    app::App,
-    audience::{Hall, measured},
+    queues::{ROWS, rows},
 };
 
 /// The goal, as a multiple of one bare commit. The event costs two commits: one of the topic and one of the

@@ -9,12 +9,10 @@ use anyhow::{Result, ensure};
 use drystone::d;
 use tokio::{task::JoinSet, time::sleep};
 
-use super::{
-    super::{
-        measured::Measured,
-        workflows::{crowd, keys::Keys},
-    },
-    app::{AppClient as Client, Posted},
+use super::app::{AppClient as Client, Posted};
+use crate::load::{
+    measuring::measured::Measured,
+    workflows::{crowd, keys::Keys},
 };
 
 /// The pause between two looks at the number of waits that the topic knows.

@@ -12,8 +12,9 @@ use anyhow::Result;
 use drystone::{Runtime, d};
 use tokio::time::sleep;
 
-use super::{
-    super::{
+use super::{CLOSE_MAX, app::App, audience::Hall};
+use crate::load::{
+    measuring::{
         file,
         goal::{Bound, Goal},
         measured::Measured,
@@ -21,11 +22,8 @@ use super::{
         report::Report,
         rounds::Rounds,
         wal::Log,
-        workflows::{crowd, keys},
     },
-    CLOSE_MAX,
-    app::App,
-    audience::Hall,
+    workflows::{crowd, keys},
 };
 
 /// The number of waits on each topic.

@@ -16,7 +16,7 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use drystone::d;
 
-use super::{plan::Plan, report::Report};
+use super::measuring::{plan::Plan, report::Report};
 
 /// The time limit for closing an app.
 const CLOSE_MAX: Duration = d!("10s");

@@ -6,18 +6,20 @@ use anyhow::Result;
 use drystone::Runtime;
 
 use super::{
-    super::{
+    CLOSE_MAX,
+    app::{App, AppClient as Client, Posted},
+};
+use crate::load::{
+    measuring::{
         callers::{Callers, Writer},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare},
         report::Report,
         rounds::Rounds,
         subject::Subject,
-        workflows::crowd,
     },
-    CLOSE_MAX,
-    app::{App, AppClient as Client, Posted},
+    queues::{ROWS, bare},
+    workflows::crowd,
 };
 
 /// The number of concurrent callers.

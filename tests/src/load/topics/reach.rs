@@ -6,21 +6,18 @@ use std::path::Path;
 use anyhow::Result;
 use drystone::Runtime;
 
-use super::{
-    super::{
+use super::{CLOSE_MAX, app::App, audience::Hall, publishing::Publisher};
+use crate::load::{
+    measuring::{
         callers::Callers,
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare},
         report::Report,
         rounds::Rounds,
         subject::Subject,
     },
-    CLOSE_MAX,
-    app::App,
-    audience::Hall,
-    publishing::Publisher,
+    queues::{ROWS, bare},
 };
 
 /// The sizes of the audiences, and how often an event is published to each in a round.

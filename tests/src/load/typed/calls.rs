@@ -8,11 +8,15 @@ use drystone::Runtime;
 use drystone_runtime::{Definition, Driver, Kernel, driver::TokioDriver, store::Memory};
 
 use super::{
-    super::{adder::Adder, callers::Writer, file, kernels::Kernels, processor},
     App,
     appender::{self, Appender},
     cell::Cells,
     inbox::Inboxes,
+};
+use crate::load::{
+    adder::Adder,
+    kernels::Kernels,
+    measuring::{callers::Writer, file, processor},
 };
 
 /// The number of calls before the measurement. It excludes the cost of binding and first allocations.
@@ -20,7 +24,7 @@ const WARM_UP: u64 = 200;
 
 /// The subject that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in super::super) enum Whose {
+pub(in crate::load) enum Whose {
     Adder,
     Cell,
     Appender,
@@ -41,13 +45,13 @@ impl Whose {
 
 /// A number of calls of a subject.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Calls {
-    pub(in super::super) whose: Whose,
-    pub(in super::super) count: u64,
+pub(in crate::load) struct Calls {
+    pub(in crate::load) whose: Whose,
+    pub(in crate::load) count: u64,
 }
 
 /// Makes the calls, and prints the processor time that they took in our own code, in microseconds.
-pub(in super::super) async fn child(calls: &Calls) -> Result<()> {
+pub(in crate::load) async fn child(calls: &Calls) -> Result<()> {
     let micros = match calls.whose {
         Whose::Adder => chain(&Kernels::adders(kernel(Adder::definition()).await?, 1), calls.count).await,
         Whose::Appender => {

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use drystone::primitive;
 use serde::{Deserialize, Serialize};
 
-use super::{super::callers::Writer, App, keys};
+use super::{App, keys};
+use crate::load::measuring::callers::Writer;
 
 /// With the count and the field names, the state is as long as that of the adder.
 const NOTE_BYTES: usize = 170;

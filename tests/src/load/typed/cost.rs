@@ -14,13 +14,11 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use super::{
-    super::{
-        goal::{Bound, Goal},
-        plan::Plan,
-        report::{Line, Report},
-    },
-    calls::Whose,
+use super::calls::Whose;
+use crate::load::measuring::{
+    goal::{Bound, Goal},
+    plan::Plan,
+    report::{Line, Report},
 };
 
 /// The number of chains that are timed.

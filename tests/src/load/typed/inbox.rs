@@ -5,7 +5,8 @@ use bytes::Bytes;
 use drystone::{Batch, Never, primitive};
 use serde::{Deserialize, Serialize};
 
-use super::{super::callers::Writer, App, appender::ITEM_BYTES, keys};
+use super::{App, appender::ITEM_BYTES, keys};
+use crate::load::measuring::callers::Writer;
 
 /// Counts the items of its batches.
 #[derive(Default, Serialize, Deserialize)]

@@ -21,15 +21,17 @@ use self::{appender::Appender, cell::Cell, inbox::Inbox};
 use super::{
     adder::Adder,
     births,
-    callers::{Callers, Writer},
-    file,
-    goal::{Bound, Goal},
     kernels::Kernels,
-    measured::Measured,
-    plan::Plan,
-    report::Report,
-    rounds::Rounds,
-    subject::Subject,
+    measuring::{
+        callers::{Callers, Writer},
+        file,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        subject::Subject,
+    },
 };
 
 const OBJECTS: u32 = 1_000;

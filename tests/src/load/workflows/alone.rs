@@ -10,22 +10,24 @@ use anyhow::Result;
 use drystone::Runtime;
 
 use super::{
-    super::{
-        adder::Adder,
+    CLOSE_MAX,
+    app::{App, AppClient as Client, Go},
+    crowd,
+    keys::Keys,
+};
+use crate::load::{
+    adder::Adder,
+    measuring::{
         bare::Direct,
         callers::Callers,
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare, rows},
         report::Report,
         rounds::Rounds,
         wal::Log,
     },
-    CLOSE_MAX,
-    app::{App, AppClient as Client, Go},
-    crowd,
-    keys::Keys,
+    queues::{ROWS, bare, rows},
 };
 
 /// The goal for a single run, as a multiple of one bare commit. The run needs two commits, or one if an

@@ -9,20 +9,22 @@ use anyhow::Result;
 use drystone::Runtime;
 
 use super::{
-    super::{
-        callers::Callers,
-        goal::{Bound, Goal},
-        measured::Measured,
-        plan::Plan,
-        queues::{ROWS, bare},
-        report::Report,
-        rounds::Rounds,
-        wal::Log,
-    },
     CLOSE_MAX,
     app::{App, AppClient as Client, Go},
     crowd,
     keys::Keys,
+};
+use crate::load::{
+    measuring::{
+        callers::Callers,
+        goal::{Bound, Goal},
+        measured::Measured,
+        plan::Plan,
+        report::Report,
+        rounds::Rounds,
+        wal::Log,
+    },
+    queues::{ROWS, bare},
 };
 
 const SENDERS: u64 = 64;

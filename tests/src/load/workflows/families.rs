@@ -9,22 +9,24 @@ use anyhow::{Result, ensure};
 use drystone::Runtime;
 
 use super::{
-    super::{
-        adder::Adder,
+    CLOSE_MAX,
+    app::{App, AppClient as Client},
+    keys::Keys,
+};
+use crate::load::{
+    adder::Adder,
+    measuring::{
         bare::Direct,
         callers::{Callers, Writer},
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare, rows},
         report::Report,
         rounds::Rounds,
         subject::Subject,
         wal::Log,
     },
-    CLOSE_MAX,
-    app::{App, AppClient as Client},
-    keys::Keys,
+    queues::{ROWS, bare, rows},
 };
 
 /// The goal for a single child, from the start of its parent to the parent's result, as a multiple of one

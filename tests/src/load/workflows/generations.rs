@@ -15,16 +15,15 @@ use anyhow::{Context, Result, ensure};
 use drystone::{Runtime, d};
 use rusqlite::Connection;
 
-use super::{
-    super::{
+use super::{CLOSE_MAX, app::App};
+use crate::load::{
+    measuring::{
         goal::{Bound, Goal},
         plan::Plan,
         report::{Line, Report},
-        sleepers::resident_mb,
         wal::connect,
     },
-    CLOSE_MAX,
-    app::App,
+    sleepers::resident_mb,
 };
 
 /// How much resident memory may grow from a fifth of the generations to the last one. It is not zero,

@@ -22,7 +22,7 @@ use anyhow::Result;
 use drystone::d;
 
 pub(super) use self::{app::App, generations::child as going_on, waiting::child};
-use super::{plan::Plan, report::Report};
+use super::measuring::{plan::Plan, report::Report};
 
 const CLOSE_MAX: Duration = d!("10s");
 

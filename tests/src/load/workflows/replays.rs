@@ -10,15 +10,15 @@ use drystone::{Runtime, d};
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{
-    super::{
-        file,
-        goal::{Bound, Goal},
-        measured::Measured,
-        plan::Plan,
-        report::{Line, Report},
-    },
     CLOSE_MAX,
     app::{App, AppClient as Client, Go},
+};
+use crate::load::measuring::{
+    file,
+    goal::{Bound, Goal},
+    measured::Measured,
+    plan::Plan,
+    report::{Line, Report},
 };
 
 /// The number of runs of each length.

@@ -15,18 +15,18 @@ use drystone_runtime::{
 use tokio::time::timeout;
 
 use super::{
-    super::{
-        file,
-        goal::{Bound, Goal},
-        measured::Measured,
-        neighbours::Neighbours,
-        plan::Plan,
-        report::{Line, Report},
-        tap::Tap,
-    },
     CLOSE_MAX,
     app::{App, Sleeper},
     crowd, keys,
+};
+use crate::load::measuring::{
+    file,
+    goal::{Bound, Goal},
+    measured::Measured,
+    neighbours::Neighbours,
+    plan::Plan,
+    report::{Line, Report},
+    tap::Tap,
 };
 
 /// The time from the planned end of the starts to the first wake-up.

@@ -7,19 +7,21 @@ use drystone::Runtime;
 use peer_work::STEPS;
 
 use super::{
-    super::{
+    CLOSE_MAX,
+    app::{App, AppClient as Client},
+    keys::Keys,
+};
+use crate::load::{
+    measuring::{
         callers::{Callers, Writer},
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare},
         report::Report,
         rounds::Rounds,
         subject::Subject,
     },
-    CLOSE_MAX,
-    app::{App, AppClient as Client},
-    keys::Keys,
+    queues::{ROWS, bare},
 };
 
 /// The number of concurrent runs, and the goal: steps per second, as a share of the bare writer's calls with

@@ -7,19 +7,18 @@ use drystone::{Flow, Primitives, Runtime, SqlError, Transaction, workflow};
 use peer_work::STEPS;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    super::{
+use super::{CLOSE_MAX, keys::Keys};
+use crate::load::{
+    measuring::{
         callers::{Callers, Writer},
         goal::{Bound, Goal},
         measured::Measured,
         plan::Plan,
-        queues::{ROWS, bare},
         report::Report,
         rounds::Rounds,
         subject::Subject,
     },
-    CLOSE_MAX,
-    keys::Keys,
+    queues::{ROWS, bare},
 };
 
 /// The goal: steps per second, as a share of the bare writer's calls. A step is a transaction and a commit,

@@ -5,16 +5,14 @@ use std::{env, path::Path, process::Command, time::Duration};
 use anyhow::{Context, Result, ensure};
 use drystone::{Runtime, d};
 
-use super::{
-    super::{
+use super::{CLOSE_MAX, app::App, crowd, keys};
+use crate::load::{
+    measuring::{
         goal::{Bound, Goal},
         plan::Plan,
         report::{Line, Report},
-        sleepers::resident_mb,
     },
-    CLOSE_MAX,
-    app::App,
-    crowd, keys,
+    sleepers::resident_mb,
 };
 
 /// The goal for the memory of the process once the waiting runs have left memory.

@@ -3,13 +3,15 @@
 use drystone_runtime::{Entity, Version};
 
 use crate::sim::{
-    authors::{
+    apps::{
         Flushes,
         heads::{self, Buffering, Closed},
     },
-    cast::Role,
-    chronicle::{Chronicle, Class},
-    witness::{Lanes, Place},
+    drawing::roster::Role,
+    recording::{
+        log::{Chronicle, Class},
+        witness::{Lanes, Place},
+    },
 };
 
 /// The lane of the row of a transactional flush.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 
-use crate::sim::{cast::Number, chronicle::lock, world::World};
+use crate::sim::{drawing::roster::Number, recording::log::lock, running::world::World};
 
 /// One call.
 #[derive(Clone, Debug)]

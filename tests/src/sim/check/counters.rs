@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use bytes::Bytes;
 
 use crate::sim::{
-    cast::{Number, Role},
-    chronicle::{Class, lock},
-    toys::{List, codec::Record},
-    world::World,
+    drawing::roster::{Number, Role},
+    handlers::{List, codec::Record},
+    recording::log::{Class, lock},
+    running::world::World,
 };
 
 /// The operation that a caller asks of a counter.
@@ -53,7 +53,7 @@ impl Answer {
         if bytes.is_empty() {
             return Some(Self::Unbound);
         }
-        crate::sim::toys::codec::unpack(bytes).map(|[first, length]| Self::Told { first, length })
+        crate::sim::handlers::codec::unpack(bytes).map(|[first, length]| Self::Told { first, length })
     }
 }
 

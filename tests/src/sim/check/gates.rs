@@ -7,12 +7,16 @@ use drystone::Timestamp;
 use drystone_runtime::{Commit, Entity, Input, Millis, Reply, RowKey, Ticket, To};
 
 use crate::sim::{
-    authors::PERMITS,
-    authors::heads::{self, Gating, Permit},
-    cast::Number,
-    chronicle::{Chronicle, Class, lock},
-    toys::Stage,
-    witness::Lanes,
+    apps::{
+        PERMITS,
+        heads::{self, Gating, Permit},
+    },
+    drawing::roster::Number,
+    handlers::Stage,
+    recording::{
+        log::{Chronicle, Class, lock},
+        witness::Lanes,
+    },
 };
 
 /// Compares the record of a semaphore with its rows.

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis, Parked};
 
 use crate::sim::{
-    authors::{Bell, Chest, Flushes, Ticked, Till, heads, heads::Ticking},
-    cast::Role,
-    chronicle::{Chronicle, Class},
-    outbox::Posted,
-    toys::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
+    apps::{Bell, Chest, Flushes, Ticked, Till, heads, heads::Ticking},
+    drawing::roster::Role,
+    handlers::{Alarms, Beat, End, Job, List, Pile, Post, Queue, Ticks, Uid, codec::Record},
+    recording::{
+        log::{Chronicle, Class},
+        outbox::Posted,
+    },
 };
 
 /// Compares an entity before and after a write. `is_guilty` says whether some work of the entity kills its
@@ -156,7 +158,7 @@ impl Inspection<'_> {
         self.unique("E12", &is.asked);
         self.check(is.ended.starts_with(&was.ended), Class::Lost, "W1", || format!("was {was:?} and became {is:?}"));
         for (place, ended) in is.ended.iter().enumerate().skip(was.ended.len()) {
-            let same = |other: &&crate::sim::toys::Ended| {
+            let same = |other: &&crate::sim::handlers::Ended| {
                 (other.job, other.piece, other.attempt) == (ended.job, ended.piece, ended.attempt)
             };
             let again = is.ended[..place].iter().find(same);

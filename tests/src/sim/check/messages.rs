@@ -1,14 +1,17 @@
 //! M1, M4: every message that was sent was either taken once or became one dead letter.
 
+pub(crate) mod letters;
+pub(crate) mod outbox;
+
 use std::collections::BTreeMap;
 
 use drystone_runtime::Entity;
 
 use crate::sim::{
-    cast::{Number, Role},
-    chronicle::Class,
-    toys::{List, Pile, Post, Uid, codec::Record},
-    world::World,
+    drawing::roster::{Number, Role},
+    handlers::{List, Pile, Post, Uid, codec::Record},
+    recording::log::Class,
+    running::world::World,
 };
 
 /// The fates of all messages, by number.

@@ -1,18 +1,24 @@
 //! Q1–Q5: in every commit the record of a queue agrees with its rows, and each item is in one place.
 
+pub(crate) mod items;
+pub(crate) mod queue_turns;
+pub(crate) mod queued;
+
 use std::collections::BTreeSet;
 
 use drystone::Timestamp;
 use drystone_runtime::{Entity, Millis};
 
 use crate::sim::{
-    authors::{
+    apps::{
         Processed, heads,
-        queueing::{Class as Line, DeadItem, Later, Queueing, Rules, Running},
+        queues::queueing::{Class as Line, DeadItem, Later, Queueing, Rules, Running},
     },
-    cast::{Number, Role},
-    chronicle::{Chronicle, Class},
-    witness::{Change, Fate, Item, Queue, Queues},
+    drawing::roster::{Number, Role},
+    recording::{
+        log::{Chronicle, Class},
+        witness::{Change, Fate, Item, Queue, Queues},
+    },
 };
 
 /// Compares the record of a queue with its rows after a write, and returns the numbers of done and dead

@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 use drystone_runtime::{Entity, Millis};
 
 use crate::sim::{
-    authors::{
+    apps::{
         Bell,
         heads::{self, Buffering, Gating, Permit},
-        queueing::Queueing,
+        queues::queueing::Queueing,
     },
-    cast::{Member, Role},
-    chronicle::Class,
-    errands,
-    toys::{Alarms, Job, Queue, codec::Record},
-    witness::Durable,
-    world::World,
+    drawing::roster::{Member, Role},
+    handlers::{Alarms, Job, Queue, codec::Record},
+    recording::{log::Class, witness::Durable},
+    running::world::World,
+    workflows,
 };
 
 /// A time later than the end of any lease that must be renewed: long after these histories, in
@@ -130,7 +129,7 @@ pub(super) fn finish(world: &World) {
     }
 }
 
-fn errand(entity: &Entity) -> errands::Record {
+fn errand(entity: &Entity) -> workflows::Record {
     serde_json::from_slice(&entity.head).unwrap_or_default()
 }
 

@@ -6,11 +6,11 @@ use drystone_runtime::Entity;
 
 use super::Span;
 use crate::sim::{
-    authors::{Bell, Chest, heads},
-    cast::{Number, Role},
-    chronicle::{Class, lock},
-    toys::{Alarms, Beat, Job, List, Post, codec::Record},
-    world::World,
+    apps::{Bell, Chest, heads},
+    drawing::roster::{Number, Role},
+    handlers::{Alarms, Beat, Job, List, Post, codec::Record},
+    recording::log::{Class, lock},
+    running::world::World,
 };
 
 /// All calls that were answered with success and must be in a record.

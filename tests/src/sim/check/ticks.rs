@@ -2,7 +2,7 @@
 //! triggers the entity.
 
 use super::Span;
-use crate::sim::{authors::Execution, chronicle::Class, world::World};
+use crate::sim::{apps::Execution, recording::log::Class, running::world::World};
 
 /// Checks every continuous member of a history.
 pub(super) fn finish(world: &World) {

@@ -8,11 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::sim::{
-    cast::{Number, Role},
-    chronicle::Class,
-    errands,
-    witness::{Durable, Publication, Watcher, Whereabout, rows},
-    world::World,
+    drawing::roster::{Number, Role},
+    recording::{
+        log::Class,
+        witness::{Durable, Publication, Watcher, Whereabout, rows},
+    },
+    running::world::World,
+    workflows,
 };
 
 const TOPICS: [Role; 5] = [Role::News, Role::Notice, Role::Job, Role::Bulletin, Role::Task];
@@ -46,7 +48,7 @@ struct Lost {
     #[serde(default)]
     expired: u64,
     #[serde(default)]
-    queues: BTreeMap<String, errands::QueueOf>,
+    queues: BTreeMap<String, workflows::QueueOf>,
 }
 
 #[derive(Deserialize)]

@@ -5,15 +5,15 @@ use std::time::Duration;
 use drystone::{Timestamp, kinds::continuous::Standing};
 use drystone_runtime::{Cause, Commit, Entity, Input, Millis, Next, Outcome};
 
-use super::{errand_turns, queue_turns};
+use super::{queues::queue_turns, runs::run_turns};
 use crate::sim::{
-    authors::{
+    apps::{
         heads::{self, Ticking},
         number_of,
     },
-    cast::Role,
-    chronicle::Class,
-    toys::Stage,
+    drawing::roster::Role,
+    handlers::Stage,
+    recording::log::Class,
 };
 
 /// The interval of a pulse.
@@ -33,7 +33,7 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
         return super::gates::turned_gate(stage, member, entity, input, now, commit);
     }
     if role == Role::Errand {
-        return errand_turns::turned(stage, entity, input, now, commit);
+        return run_turns::turned(stage, entity, input, now, commit);
     }
     if role.is_queue() {
         return queue_turns::turned(stage, role, entity, input, now, commit);
@@ -58,7 +58,7 @@ pub fn turned(stage: &Stage, entity: &Entity, input: &Input, now: Millis, commit
 /// Checks the answer of a turn that makes no commit.
 pub fn answered(stage: &Stage, entity: &Entity, input: &Input, next: &Next) {
     match stage.world.cast.number(&entity.key).map(|number| stage.world.cast.member(number).role) {
-        Some(Role::Errand) => errand_turns::answered(stage, entity, input, next),
+        Some(Role::Errand) => run_turns::answered(stage, entity, input, next),
         _ => queue_turns::refused(stage, entity, input, next),
     }
 }

@@ -1,0 +1,9 @@
+//! Values that authors and the store share: retries, schedules, points in time, JSON.
+
+pub(crate) mod failure;
+pub(crate) mod json;
+pub mod literal;
+pub(crate) mod retry;
+pub(crate) mod schedule;
+pub(crate) mod stored;
+pub(crate) mod timestamp;

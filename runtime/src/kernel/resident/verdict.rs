@@ -1,0 +1,289 @@
+//! After the store's verdict on a chain: its answers and effects are released, or its turns are taken
+//! again.
+
+use bytes::Bytes;
+
+use super::{
+    Body,
+    chain::{Chain, Link},
+    merge::again,
+    source::{Origin, Source},
+    work::Running,
+};
+use crate::{
+    Borrow, Error, Key, Millis, Name, Parked, Reply, To, Version,
+    kernel::{
+        api::pending_call::Pending,
+        state::{
+            effects::{Effects, Event},
+            mail::Settled,
+            shared::Shared,
+        },
+    },
+    planted::Bug,
+    store::{Letter, Outgoing, StoreError, Write},
+};
+
+impl Body {
+    /// Takes the chain for the next batch, with the version that the chain makes. Returns `None` if the
+    /// chain writes nothing, or if the chain before is still in flight.
+    pub(crate) fn take_off(&mut self) -> Option<(Version, Write)> {
+        let version = self.chain.version.filter(|_| self.flying.is_none())?;
+        let chain = std::mem::take(&mut self.chain);
+        let write = chain.write(&self.key, self.lease.partition, self.tip.as_ref())?;
+        self.flying = Some((chain, self.tip.clone()));
+        Some((version, write))
+    }
+
+    /// Takes in the verdict on the chain that makes `version`. A verdict on another chain is ignored: while
+    /// it was on its way, the partition may have been lost and regained, and the memory of that chain with
+    /// it.
+    pub(crate) fn settle(&mut self, version: Version, verdict: Settled, at: &Shared, out: &mut Effects) {
+        let is_meant =
+            |(flying, _): &mut (Chain, _)| flying.version == Some(version) || Bug::VerdictOfAnother.planted();
+        let Some((flying, after)) = self.flying.take_if(is_meant) else { return };
+        match verdict {
+            Settled::Applied => self.applied(flying, after, at, out),
+            Settled::Stale => {
+                // A lost attempt of this write may have put its messages: later messages must not overtake
+                // them (M1).
+                out.looks.extend(flying.sent.iter().map(|sent| sent.to.clone()));
+                self.take_again(flying, None, out);
+            }
+            Settled::Failed(error) => self.take_again(flying, Some(&error), out),
+            Settled::Refused(why) => {
+                let error = StoreError::new(crate::store::StoreErrorKind::Misused, why.clone());
+                self.take_again(flying, Some(&error), out);
+                self.refused_by_store = Some(Parked::Broken(why));
+            }
+        }
+    }
+
+    fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
+        let (destroyed, evicts) = (flying.destroys, flying.evicts);
+        // The pages were read before this commit, and the chain no longer lies over them.
+        self.pages.clear();
+        let before = std::mem::replace(&mut self.committed, after);
+        out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
+        for sent in flying.sent {
+            let to = sent.to.clone();
+            out.letters.push((to, letter(sent, &self.key, at.time.now())));
+        }
+        let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
+        // Events of the commit that destroys an entity carry the definition of that entity.
+        let ended = before.filter(|_| destroyed).map(|entity| entity.definition);
+        for link in flying.links {
+            self.release_of(link, ended.as_ref(), out);
+        }
+        if let Some(listed) = flying.listed {
+            self.now_listed(listed);
+        }
+        self.seat_settled(at, out);
+        if destroyed {
+            self.entity_ended(ended_by, out);
+        } else if evicts {
+            self.evict(out);
+        }
+    }
+
+    /// Releases everything that waited for a durable turn: its answer, the answers to held callers, its
+    /// events.
+    pub(crate) fn release(&mut self, link: Link, out: &mut Effects) {
+        self.release_of(link, None, out);
+    }
+
+    /// Does the same for a turn that destroyed an entity of the definition `ended`.
+    fn release_of(&mut self, link: Link, ended: Option<&Name>, out: &mut Effects) {
+        let bound = || self.tip.as_ref().or(self.committed.as_ref()).map(|entity| entity.definition.clone());
+        let definition = if link.emit.is_empty() { None } else { ended.cloned().or_else(bound) };
+        for lifecycle in link.emit {
+            let definition = definition.clone().unwrap_or_else(|| "unbound".into());
+            out.events.push(Event { key: self.key.clone(), definition, lifecycle });
+        }
+        let mut own: Option<Reply> = None;
+        let ticket = link.source.pending().map(|pending| pending.ticket);
+        for (to, reply) in link.replies {
+            match to {
+                To::Ticket(one) if Some(one) == ticket => own = Some(reply),
+                to => self.answer_held(&to, &reply, out),
+            }
+        }
+        if let Source::Gone(ticket) = &link.source {
+            self.forget_held(*ticket);
+        }
+        let Some(pending) = link.source.into_pending() else { return };
+        match (own, link.hold) {
+            (None, Some(name)) => {
+                // The caller may have left while the commit was in flight.
+                if pending.caller.is_gone() {
+                    self.gone.push_back(pending.ticket);
+                }
+                self.held.push((name, pending));
+            }
+            (own, _) => {
+                let reply = own.unwrap_or_else(|| Ok(Bytes::new()));
+                self.answer_repeats(&pending, &reply, out);
+                out.answers.push((pending, reply));
+            }
+        }
+    }
+
+    fn answer_held(&mut self, to: &To, reply: &Reply, out: &mut Effects) {
+        let meant = |name: &crate::Name, ticket| *to == To::Ticket(ticket) || *to == To::All(name.clone());
+        let (answered, waiting) =
+            std::mem::take(&mut self.held).into_iter().partition(|(name, pending)| meant(name, pending.ticket));
+        self.held = waiting;
+        // The caller left, or asked an earlier owner: the kind takes back what it gave to the caller (S1).
+        if let (To::Ticket(ticket), Ok(_), true) = (to, reply, answered.is_empty()) {
+            self.gone.push_back(*ticket);
+        }
+        for (_, pending) in answered {
+            self.answer_repeats(&pending, reply, out);
+            out.answers.push((pending, reply.clone()));
+        }
+    }
+
+    /// Forgets a held caller that left: the kind knows of that and will not answer the call. A caller with
+    /// an idempotency key is kept, because it may come back for its answer.
+    fn forget_held(&mut self, ticket: crate::Ticket) {
+        self.held.retain(|(_, pending)| pending.ticket != ticket || pending.once.is_some());
+    }
+
+    /// Answers queued calls that have the same idempotency key as this call (E12).
+    fn answer_repeats(&mut self, first: &crate::kernel::api::pending_call::Pending, reply: &Reply, out: &mut Effects) {
+        let Some(asked) = &first.once else { return };
+        let is_repeat = |source: &Source| match source {
+            Source::Call(pending) => pending.once.as_ref().is_some_and(|other| other.once == asked.once),
+            _ => false,
+        };
+        if !matches!(reply, Ok(_) | Err(Error::Failed(_))) || !self.queue.iter().any(is_repeat) {
+            return;
+        }
+        let (repeats, others): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_repeat);
+        self.queue = others.into();
+        for pending in repeats.into_iter().filter_map(Source::into_pending) {
+            let same = pending.once.as_ref().is_some_and(|other| other.hash == asked.hash);
+            let mismatch = Error::IdempotencyMismatch { key: self.key.clone() };
+            out.answers.push((pending, if same { reply.clone() } else { Err(mismatch) }));
+        }
+    }
+
+    /// Refuses the calls that were meant for the entity that has ended (E8); the key is free now. A call
+    /// that was made before the call which ended the entity was meant for that entity, and not for the next
+    /// entity of the key. If the entity's own work ended it, these are the calls that waited for the struct
+    /// which that work had borrowed.
+    fn turn_out(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
+        let asked_it = |pending: &Pending| match ended_by {
+            Some(by) => pending.ticket.number < by.number,
+            None => pending.borrow == Borrow::Exclusive,
+        };
+        let is_older = |source: &Source| matches!(source, Source::Call(pending) if asked_it(pending));
+        let (older, newer): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_older);
+        self.queue = newer.into();
+        let older = older.into_iter().filter_map(Source::into_pending);
+        out.answers.extend(older.map(|pending| (pending, Err(Error::Destroyed { key: self.key.clone() }))));
+    }
+
+    /// Drops the code of callers and refuses held callers. They would delay the work that is left before
+    /// the entity ends, perhaps forever.
+    fn evict(&mut self, out: &mut Effects) {
+        let is_asked_for = |running: &Running| matches!(running.origin, Origin::Call(_) | Origin::Read(_));
+        let (mut evicted, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.running).into_iter().partition(is_asked_for);
+        self.running = kept;
+        let callers = evicted.iter_mut().filter_map(Running::take_caller);
+        let held = self.held.drain(..).map(|(_, pending)| pending);
+        let destroyed = |pending| (pending, Err(Error::Destroyed { key: self.key.clone() }));
+        out.answers.extend(held.chain(callers).map(destroyed));
+        out.dropped.append(&mut evicted);
+    }
+
+    /// Clears the body after its entity was destroyed. Callers that still wait get `Destroyed`.
+    fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
+        self.turn_out(ended_by, out);
+        let error = || Err(Error::Destroyed { key: self.key.clone() });
+        let held = self.held.drain(..).map(|(_, pending)| pending);
+        let mut running = std::mem::take(&mut self.running);
+        let callers = running.iter_mut().filter_map(Running::take_caller);
+        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
+        out.answers.extend(held.chain(callers).chain(ended).map(|pending| (pending, error())));
+        out.dropped.append(&mut running);
+        self.gone.clear();
+        self.later.clear();
+        out.trash.push(Box::new(std::mem::take(&mut self.hot)));
+        self.inbox_read = None;
+    }
+
+    /// Handles a chain that was not applied: the entity is read again, and pure turns are taken again from
+    /// their inputs. With an error, the callers of the turns get that error instead. Code that ran on the
+    /// old state is dropped, and its callers get an unknown outcome.
+    fn take_again(&mut self, flying: Chain, error: Option<&StoreError>, out: &mut Effects) {
+        let chain = std::mem::take(&mut self.chain);
+        let links: Vec<Link> = flying.links.into_iter().chain(chain.links).collect();
+        for link in links.into_iter().rev() {
+            match error {
+                Some(error) => {
+                    let reply = Err(Error::Store(error.clone()));
+                    out.answers.extend(link.source.into_pending().map(|pending| (pending, reply)));
+                }
+                None => self.take_link_again(link.source),
+            }
+        }
+        self.cool_down(out);
+    }
+
+    fn take_link_again(&mut self, source: Source) {
+        match source {
+            Source::Call(mut pending) => {
+                // Look the idempotency key up again: the turn may be stale because this very call was
+                // applied before.
+                if let Some(asked) = &mut pending.once {
+                    asked.is_new = false;
+                }
+                self.queue.push_front(Source::Call(pending));
+            }
+            Source::End(end) => {
+                if let Some(source) = again(end) {
+                    self.take_link_again(source);
+                }
+            }
+            Source::Alarm(_) => self.alarm_is_due = true,
+            Source::Gone(ticket) => self.gone.push_front(ticket),
+            // Messages are read from the inbox again; the other inputs are noticed again.
+            Source::Letter(_) | Source::Changed | Source::Kernel => {}
+        }
+    }
+
+    /// Forgets everything that was read or made here. The next visit reads it again.
+    fn cool_down(&mut self, out: &mut Effects) {
+        self.is_warm = false;
+        self.committed = None;
+        self.tip = None;
+        out.trash.push(Box::new(std::mem::take(&mut self.hot)));
+        out.trash.push(Box::new(std::mem::take(&mut self.ends)));
+        out.dropped.append(&mut self.running);
+        (self.is_reading, self.reading) = (false, 0);
+        self.now_listed(Vec::new());
+        self.ended.clear();
+        self.later.clear();
+        self.queue.retain(|source| matches!(source, Source::Call(_)));
+        self.inbox_read = None;
+        self.wanted_rows.clear();
+        self.pages.clear();
+        self.seat = super::admission::Seat::Unasked;
+    }
+}
+
+/// Converts an outgoing message to the form of the receiver's inbox.
+pub(crate) fn letter(sent: Outgoing, from: &Key, at: Millis) -> Letter {
+    Letter {
+        id: sent.id,
+        from: from.clone(),
+        definition: sent.definition,
+        verb: sent.verb,
+        body: sent.body,
+        mark: sent.mark,
+        attempts: 0,
+        at,
+    }
+}

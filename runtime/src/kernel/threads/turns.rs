@@ -1,0 +1,148 @@
+//! A hand: a thread of the kernel that does the next job: a visit, a batch or a read.
+//!
+//! All hands are alike. So a lone call needs only one of them, and a hand that the author's code blocks can
+//! be replaced by another.
+
+use std::{sync::Arc, time::Duration};
+
+use super::watchdog::Station;
+use crate::{
+    Key,
+    kernel::{
+        resident::{Body, turn::guarded},
+        state::{
+            core::{Job, Released},
+            effects::Effects,
+            mail::Mail,
+            shared::Shared,
+        },
+    },
+};
+
+/// How long a visit may take before other keys have a turn.
+const VISIT_MAX: Duration = Duration::from_millis(1);
+
+impl Shared {
+    /// Works until the kernel is closed, or until this hand was replaced.
+    pub(crate) async fn hand(self: Arc<Self>, station: Arc<Station>) {
+        let mut next = None;
+        while let Some(job) = self.job(next).await {
+            next = None;
+            match job {
+                Job::Visit(key, body, mail) => next = self.visit_guarded(&key, body, mail, &station),
+                Job::Write(flight) => self.fly(flight).await,
+                Job::Load(wanted) => self.load(wanted).await,
+            }
+            if next.is_none() && station.is_replaced() {
+                // Wakes hands for the jobs that are left: the replacement may be asleep.
+                return self.with(|_, _| ());
+            }
+        }
+    }
+
+    /// Returns the given job, or waits for the next one.
+    async fn job(&self, mut job: Option<Job>) -> Option<Job> {
+        while job.is_none() && !self.is_closed() {
+            job = self.job_now();
+            if job.is_none() {
+                self.hands.acquire().await.ok()?.forget();
+            }
+        }
+        job
+    }
+
+    fn job_now(&self) -> Option<Job> {
+        let mut released = Released::default();
+        let mut core = self.lock();
+        let job = core.take_job(self, &mut released);
+        core.idle_hands += usize::from(job.is_none());
+        drop(core);
+        self.let_go(released);
+        job
+    }
+
+    /// Visits a key and returns the next job. A panic here would be a bug of ours: the key leaves memory
+    /// and is read again, and other keys are not affected.
+    fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) -> Option<Job> {
+        match guarded(|| self.visit(key, body, mail, station)) {
+            Ok((next, released)) => {
+                // An answer runs the waker of its caller, which is foreign code. The next job must not be
+                // lost if the waker panics.
+                if let Err(message) = guarded(|| self.let_go(released)) {
+                    tracing::error!(message, "a caller's waker panicked");
+                }
+                next
+            }
+            Err(message) => {
+                tracing::error!(%key, message, "the kernel panicked; please report this as a bug of Drystone");
+                station.end();
+                self.with(|core, released| core.forget(key, self, released));
+                None
+            }
+        }
+    }
+
+    /// Reads the mail of a key and takes its turns, up to a bound, so that one hot key does not starve the
+    /// others.
+    fn visit(
+        &self,
+        key: &Key,
+        mut body: Box<Body>,
+        mail: Vec<Mail>,
+        station: &Arc<Station>,
+    ) -> (Option<Job>, Released) {
+        let began = self.driver.monotonic();
+        station.begin(began, key);
+        let mut out = Effects { station: Some(station.clone()), ..Effects::default() };
+        if self.options.forget_one_in.is_some_and(|n| self.driver.random().is_multiple_of(n.max(1))) {
+            body.forget();
+        }
+        body.receive(mail, self, &mut out);
+        // A worker that was asleep must not act under a lease that is over; the ringer drops the lease
+        // (fD9).
+        let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
+        body.answer_askers(self);
+        body.slim();
+        station.end();
+        let mut released = Released::default();
+        let mut core = self.lock();
+        core.put_back(key, body, out, more, self, &mut released);
+        // The next job is taken under the same lock, because this thread is free for it: waking a second
+        // thread would slow a lone call down. But a drop of the author's values may take long, so before
+        // such a drop other threads are woken instead.
+        let next = if released.drops() || station.is_replaced() || self.is_closed() {
+            released.hands += core.hands_wanted(&self.options);
+            None
+        } else {
+            core.take_job(self, &mut released)
+        };
+        drop(core);
+        (next, released)
+    }
+
+    /// Takes turns, then lists and starts the work that follows. Returns whether there is more to do now.
+    fn tend(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+        let mut more = self.take_turns(body, began, out);
+        body.list_if_due(self);
+        body.tend_work(self, out);
+        if body.has_ends() {
+            // Work that ended at its first poll is recorded in this very visit.
+            more = self.take_turns(body, began, out);
+            body.list_if_due(self);
+        }
+        body.ask_for_rows(out);
+        more || body.has_ends()
+    }
+
+    fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+        for turn in 0..self.options.turns_per_visit {
+            if !body.step(self, out) {
+                return false;
+            }
+            if turn % 8 == 7 && self.driver.monotonic().saturating_sub(began) > VISIT_MAX {
+                return true;
+            }
+        }
+        true
+    }
+}

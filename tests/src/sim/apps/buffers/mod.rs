@@ -1,0 +1,6 @@
+//! Buffers, one for each feature.
+
+pub(crate) mod basket;
+pub(crate) mod chest;
+pub(crate) mod heap;
+pub(crate) mod strict;
