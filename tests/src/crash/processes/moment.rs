@@ -2,13 +2,15 @@
 //! the child does then.
 //!
 //! Progress is counted, not timed. So a slow machine kills no earlier than a fast one, and every child that
-//! was to work has worked.
+//! was to work has worked. Most children also get some more operations until every part of the system was
+//! active: on a busy machine some parts come later than others.
 
 use std::{ops::Range, time::Duration};
 
 use drystone_runtime::stable_hash;
 
 use super::life::{Killed, Life};
+use crate::crash::parts::part::Part;
 
 /// One life in this many is killed while the child opens its files and resumes earlier work. The first life
 /// is included.
@@ -20,6 +22,12 @@ const FILES: u64 = 2;
 /// A working child is killed after this many operations, which include one of each sort.
 pub(in crate::crash) const ACKNOWLEDGED: Range<u64> = 16..65;
 
+/// The operations that a child may do beyond its progress while a part is idle.
+const MORE: u64 = 200;
+
+/// One working life in this many gets no more operations: its kill may come before some parts are active.
+const EARLY: u64 = 16;
+
 /// The pause before the kill, in microseconds: the time of a few commits.
 const PAUSE_US: Range<u64> = 0..20_001;
 
@@ -28,6 +36,8 @@ const PAUSE_US: Range<u64> = 0..20_001;
 pub(in crate::crash) struct Moment {
     opened: u32,
     acknowledged: u32,
+    /// The operations that the child may do beyond that while a part is idle.
+    more: u32,
     /// The pause between the progress and the kill.
     pub(in crate::crash) pause: Duration,
 }
@@ -46,12 +56,16 @@ impl Moment {
         } else {
             (FILES, draw("acknowledged", ACKNOWLEDGED))
         };
-        Self { opened: opened as u32, acknowledged: acknowledged as u32, pause }
+        let more = if draw("more", 0..EARLY) == 0 { 0 } else { MORE };
+        Self { opened: opened as u32, acknowledged: acknowledged as u32, more: more as u32, pause }
     }
 
     /// Whether a child has made this progress.
     pub(in crate::crash) fn has_come(&self, life: &Life) -> bool {
-        life.opened >= self.opened && life.acknowledged >= self.acknowledged
+        let waits_for_a_part = self.kind() == Killed::Working
+            && life.moved.len() < Part::ALL.len()
+            && life.acknowledged < self.acknowledged + self.more;
+        life.opened >= self.opened && life.acknowledged >= self.acknowledged && !waits_for_a_part
     }
 
     /// The phase that a kill at this moment hits.
@@ -79,9 +93,13 @@ mod tests {
 
     #[test]
     fn a_moment_has_come_when_the_child_has_come_so_far() {
-        let moment = Moment { opened: 2, acknowledged: 20, pause: Duration::ZERO };
-        let life = Life { opened: 2, acknowledged: 20, ..Life::default() };
+        let moment = Moment { opened: 2, acknowledged: 20, more: 10, pause: Duration::ZERO };
+        let life = Life { opened: 2, acknowledged: 20, moved: Part::ALL.into(), ..Life::default() };
         assert!(moment.has_come(&life));
+        let idle = Life { moved: [Part::Calls].into(), ..life.clone() };
+        assert!(!moment.has_come(&idle));
+        assert!(moment.has_come(&Life { acknowledged: 30, ..idle.clone() }), "a part may stay idle");
+        assert!(Moment { more: 0, ..moment }.has_come(&idle), "an early kill waits for no part");
         assert!(!moment.has_come(&Life { acknowledged: 19, ..life.clone() }));
         assert!(!moment.has_come(&Life { opened: 1, ..life }));
     }
