@@ -146,13 +146,15 @@ mod split {
 
     impl Core {
         fn send_again(&mut self, write: &Write, at: &Shared, released: &mut Released) {
-            let Some(mut body) = self.slots.get_mut(&write.key).and_then(|slot| slot.body.take()) else { return };
-            let version = body.open_own(at, Link::kernel());
+            let Some(mut resident) = self.slots.get_mut(&write.key).and_then(|slot| slot.resident.take()) else {
+                return;
+            };
+            let version = resident.open_own(at, Link::kernel());
             for sent in &write.sent {
-                let id = MessageId { version, index: body.chain.sent.len() as u32 };
-                body.chain.sent.push(Outgoing { id, ..sent.clone() });
+                let id = MessageId { version, index: resident.chain.sent.len() as u32 };
+                resident.chain.sent.push(Outgoing { id, ..sent.clone() });
             }
-            self.put_back(&write.key, body, Effects::default(), false, at, released);
+            self.put_back(&write.key, resident, Effects::default(), false, at, released);
         }
     }
 }

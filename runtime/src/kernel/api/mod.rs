@@ -1,7 +1,6 @@
 //! The interface of the kernel: calls, views, options, opening and closing.
 
 pub(crate) mod call;
-pub(crate) mod explain;
 pub(crate) mod lifecycle;
 pub(crate) mod options;
 pub(crate) mod pending_call;

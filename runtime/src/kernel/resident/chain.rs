@@ -122,6 +122,11 @@ impl Chain {
         self.drop.push(gone);
     }
 
+    /// Whether the chain drops this lane.
+    pub(crate) fn drops(&self, lane: &str) -> bool {
+        self.drop.iter().any(|gone| *gone.lane == *lane)
+    }
+
     /// Returns how many rows of this lane the chain removes. A read must fetch that many more rows to fill
     /// a page.
     pub(crate) fn removals(&self, lane: &str) -> u32 {
@@ -130,7 +135,7 @@ impl Chain {
 
     /// Applies the changes of the chain to rows that were read from the store.
     pub(crate) fn overlay(&self, range: &Range, rows: &mut BTreeMap<RowKey, Bytes>) {
-        if self.drop.iter().any(|gone| gone.lane == range.lane) {
+        if self.drops(&range.lane) {
             rows.clear();
         }
         for ((lane, key), body) in self.rows.iter() {

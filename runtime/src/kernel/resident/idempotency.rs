@@ -2,14 +2,14 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Body, source::Source};
+use super::{Resident, source::Source};
 use crate::{
     Commit, Error, Idempotency, Name, Reply, To,
     kernel::{api::pending_call::Pending, state::shared::Shared},
     store::Remembered,
 };
 
-impl Body {
+impl Resident {
     /// Returns the replies of this commit that a repeated call must get again.
     pub(crate) fn to_remember(&self, source: &Source, commit: &Commit, at: &Shared) -> Vec<Remembered> {
         let mut remembered = Vec::new();
@@ -38,8 +38,7 @@ impl Body {
     fn waiting(&self) -> impl Iterator<Item = (&Name, &Pending)> {
         let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
         let on_their_way = flying.chain(&self.chain.links);
-        let held = self.held.iter().map(|(name, pending)| (name, pending));
-        held.chain(on_their_way.filter_map(|link| link.hold.as_ref().zip(link.source.pending())))
+        self.callers.held().chain(on_their_way.filter_map(|link| link.hold.as_ref().zip(link.source.pending())))
     }
 }
 

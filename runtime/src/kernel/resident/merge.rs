@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{
-    Body,
+    Resident,
     chain::Link,
     source::{End, Origin, Source},
 };
@@ -18,7 +18,7 @@ use crate::{
     store::{Guard, Outgoing, Remembered, Touched},
 };
 
-impl Body {
+impl Resident {
     /// Takes in a turn's commit. A commit that writes joins the chain. The answers of any other commit wait
     /// only until the state that the turn saw is durable.
     pub(crate) fn stack(
@@ -67,11 +67,13 @@ impl Body {
         if let (Some(after), Some(found)) = (&mut after, at.registry.find(&definition.name)) {
             after.config = found.fingerprint;
         }
-        self.pages.clear();
+        self.reads.drop_pages();
         self.succeeded(&source);
-        self.calls_went_last |= commit.state.is_some() && source.pending().is_some();
+        if commit.state.is_some() && source.pending().is_some() {
+            self.work.call_changed_struct();
+        }
         self.join(source, commit, remember, version, after, now, at);
-        self.relist = true;
+        self.work.request_list();
         if Bug::ReplyBeforeCommit.planted() {
             mutants::reply_at_once(&mut self.chain, out);
         }
@@ -104,7 +106,7 @@ impl Body {
         chain.release.append(&mut commit.release);
         if let Some(taken) = source.message() {
             chain.taken.push(taken);
-            self.impure_letters.remove(&taken);
+            self.inbox.forget_message(taken);
         }
         chain.remember.extend(remember);
         self.send(&mut commit, version, at);
@@ -169,8 +171,10 @@ impl Body {
     fn stack_empty(&mut self, source: Source, commit: Commit, out: &mut Effects) {
         // A call that writes nothing changes no work. With any other input a piece of work may have ended,
         // or time may have passed.
-        self.relist |= !matches!(source, Source::Call(_));
-        self.pages.clear();
+        if !matches!(source, Source::Call(_)) {
+            self.work.request_list();
+        }
+        self.reads.drop_pages();
         self.succeeded(&source);
         self.after_what_it_saw(link(source, commit), out);
     }
@@ -182,10 +186,10 @@ impl Body {
         if let Source::End(end) = source
             && self.is_doubted()
         {
-            self.ended.push(end.work.id.clone());
+            self.work.note_end(end.work.id.clone());
         }
         if matches!(source, Source::Alarm(_) | Source::Gone(_) | Source::Changed) {
-            self.failures = 0;
+            self.inputs.reset_failures();
         }
     }
 
@@ -252,10 +256,10 @@ impl Body {
     pub(crate) fn park_with(&mut self, reason: Parked, link: Link, at: &Shared) {
         tracing::error!(key = %self.key, %reason, "parked");
         self.hot.clear();
-        self.running.retain(|running| !matches!(running.origin, Origin::Listed));
+        self.work.drop_listed();
         self.stack_own(at, link, |entity| entity.parked = Some(reason));
         self.chain.listed = Some(Vec::new());
-        self.relist = false;
+        self.work.list_was_requested();
     }
 
     /// Resumes a parked entity, and answers the call that asked for it.
@@ -270,9 +274,9 @@ impl Body {
             entity.crashes = Crashes::NONE;
             entity.suspect = None;
         });
-        self.relist = true;
-        self.alarm_is_due = true;
-        self.inbox_read = None;
+        self.work.request_list();
+        self.inputs.ring();
+        self.inbox.forget();
     }
 
     fn has_room(&self, commit: &Commit, at: &Shared) -> bool {
@@ -331,10 +335,10 @@ impl Body {
     }
 }
 
-fn newborn(body: &Body, definition: &Definition, version: Version, now: Millis) -> Entity {
+fn newborn(resident: &Resident, definition: &Definition, version: Version, now: Millis) -> Entity {
     Entity {
         id: version,
-        key: body.key.clone(),
+        key: resident.key.clone(),
         kind: definition.kind.clone(),
         definition: definition.name.clone(),
         version,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Body, source::Source};
+use super::{Resident, source::Source};
 use crate::{
     Error, Parked,
     kernel::{
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-impl Body {
+impl Resident {
     /// Refuses the callers of a parked entity with the reason, unless the entity can resume. Everything
     /// else stays as it is until the reason is gone. Returns whether the entity was resumed.
     pub(crate) fn turn_away(&mut self, at: &Shared, out: &mut Effects) -> bool {
@@ -36,9 +36,9 @@ impl Body {
             return true;
         }
         // Work that ended is listed again when the entity resumes.
-        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
+        let ended = self.inputs.take_ends().into_iter().filter_map(|end| Source::End(end).into_pending());
         let key = self.key.clone();
-        out.answers.extend(ended.chain(self.reads.drain(..)).map(|read| {
+        out.answers.extend(ended.chain(self.queue.take_reads()).map(|read| {
             let error = Error::Parked { key: key.clone(), reason: reason.clone() };
             (read, Err(error))
         }));
@@ -46,11 +46,8 @@ impl Body {
     }
 
     fn turn_calls_away(&mut self, reason: &Parked, at: &Shared, out: &mut Effects) -> bool {
-        let (calls, letters): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.queue).into_iter().partition(|source| matches!(source, Source::Call(_)));
-        self.queue = letters.into();
         let mut unparked = false;
-        for pending in calls.into_iter().filter_map(Source::into_pending) {
+        for pending in self.queue.take_calls(|_| true) {
             if let Some(answer) = self.answer_of_unparking(&pending, at).filter(|_| !self.chain.closed && !unparked) {
                 self.unpark(Some((pending, answer)), at);
                 unparked = true;

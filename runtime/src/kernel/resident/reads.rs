@@ -1,13 +1,14 @@
 //! Reads that an entity needs before it can continue, and calls that only read.
 
 use super::{
-    Body,
+    Resident,
+    chain::Chain,
     idempotency::decode_reply,
     source::{Origin, Source},
     turn::guarded,
 };
 use crate::{
-    Commit, Entity, Error, Hot, Millis, Next, Rows, To, Work,
+    Commit, Entity, Error, Hot, Millis, Next, Range, Rows, To, Work,
     kernel::{
         api::pending_call::Pending,
         state::{
@@ -22,37 +23,63 @@ use crate::{
 /// The most messages that are read from an inbox at once.
 pub(crate) const INBOX_PAGE: u32 = 64;
 
-impl Body {
+impl Resident {
     /// Requests the record and the inbox together: the record says whether the inbox is up to date.
     pub(crate) fn read_inbox(&mut self, at: &Shared, out: &mut Effects) {
-        if self.is_reading {
+        if !self.reads.begin() {
             return;
         }
-        self.is_reading = true;
-        self.inbox_awaited = std::mem::take(&mut self.inbox_missed);
-        // Noted before the read: a message that is expected from now on may not be in the result.
-        self.inbox_asked = at.unseen();
+        let after = self.inbox.begin_read(at.unseen());
         self.read_record(out);
-        out.reads.push(Read::Inbox { key: self.key.clone(), after: self.inbox_after, limit: INBOX_PAGE });
+        out.reads.push(Read::Inbox { key: self.key.clone(), after, limit: INBOX_PAGE });
     }
 
     /// Requests the record, which says whether the rows or messages read with it are up to date.
     pub(crate) fn read_record(&mut self, out: &mut Effects) {
-        self.asked_at = self.committed.as_ref().map(|entity| entity.version);
+        self.reads.request_record(self.committed.as_ref().map(|entity| entity.version));
         out.reads.push(Read::Entity(self.key.clone()));
+    }
+
+    /// Requests rows for a turn or a listing, which is taken again when the rows are here.
+    pub(crate) fn read_rows_for(&mut self, source: Source, ranges: Vec<Range>) {
+        self.put_back(source);
+        self.reads.want(ranges, self.tip.is_some());
+    }
+
+    /// Sends off the reads that are still to be made, when a visit ends.
+    pub(crate) fn ask_for_rows(&mut self, out: &mut Effects) {
+        if !self.reads.wants_rows() || !self.is_warm || !self.reads.begin() {
+            return;
+        }
+        self.read_record(out);
+        for range in self.reads.wanted() {
+            let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
+            let limit = range.limit.saturating_add(removed);
+            let Some(entity) = range.of.or(self.tip.as_ref().map(|tip| tip.id)) else { continue };
+            out.reads.push(Read::Rows { entity, range: Range { limit, ..range.clone() } });
+        }
+    }
+
+    /// Returns the rows that were read, as they will be when all chains are durable.
+    pub(crate) fn rows(&self) -> Rows {
+        self.reads.rows(self.chains())
+    }
+
+    /// Returns the chains that are not durable yet, in order.
+    fn chains(&self) -> impl Iterator<Item = &Chain> + Clone {
+        self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
     }
 
     /// Requests the reply that is remembered under an idempotency key.
     pub(crate) fn look_up(&mut self, once: Once, out: &mut Effects) {
-        if !self.is_reading {
-            self.is_reading = true;
+        if self.reads.begin() {
             out.reads.push(Read::Remembered { key: self.key.clone(), once });
         }
     }
 
     /// Takes in the results of a read.
     pub(crate) fn found(&mut self, reads: Vec<Read>, found: Vec<Found>, at: &Shared, out: &mut Effects) {
-        self.is_reading = false;
+        self.reads.end();
         let mut is_current = true;
         for (read, found) in reads.into_iter().zip(found) {
             match (read, found) {
@@ -60,7 +87,7 @@ impl Body {
                 (Read::Inbox { .. }, Found::Inbox(letters)) if is_current => {
                     self.found_inbox(letters, at, out);
                 }
-                (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.found_rows(&range, rows),
+                (Read::Rows { range, .. }, Found::Rows(rows)) if is_current => self.reads.arrived(&range, rows),
                 (Read::Remembered { once, .. }, Found::Remembered(remembered)) => {
                     self.found_remembered(&once, remembered, at, out);
                 }
@@ -68,9 +95,9 @@ impl Body {
             }
         }
         if is_current {
-            self.wanted_rows.clear();
+            self.reads.all_arrived();
         }
-        self.inbox_missed |= std::mem::take(&mut self.inbox_awaited) && !is_current;
+        self.inbox.end_read(is_current);
     }
 
     /// Takes in a record that was read, unless memory has a newer one. Returns whether the other results of
@@ -92,7 +119,7 @@ impl Body {
         version == committed || Some(version) == flying
     }
 
-    /// Whether a later owner has written or destroyed the entity. If destruction were not noticed, a body
+    /// Whether a later owner has written or destroyed the entity. If destruction were not noticed, a resident
     /// whose entity is gone would read it again and again until the lease ends.
     fn is_of_a_later_owner(&self, found: Option<&Entity>) -> bool {
         let Some(found) = found else { return self.is_destroyed_by_another() };
@@ -105,12 +132,12 @@ impl Body {
     fn is_destroyed_by_another(&self) -> bool {
         let committed = self.committed.as_ref().map(|entity| entity.version);
         let is_ours = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
-        self.is_warm && committed.is_some() && committed == self.asked_at && !is_ours
+        self.is_warm && committed.is_some() && committed == self.reads.record_was() && !is_ours
     }
 
     /// Takes in a record that a scan found.
     pub(crate) fn warm_up(&mut self, entity: Box<Entity>, at: &Shared) {
-        if !self.is_warm && !self.is_reading {
+        if !self.is_warm && !self.reads.is_reading() {
             self.warm_up_with(Some(*entity), at);
         }
     }
@@ -125,8 +152,7 @@ impl Body {
         // After a power cut the highest time in the file may lie a little behind the times of its entities.
         at.time.told(entity.as_ref().map_or(Millis(0), |entity| entity.updated_at));
         self.is_warm = true;
-        self.may_have_left = entity.as_ref().is_some_and(|entity| entity.active);
-        self.relist |= self.may_have_left;
+        self.work.entity_loaded(entity.as_ref().is_some_and(|entity| entity.active));
         self.committed = entity.clone();
         self.tip = entity;
     }
@@ -134,34 +160,22 @@ impl Body {
     /// Takes in what is remembered under an idempotency key: a repeat gets the recorded reply, and the
     /// first call may run (E12).
     fn found_remembered(&mut self, once: &Once, found: Option<Remembered>, at: &Shared, out: &mut Effects) {
-        let found = found.filter(|remembered| remembered.expires_at > at.time.now());
-        let mut kept = std::collections::VecDeque::new();
-        for source in std::mem::take(&mut self.queue) {
-            let Source::Call(mut pending) = source else {
-                kept.push_back(source);
-                continue;
-            };
-            match (pending.once.as_mut().filter(|asked| asked.once == *once), &found) {
-                (None, _) => kept.push_back(Source::Call(pending)),
-                (Some(asked), None) => {
-                    asked.is_new = true;
-                    kept.push_back(Source::Call(pending));
-                }
-                (Some(asked), Some(found)) if asked.hash == found.hash => {
-                    out.answers.push((pending, decode_reply(&found.reply)));
-                }
-                (Some(_), Some(_)) => {
-                    out.answers.push((pending, Err(Error::IdempotencyMismatch { key: self.key.clone() })));
-                }
-            }
+        let Some(found) = found.filter(|remembered| remembered.expires_at > at.time.now()) else {
+            return self.queue.note_new(once);
+        };
+        let is_repeat = |pending: &Pending| pending.once.as_ref().is_some_and(|asked| asked.once == *once);
+        for pending in self.queue.take_calls(is_repeat) {
+            let is_same = pending.once.as_ref().is_some_and(|asked| asked.hash == found.hash);
+            let mismatch = || Err(Error::IdempotencyMismatch { key: self.key.clone() });
+            let reply = if is_same { decode_reply(&found.reply) } else { mismatch() };
+            out.answers.push((pending, reply));
         }
-        self.queue = kept;
     }
 
     /// Answers the next call that only reads, from the durable state (E3). Returns false if no such call
     /// waits.
     pub(crate) fn serve_read(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        let Some(pending) = self.reads.pop_front() else { return false };
+        let Some(pending) = self.queue.next_read() else { return false };
         if pending.caller.is_gone() {
             return true;
         }
@@ -192,7 +206,7 @@ impl Body {
                 self.start(work, Origin::Read(pending), &definition, at, out);
             }
             Ok(Next::Refuse(error)) => out.answers.push((pending, Err(error))),
-            Ok(Next::Read(_)) => self.read_as_call(pending),
+            Ok(Next::Read(_)) => self.queue.add_read_as_call(pending),
             Ok(Next::Park(reason)) => {
                 let error = Error::Malformed { verb: pending.verb.to_string(), reason };
                 out.answers.push((pending, Err(error)));
@@ -203,11 +217,6 @@ impl Body {
             }
         }
         true
-    }
-
-    /// Queues a read that needs rows as a call, because rows are read for turns only.
-    fn read_as_call(&mut self, pending: Pending) {
-        self.queue.push_back(Source::Call(pending));
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Body, origin_of,
+    Resident, origin_of,
     source::{End, Origin, Source},
     work::Watched,
 };
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-impl Body {
+impl Resident {
     pub(crate) fn turn(&mut self, mut source: Source, at: &Shared, out: &mut Effects) {
         let definition = match self.definition_for(&source, at) {
             Ok(Some(definition)) => definition,
@@ -108,7 +108,7 @@ impl Body {
                 Source::Call(pending)
             }
             Source::Letter(letter) => {
-                self.impure_letters.insert(letter.id);
+                self.inbox.note_impure(letter.id);
                 Source::Letter(letter)
             }
             other => other,
@@ -173,29 +173,24 @@ impl Body {
     /// Handles the failure of a turn without a caller: it is retried, then the entity is parked. No input
     /// is dropped silently (A3).
     fn turn_failed(&mut self, mut source: Source, why: &str, at: &Shared, out: &mut Effects) {
-        let failures = match &mut source {
-            Source::End(end) => &mut end.attempts,
-            _ => &mut self.failures,
-        };
-        *failures += 1;
-        let failures = *failures;
+        let failures = self.inputs.count_failure(&mut source);
         if failures >= at.options.attempts_max {
-            self.failures = 0;
+            self.inputs.reset_failures();
             return self.park(Parked::Poisoned(format!("its turn failed {failures} times: {why}")), at);
         }
         let (first, last) = at.options.retry;
         let when = at.driver.monotonic() + backoff(first, last, failures, at.driver.random());
-        self.later.push((when, source));
+        self.inputs.retry_at(when, source);
         out.timers.push((when, Ring::Again));
     }
 
     /// Returns an input to its place, to be handled next.
     pub(crate) fn put_back(&mut self, source: Source) {
         match source {
-            Source::Call(_) | Source::Letter(_) => self.queue.push_front(source),
-            Source::End(end) => self.ends.push_front(end),
-            Source::Alarm(_) => self.alarm_is_due = true,
-            Source::Gone(ticket) => self.gone.push_front(ticket),
+            Source::Call(_) | Source::Letter(_) => self.queue.put_first(source),
+            Source::End(end) => self.inputs.put_end_first(end),
+            Source::Alarm(_) => self.inputs.ring(),
+            Source::Gone(ticket) => self.inputs.put_gone_first(ticket),
             // A change is noticed again by itself, and the kernel's own change is no input.
             Source::Changed | Source::Kernel => {}
         }

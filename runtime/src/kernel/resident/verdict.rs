@@ -4,10 +4,10 @@
 use bytes::Bytes;
 
 use super::{
-    Body,
+    Resident,
     chain::{Chain, Link},
     merge::again,
-    source::{Origin, Source},
+    source::Source,
     work::Running,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     store::{Letter, Outgoing, StoreError, Write},
 };
 
-impl Body {
+impl Resident {
     /// Takes the chain for the next batch, with the version that the chain makes. Returns `None` if the
     /// chain writes nothing, or if the chain before is still in flight.
     pub(crate) fn take_off(&mut self) -> Option<(Version, Write)> {
@@ -62,7 +62,7 @@ impl Body {
     fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
         let (destroyed, evicts) = (flying.destroys, flying.evicts);
         // The pages were read before this commit, and the chain no longer lies over them.
-        self.pages.clear();
+        self.reads.drop_pages();
         let before = std::mem::replace(&mut self.committed, after);
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
         for sent in flying.sent {
@@ -76,9 +76,9 @@ impl Body {
             self.release_of(link, ended.as_ref(), out);
         }
         if let Some(listed) = flying.listed {
-            self.now_listed(listed);
+            self.work.set_listed(listed);
         }
-        self.seat_settled(at, out);
+        self.admission_settled(at, out);
         if destroyed {
             self.entity_ended(ended_by, out);
         } else if evicts {
@@ -109,16 +109,16 @@ impl Body {
             }
         }
         if let Source::Gone(ticket) = &link.source {
-            self.forget_held(*ticket);
+            self.callers.forget(*ticket);
         }
         let Some(pending) = link.source.into_pending() else { return };
         match (own, link.hold) {
             (None, Some(name)) => {
                 // The caller may have left while the commit was in flight.
                 if pending.caller.is_gone() {
-                    self.gone.push_back(pending.ticket);
+                    self.inputs.caller_left(pending.ticket);
                 }
-                self.held.push((name, pending));
+                self.callers.hold(name, pending);
             }
             (own, _) => {
                 let reply = own.unwrap_or_else(|| Ok(Bytes::new()));
@@ -129,39 +129,25 @@ impl Body {
     }
 
     fn answer_held(&mut self, to: &To, reply: &Reply, out: &mut Effects) {
-        let meant = |name: &crate::Name, ticket| *to == To::Ticket(ticket) || *to == To::All(name.clone());
-        let (answered, waiting) =
-            std::mem::take(&mut self.held).into_iter().partition(|(name, pending)| meant(name, pending.ticket));
-        self.held = waiting;
+        let answered = self.callers.take_answered(to);
         // The caller left, or asked an earlier owner: the kind takes back what it gave to the caller (S1).
         if let (To::Ticket(ticket), Ok(_), true) = (to, reply, answered.is_empty()) {
-            self.gone.push_back(*ticket);
+            self.inputs.caller_left(*ticket);
         }
-        for (_, pending) in answered {
+        for pending in answered {
             self.answer_repeats(&pending, reply, out);
             out.answers.push((pending, reply.clone()));
         }
     }
 
-    /// Forgets a held caller that left: the kind knows of that and will not answer the call. A caller with
-    /// an idempotency key is kept, because it may come back for its answer.
-    fn forget_held(&mut self, ticket: crate::Ticket) {
-        self.held.retain(|(_, pending)| pending.ticket != ticket || pending.once.is_some());
-    }
-
     /// Answers queued calls that have the same idempotency key as this call (E12).
-    fn answer_repeats(&mut self, first: &crate::kernel::api::pending_call::Pending, reply: &Reply, out: &mut Effects) {
+    fn answer_repeats(&mut self, first: &Pending, reply: &Reply, out: &mut Effects) {
         let Some(asked) = &first.once else { return };
-        let is_repeat = |source: &Source| match source {
-            Source::Call(pending) => pending.once.as_ref().is_some_and(|other| other.once == asked.once),
-            _ => false,
-        };
-        if !matches!(reply, Ok(_) | Err(Error::Failed(_))) || !self.queue.iter().any(is_repeat) {
+        if !matches!(reply, Ok(_) | Err(Error::Failed(_))) {
             return;
         }
-        let (repeats, others): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_repeat);
-        self.queue = others.into();
-        for pending in repeats.into_iter().filter_map(Source::into_pending) {
+        let is_repeat = |pending: &Pending| pending.once.as_ref().is_some_and(|other| other.once == asked.once);
+        for pending in self.queue.take_calls(is_repeat) {
             let same = pending.once.as_ref().is_some_and(|other| other.hash == asked.hash);
             let mismatch = Error::IdempotencyMismatch { key: self.key.clone() };
             out.answers.push((pending, if same { reply.clone() } else { Err(mismatch) }));
@@ -177,41 +163,34 @@ impl Body {
             Some(by) => pending.ticket.number < by.number,
             None => pending.borrow == Borrow::Exclusive,
         };
-        let is_older = |source: &Source| matches!(source, Source::Call(pending) if asked_it(pending));
-        let (older, newer): (Vec<_>, Vec<_>) = self.queue.drain(..).partition(is_older);
-        self.queue = newer.into();
-        let older = older.into_iter().filter_map(Source::into_pending);
+        let older = self.queue.take_calls(asked_it).into_iter();
         out.answers.extend(older.map(|pending| (pending, Err(Error::Destroyed { key: self.key.clone() }))));
     }
 
     /// Drops the code of callers and refuses held callers. They would delay the work that is left before
     /// the entity ends, perhaps forever.
     fn evict(&mut self, out: &mut Effects) {
-        let is_asked_for = |running: &Running| matches!(running.origin, Origin::Call(_) | Origin::Read(_));
-        let (mut evicted, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.running).into_iter().partition(is_asked_for);
-        self.running = kept;
+        let mut evicted = self.work.take_called();
         let callers = evicted.iter_mut().filter_map(Running::take_caller);
-        let held = self.held.drain(..).map(|(_, pending)| pending);
+        let held = self.callers.take_held();
         let destroyed = |pending| (pending, Err(Error::Destroyed { key: self.key.clone() }));
         out.answers.extend(held.chain(callers).map(destroyed));
         out.dropped.append(&mut evicted);
     }
 
-    /// Clears the body after its entity was destroyed. Callers that still wait get `Destroyed`.
+    /// Clears the resident after its entity was destroyed. Callers that still wait get `Destroyed`.
     fn entity_ended(&mut self, ended_by: Option<crate::Ticket>, out: &mut Effects) {
         self.turn_out(ended_by, out);
         let error = || Err(Error::Destroyed { key: self.key.clone() });
-        let held = self.held.drain(..).map(|(_, pending)| pending);
-        let mut running = std::mem::take(&mut self.running);
+        let held = self.callers.take_held();
+        let mut running = self.work.take_running();
         let callers = running.iter_mut().filter_map(Running::take_caller);
-        let ended = std::mem::take(&mut self.ends).into_iter().filter_map(|end| Source::End(end).into_pending());
+        let ended = self.inputs.take_ends().into_iter().filter_map(|end| Source::End(end).into_pending());
         out.answers.extend(held.chain(callers).chain(ended).map(|pending| (pending, error())));
         out.dropped.append(&mut running);
-        self.gone.clear();
-        self.later.clear();
+        self.inputs.entity_ended();
         out.trash.push(Box::new(std::mem::take(&mut self.hot)));
-        self.inbox_read = None;
+        self.inbox.forget();
     }
 
     /// Handles a chain that was not applied: the entity is read again, and pure turns are taken again from
@@ -240,15 +219,15 @@ impl Body {
                 if let Some(asked) = &mut pending.once {
                     asked.is_new = false;
                 }
-                self.queue.push_front(Source::Call(pending));
+                self.queue.put_first(Source::Call(pending));
             }
             Source::End(end) => {
                 if let Some(source) = again(end) {
                     self.take_link_again(source);
                 }
             }
-            Source::Alarm(_) => self.alarm_is_due = true,
-            Source::Gone(ticket) => self.gone.push_front(ticket),
+            Source::Alarm(_) => self.inputs.ring(),
+            Source::Gone(ticket) => self.inputs.put_gone_first(ticket),
             // Messages are read from the inbox again; the other inputs are noticed again.
             Source::Letter(_) | Source::Changed | Source::Kernel => {}
         }
@@ -260,17 +239,12 @@ impl Body {
         self.committed = None;
         self.tip = None;
         out.trash.push(Box::new(std::mem::take(&mut self.hot)));
-        out.trash.push(Box::new(std::mem::take(&mut self.ends)));
-        out.dropped.append(&mut self.running);
-        (self.is_reading, self.reading) = (false, 0);
-        self.now_listed(Vec::new());
-        self.ended.clear();
-        self.later.clear();
-        self.queue.retain(|source| matches!(source, Source::Call(_)));
-        self.inbox_read = None;
-        self.wanted_rows.clear();
-        self.pages.clear();
-        self.seat = super::admission::Seat::Unasked;
+        out.trash.push(Box::new(self.inputs.forget()));
+        out.dropped.append(&mut self.work.forget());
+        self.queue.forget_messages();
+        self.inbox.forget();
+        self.reads.forget();
+        self.admission.check_again();
     }
 }
 

@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
-    Body,
-    admission::ONE_AT_A_TIME,
+    Resident,
     chain::{Chain, Link},
+    parts::admission::ONE_AT_A_TIME,
     source::{End, Origin, Source},
     turn::{guarded, poll_guarded},
 };
 use crate::{
-    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work, WorkId,
+    Borrow, Cx, Definition, Driver, Error, Hot, Key, Limit, Outcome, Version, Work,
     driver::Handle,
     kernel::{
         api::pending_call::Pending,
@@ -24,7 +24,7 @@ use crate::{
             pace::Pace,
             shared::{Shared, drop_guarded},
         },
-        util::{permit::Place, pulse::Pulse, sparse::Sparse},
+        util::{permit::Place, pulse::Pulse},
     },
     planted::Bug,
 };
@@ -56,17 +56,12 @@ impl std::fmt::Debug for Running {
     }
 }
 
-impl Body {
+impl Resident {
     /// Whether the struct is lent: exclusive code is running, or it has ended and the entity has not taken
     /// its result yet, because that turn waits for rows or for a retry. Code that borrowed the struct now
     /// would miss that result and overwrite it.
     pub(crate) fn is_lent(&self) -> bool {
-        let exclusive = |work: &Work| work.borrow == Borrow::Exclusive;
-        let ended = |source: &Source| matches!(source, Source::End(end) if exclusive(&end.work));
-        self.running.iter().any(|running| exclusive(&running.work))
-            || !Bug::EndNotAwaited.planted()
-                && (self.ends.iter().any(|end| exclusive(&end.work))
-                    || self.later.iter().any(|(_, source)| ended(source)))
+        self.work.runs_exclusively() || !Bug::EndNotAwaited.planted() && self.inputs.has_exclusive_end()
     }
 
     /// Whether the author's struct is stored as it is at the tip.
@@ -77,11 +72,10 @@ impl Body {
 
     /// Starts work that is listed and not running; drops listed work that is no longer listed.
     pub(crate) fn tend_work(&mut self, at: &Shared, out: &mut Effects) {
-        // While a new list is due, the current list may name work that has ended.
-        if self.relist || self.is_tended {
+        if !self.work.is_to_tend() {
             return;
         }
-        self.drop_unlisted();
+        self.work.drop_unlisted();
         if !self.may_start_work(at) {
             return;
         }
@@ -95,35 +89,22 @@ impl Body {
                 self.start(work, Origin::Listed, &definition, at, out);
             }
         }
-        self.is_tended = self.to_start().is_empty();
-    }
-
-    fn drop_unlisted(&mut self) {
-        if self.running.is_empty() {
-            return;
-        }
-        let listed = Named::of(self.listed.iter());
-        self.running.retain(|running| !matches!(running.origin, Origin::Listed) || listed.has(&running.work));
+        let is_tended = self.to_start().is_empty();
+        self.work.set_tended(is_tended);
     }
 
     /// Returns work that is listed, is not running and has not ended. If a later list is on its way with a
     /// commit, work missing from that list is left out: it has ended, or is not wanted any more.
     fn to_start(&self) -> Vec<Work> {
-        if self.listed.is_empty() {
-            return Vec::new();
-        }
-        let under_way = Named::of(self.under_way());
         let later = self.chain.listed.as_ref().or_else(|| self.flying.as_ref()?.0.listed.as_ref());
-        let later = later.map(|listed| Named::of(listed.iter()));
-        let is_new = |work: &&Work| !under_way.has(work) && later.as_ref().is_none_or(|later| later.has(work));
-        self.listed.iter().filter(is_new).cloned().collect()
+        self.work.to_start(self.ending(), later)
     }
 
     fn may_start_work(&self, at: &Shared) -> bool {
         let parked = self.tip.as_ref().is_none_or(|entity| entity.parked.is_some());
         self.is_warm
             && !parked
-            && self.seat.is_taken()
+            && self.admission.may_run()
             && !at.is_closing()
             && self.lease.is_valid(at.driver.monotonic())
     }
@@ -131,21 +112,22 @@ impl Body {
     /// Whether the piece is running, or has ended and its end is not settled yet. Each (work, attempt) ends
     /// once.
     pub(crate) fn is_under_way(&self, work: &Work) -> bool {
-        self.under_way().any(|other| other.id == work.id && other.attempt == work.attempt)
+        self.work
+            .running_listed()
+            .chain(self.ending())
+            .any(|other| other.id == work.id && other.attempt == work.attempt)
     }
 
-    fn under_way(&self) -> impl Iterator<Item = &Work> {
-        let running = self.running.iter().map(|running| (&running.origin, &running.work));
-        let ends = self.ends.iter().map(|end| (&end.origin, &end.work));
+    /// Returns listed work that has ended and whose end is not settled yet.
+    fn ending(&self) -> impl Iterator<Item = &Work> {
         let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
-        let links = self.chain.links.iter().chain(flying).map(|link| &link.source);
-        let sources = self.later.iter().map(|(_, source)| source).chain(links);
-        let ended = sources.filter_map(|source| match source {
-            Source::End(End { work, origin, .. }) => Some((origin, work)),
+        let links = self.chain.links.iter().chain(flying);
+        let stacked = links.filter_map(|link| match &link.source {
+            Source::End(end) => Some(end),
             _ => None,
         });
-        let all = running.chain(ends).chain(ended);
-        all.filter(|(origin, _)| matches!(origin, Origin::Listed)).map(|(_, work)| work)
+        let ends = self.inputs.all_ends().chain(stacked);
+        ends.filter(|end| matches!(end.origin, Origin::Listed)).map(|end| &end.work)
     }
 
     /// Whether the piece may borrow the struct now. Listed work and calls alternate: neither may starve the
@@ -154,11 +136,10 @@ impl Body {
         if work.borrow != Borrow::Exclusive {
             return true;
         }
-        let waits = |source: &Source| matches!(source, Source::Call(pending) if pending.borrow == Borrow::Exclusive);
         // Calls wait for work that may have left a record (W6). Such work must not wait for calls: both
         // would wait forever.
-        let goes_first = work.goes_first && self.may_have_left;
-        let calls_first = !self.calls_went_last && !goes_first && self.queue.iter().any(waits);
+        let goes_first = work.goes_first && self.work.may_have_left();
+        let calls_first = !self.work.calls_went_last() && !goes_first && self.queue.has_exclusive_call();
         !self.is_lent() && self.state_is_durable() && !calls_first
     }
 
@@ -169,13 +150,14 @@ impl Body {
         if tip.crashes.deaths() < ONE_AT_A_TIME {
             return true;
         }
-        if self.running.iter().any(|running| matches!(running.origin, Origin::Listed)) || !self.ends.is_empty() {
+        if self.work.runs_listed() || self.inputs.has_ends() {
             return false;
         }
         if !self.chain.is_empty() || self.flying.is_some() {
             return false;
         }
-        let suspect = tip.suspect.clone().filter(|suspect| self.listed.iter().any(|listed| listed.id == *suspect));
+        let suspect =
+            tip.suspect.clone().filter(|suspect| self.work.listed().iter().any(|listed| listed.id == *suspect));
         match suspect {
             Some(suspect) => suspect == work.id,
             None => {
@@ -228,7 +210,7 @@ impl Body {
             }
             Err(message) => {
                 let end = End { work, outcome: Outcome::Panicked(message), origin, attempts: 0 };
-                self.ends.push_back(end);
+                self.inputs.add_end(end);
             }
         }
     }
@@ -243,7 +225,7 @@ impl Body {
             Poll::Ready(outcome) => {
                 out.started += 1;
                 drop_guarded(code);
-                self.ends.add(End { work, outcome, origin: Origin::Listed, attempts: 0 });
+                self.inputs.add_end(End { work, outcome, origin: Origin::Listed, attempts: 0 });
             }
             Poll::Pending => self.launch(work, Origin::Listed, code, place, at, out),
         }
@@ -258,10 +240,6 @@ impl Body {
         at: &Shared,
         out: &mut Effects,
     ) {
-        if work.borrow == Borrow::Exclusive {
-            self.calls_went_last = !matches!(origin, Origin::Listed);
-            self.may_have_left &= self.calls_went_last;
-        }
         let (run, now) = (at.next_number(), at.driver.monotonic());
         let pulse = code.pulse.clone();
         out.timers.extend(work.timeout.map(|limit| (now + limit, Ring::TimedOut(run))));
@@ -269,7 +247,7 @@ impl Body {
         out.started += 1;
         at.watch(run, &pulse);
         let task = at.spawn_run(run, self.key.clone(), work.clone(), code);
-        self.running.add(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
+        self.work.add(Running { run, work, origin, since: now, pulse, _task: task, _place: place });
     }
 
     /// Handles work for which no place is free: a call is refused, a message returns to the queue, and
@@ -279,8 +257,8 @@ impl Body {
         match origin {
             Origin::Call(pending) | Origin::Read(pending) => out.answers.push((pending, error)),
             Origin::Letter(letter) => {
-                self.impure_letters.insert(letter.id);
-                self.queue.push_front(Source::Letter(letter));
+                self.inbox.note_impure(letter.id);
+                self.queue.put_first(Source::Letter(letter));
             }
             Origin::Listed => {}
         }
@@ -288,38 +266,36 @@ impl Body {
     }
 
     pub(crate) fn work_ended(&mut self, run: u64, work: Work, outcome: Outcome, at: &Shared, out: &mut Effects) {
-        let Some(index) = self.running.iter().position(|running| running.run == run) else {
+        let Some(running) = self.work.take(run) else {
             if Bug::LateEndAccepted.planted() && self.tip.is_some() {
-                self.ends.push_back(End { work, outcome, origin: Origin::Listed, attempts: 0 });
+                self.inputs.add_end(End { work, outcome, origin: Origin::Listed, attempts: 0 });
             }
             out.late_ends += 1;
             return;
         };
-        let running = self.running.swap_remove(index);
         match running.origin {
             Origin::Read(pending) => {
                 let limit = at.options.payload_bytes_max;
                 let reply = read_reply(outcome, &self.key, &pending.verb, limit);
                 out.answers.push((pending, reply));
             }
-            origin => self.ends.add(End { work: running.work, outcome, origin, attempts: 0 }),
+            origin => self.inputs.add_end(End { work: running.work, outcome, origin, attempts: 0 }),
         }
     }
 
     /// Ends the attempt without waiting for its code to yield.
     pub(crate) fn give_up(&mut self, run: u64, outcome: Outcome) {
-        let Some(index) = self.running.iter().position(|running| running.run == run) else { return };
-        let running = self.running.swap_remove(index);
+        let Some(running) = self.work.take(run) else { return };
         match running.origin {
             Origin::Read(pending) => pending.refuse(Error::Deadline { key: self.key.clone() }),
-            origin => self.ends.add(End { work: running.work, outcome, origin, attempts: 0 }),
+            origin => self.inputs.add_end(End { work: running.work, outcome, origin, attempts: 0 }),
         }
     }
 
     /// Ends the run if its timeout has passed. The time in which the run waited for rows from the store
     /// does not count.
     pub(crate) fn check_timeout(&mut self, run: u64, at: &Shared, out: &mut Effects) {
-        let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
+        let Some(running) = self.work.find(run) else { return };
         let Some(limit) = running.work.timeout else { return };
         let now = at.driver.monotonic();
         let until = running.since + limit + running.pulse.has_read_for(now);
@@ -331,7 +307,7 @@ impl Body {
     }
 
     pub(crate) fn check_silence(&mut self, run: u64, at: &Shared, out: &mut Effects) {
-        let Some(running) = self.running.iter().find(|running| running.run == run) else { return };
+        let Some(running) = self.work.find(run) else { return };
         let Some(limit) = running.work.silence else { return };
         let until = Duration::from_millis(running.pulse.last.load(Ordering::Relaxed)) + limit;
         if at.driver.monotonic() >= until {
@@ -414,25 +390,4 @@ impl Future for Watched {
         }
         polled
     }
-}
-
-/// Pieces of work by id and attempt, sorted. An entity may list a thousand pieces and is tended after every
-/// batch, so a linear search would be slow. Most entities list one piece, for which a set would cost too
-/// much.
-struct Named<'a>(Vec<(&'a WorkId, u32)>);
-
-impl<'a> Named<'a> {
-    fn of(work: impl Iterator<Item = &'a Work>) -> Self {
-        let mut named: Vec<_> = work.map(named).collect();
-        named.sort_unstable();
-        Self(named)
-    }
-
-    fn has(&self, work: &Work) -> bool {
-        self.0.binary_search(&named(work)).is_ok()
-    }
-}
-
-fn named(work: &Work) -> (&WorkId, u32) {
-    (&work.id, work.attempt)
 }

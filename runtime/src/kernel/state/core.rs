@@ -24,7 +24,7 @@ use crate::{
     kernel::{
         Counts, Options,
         api::pending_call::Pending,
-        resident::{Body, source::Source, work::Running},
+        resident::{Resident, work::Running},
         threads::reader::Wanted,
         util::{hasher::Seeded, sparse::Sparse},
     },
@@ -169,7 +169,7 @@ impl Core {
     pub(crate) fn post(&mut self, key: &Key, mail: Mail) {
         if !self.slots.contains_key(key) {
             let Ok(lease) = self.lease_of(key) else { return };
-            let slot = Slot::new(Body::cold(key.clone(), lease.clone()), self.residents.tick());
+            let slot = Slot::new(Resident::cold(key.clone(), lease.clone()), self.residents.tick());
             self.resident_bytes += slot.weight;
             self.residents.put(key.clone(), slot.used_at);
             self.slots.insert(key.clone(), slot);
@@ -195,7 +195,7 @@ impl Core {
     /// ends.
     pub(crate) fn queue(&mut self, key: &Key) {
         let Some(slot) = self.slots.get_mut(key) else { return };
-        if slot.body.is_none() {
+        if slot.resident.is_none() {
             slot.was_called = true;
         } else if !slot.is_queued {
             slot.is_queued = true;
@@ -214,16 +214,16 @@ impl Core {
     /// as mail.
     pub(crate) fn settle(&mut self, chain: &(Key, Version), verdict: Settled, at: &Shared, released: &mut Released) {
         let (key, version) = chain;
-        let Some(mut body) = self.slots.get_mut(key).and_then(|slot| slot.body.take()) else {
+        let Some(mut resident) = self.slots.get_mut(key).and_then(|slot| slot.resident.take()) else {
             return self.post_verdict(chain, verdict);
         };
         self.was_written(key);
         let mut out = Effects::default();
-        body.settle(*version, verdict, at, &mut out);
-        // A body that forgot everything must be read again, even without new input. A body that only holds
+        resident.settle(*version, verdict, at, &mut out);
+        // A resident that forgot everything must be read again, even without new input. A resident that only holds
         // callers needs no visit.
-        let more = !body.only_holds() || !body.is_warm;
-        self.put_back(key, body, out, more, at, released);
+        let more = !resident.only_holds() || !resident.is_warm();
+        self.put_back(key, resident, out, more, at, released);
     }
 
     /// Delivers the verdict as mail, for the next visit.
@@ -238,11 +238,11 @@ impl Core {
         }
     }
 
-    /// Returns a body to its slot after a visit or a settlement, and carries out its effects.
+    /// Returns a resident to its slot after a visit or a settlement, and carries out its effects.
     pub(crate) fn put_back(
         &mut self,
         key: &Key,
-        body: Box<Body>,
+        resident: Box<Resident>,
         out: Effects,
         more: bool,
         at: &Shared,
@@ -250,19 +250,19 @@ impl Core {
     ) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if slot.is_lost {
-            return self.remove_lost(key, body, out, at, released);
+            return self.remove_lost(key, resident, out, at, released);
         }
-        let (calls, bytes) = waiting(&body, &slot.mail);
+        let (calls, bytes) = waiting(&resident, &slot.mail);
         self.waiting_bytes = self.waiting_bytes + bytes - slot.bytes;
-        self.resident_bytes = self.resident_bytes + body.weight() - slot.weight;
-        (slot.calls, slot.bytes, slot.weight) = (calls, bytes, body.weight());
-        if body.chain.writes() && body.flying.is_none() && !slot.is_writable {
+        self.resident_bytes = self.resident_bytes + resident.weight() - slot.weight;
+        (slot.calls, slot.bytes, slot.weight) = (calls, bytes, resident.weight());
+        if resident.is_writable() && !slot.is_writable {
             slot.is_writable = true;
             self.writable.push_back(key.clone());
         }
         slot.used_at = self.residents.tick();
         let again = more || !slot.mail.is_empty() || std::mem::take(&mut slot.was_called);
-        slot.body = Some(body);
+        slot.resident = Some(resident);
         if again {
             self.queue(key);
         }
@@ -283,9 +283,9 @@ impl Core {
         if !out.reads.is_empty() {
             self.next_timer += 1;
             let read = self.next_timer;
-            if let Some(body) = self.slots.get_mut(key).and_then(|slot| slot.body.as_mut()) {
-                body.reading = read;
-                self.wanted.push_back(Wanted::Body(key.clone(), read, out.reads));
+            if let Some(resident) = self.slots.get_mut(key).and_then(|slot| slot.resident.as_mut()) {
+                resident.read_was_sent(read);
+                self.wanted.push_back(Wanted::Resident(key.clone(), read, out.reads));
             }
         }
         if let Some(alarm) = out.alarm {
@@ -346,11 +346,9 @@ impl Core {
 
     /// Whether nothing runs and nothing is in flight, so that a closing kernel can end.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let busy = |slot: &Slot| match &slot.body {
+        let busy = |slot: &Slot| match &slot.resident {
             None => true,
-            Some(body) => {
-                !body.running.is_empty() || !body.chain.is_empty() || body.flying.is_some() || !body.ends.is_empty()
-            }
+            Some(resident) => !resident.is_at_rest(),
         };
         !self.is_writing && !self.slots.values().any(busy)
     }
@@ -366,15 +364,11 @@ impl Core {
 }
 
 /// Returns the number of calls that wait at a key, and their bytes.
-fn waiting(body: &Body, mail: &[Mail]) -> (usize, usize) {
-    let queued = body.queue.iter().filter_map(|source| match source {
-        Source::Call(pending) => Some(pending.weight()),
-        _ => None,
-    });
+fn waiting(resident: &Resident, mail: &[Mail]) -> (usize, usize) {
     let mailed = mail.iter().filter_map(|mail| match mail {
         Mail::Call(pending) => Some(pending.weight()),
         _ => None,
     });
-    let all = queued.chain(mailed).chain(body.reads.iter().map(Pending::weight));
+    let all = resident.waiting_callers().map(Pending::weight).chain(mailed);
     all.fold((0, 0), |(calls, bytes), weight| (calls + 1, bytes + weight))
 }

@@ -83,5 +83,5 @@ impl Effects {
 }
 
 /// A value that may hold values of the author's and is no longer needed: memory, ends of work, a whole
-/// body.
+/// resident.
 pub(crate) type Trash = Box<dyn Any + Send>;

@@ -10,7 +10,7 @@ use super::{
     residents::TICKS,
     shared::Shared,
 };
-use crate::{Error, Key, Partition, Version, kernel::resident::Body};
+use crate::{Error, Key, Partition, Version, kernel::resident::Resident};
 
 /// How many keys a visit that finds memory full checks. A visit adds one key at most, and a used key is
 /// passed over once, so this number keeps up. A larger number would cost time under the lock at every visit
@@ -46,8 +46,11 @@ impl Core {
             if !is_idle {
                 // A caller that waits for an answer needs the entity, but not the handler's memory.
                 let forgets = self.residents.is_over(slot.used_at) && !slot.is_queued && slot.mail.is_empty();
-                let memory =
-                    slot.body.as_mut().filter(|body| forgets && body.only_holds()).map(|body| body.take_memory());
+                let memory = slot
+                    .resident
+                    .as_mut()
+                    .filter(|resident| forgets && resident.only_holds())
+                    .map(|resident| resident.take_memory());
                 released.trash.extend(memory.map(|memory| Box::new(memory) as Box<_>));
                 // The idle time begins when a thread is done with the key, which is in this tick at the
                 // earliest.
@@ -65,8 +68,8 @@ impl Core {
     /// Evicts an idle key. If its alarm rings soon, a short record stays with the alarm, so that the key
     /// wakes without a read.
     fn leave(&mut self, key: &Key, at: &Shared, released: &mut Released) {
-        let body = self.slots.get_mut(key).and_then(|slot| slot.body.as_mut());
-        if let Some(record) = body.and_then(|body| body.committed.take()) {
+        let resident = self.slots.get_mut(key).and_then(|slot| slot.resident.as_mut());
+        if let Some(record) = resident.and_then(|resident| resident.take_stored()) {
             self.near.keep(key, record);
         }
         self.remove(key, at, released);
@@ -78,7 +81,7 @@ impl Core {
         // If the key was written during the scan in progress, the scan has read an old record, and only
         // memory knows the alarm.
         let is_written = self.written.as_ref().is_some_and(|written| written.contains(key));
-        let is_idle = slot.body.as_ref().is_some_and(|body| body.is_idle());
+        let is_idle = slot.resident.as_ref().is_some_and(|resident| resident.is_idle());
         Some(is_idle && slot.mail.is_empty() && !slot.is_queued && !is_written)
     }
 
@@ -95,18 +98,18 @@ impl Core {
         mail
     }
 
-    /// Removes a key whose partition was lost while a thread had the body. Mail that has come since goes to
+    /// Removes a key whose partition was lost while a thread had the resident. Mail that has come since goes to
     /// the present owner, if that is this worker again; calls are refused otherwise.
     pub(crate) fn remove_lost(
         &mut self,
         key: &Key,
-        body: Box<Body>,
+        resident: Box<Resident>,
         mut out: Effects,
         at: &Shared,
         released: &mut Released,
     ) {
-        let error = Error::NotOwner { partition: body.lease.partition, owner: None };
-        self.abandon(key, body, &error, &mut out, at, released);
+        let error = Error::NotOwner { partition: resident.lease().partition, owner: None };
+        self.abandon(key, resident, &error, &mut out, at, released);
         for mail in self.remove(key, at, released) {
             if !matches!(mail, Mail::Found(..) | Mail::Ended { .. }) {
                 self.post_or_refuse(key, mail, released);
@@ -115,25 +118,25 @@ impl Core {
         self.carry_out(key, out, at, released);
     }
 
-    /// Drops a body. Verdicts in its mail are settled first, although the partition is lost: no other
+    /// Drops a resident. Verdicts in its mail are settled first, although the partition is lost: no other
     /// worker can answer these callers.
     fn abandon(
         &mut self,
         key: &Key,
-        mut body: Box<Body>,
+        mut resident: Box<Resident>,
         error: &Error,
         out: &mut Effects,
         at: &Shared,
         released: &mut Released,
     ) {
         for (version, verdict) in self.take_verdicts(key) {
-            body.settle(version, verdict, at, out);
+            resident.settle(version, verdict, at, out);
         }
-        body.abandon(error, out);
+        resident.abandon(error, out);
         // The alarm of a lost entity must not be kept here.
         out.alarm = None;
         out.reads.clear();
-        released.trash.push(body);
+        released.trash.push(resident);
     }
 
     fn take_verdicts(&mut self, key: &Key) -> Vec<(Version, Settled)> {
@@ -180,9 +183,9 @@ impl Core {
                 _ => {}
             }
         }
-        match slot.body.take() {
-            Some(body) => {
-                self.abandon(key, body, error, &mut out, at, released);
+        match slot.resident.take() {
+            Some(resident) => {
+                self.abandon(key, resident, error, &mut out, at, released);
                 self.remove(key, at, released);
             }
             None => slot.is_lost = true,
@@ -192,8 +195,8 @@ impl Core {
 
     /// Drops every piece of work that runs. The work is done again later.
     pub(crate) fn drop_work(&mut self, released: &mut Released) {
-        for body in self.slots.values_mut().filter_map(|slot| slot.body.as_mut()) {
-            released.dropped.append(&mut body.running);
+        for resident in self.slots.values_mut().filter_map(|slot| slot.resident.as_mut()) {
+            released.dropped.append(&mut resident.take_running());
         }
     }
 
@@ -209,7 +212,7 @@ impl Core {
         self.is_closed = true;
     }
 
-    /// Drops a key whose body was lost. Its callers get an unknown outcome.
+    /// Drops a key whose resident was lost. Its callers get an unknown outcome.
     pub(crate) fn forget(&mut self, key: &Key, at: &Shared, released: &mut Released) {
         self.remove(key, at, released);
         self.residents.retain(|other| other != key);

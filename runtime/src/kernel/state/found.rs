@@ -73,20 +73,19 @@ impl Core {
     /// Keeps alarms that were set during the scan: they were beyond the horizon then.
     fn keep_written(&mut self) {
         for key in self.written.iter().flatten() {
-            let Some(body) = self.slots.get(key).and_then(|slot| slot.body.as_ref()) else { continue };
-            let alarm =
-                body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
+            let Some(resident) = self.slots.get(key).and_then(|slot| slot.resident.as_ref()) else { continue };
+            let alarm = resident.stored_alarm();
             self.near.set(key, alarm, None);
         }
     }
 
     fn keep_near(&mut self, woken: Woken) {
         let Some(entity) = woken.entity else { return };
-        let resident = self.slots.get(&woken.key).map(|slot| slot.body.as_ref().filter(|body| body.is_warm));
+        let resident =
+            self.slots.get(&woken.key).map(|slot| slot.resident.as_ref().filter(|resident| resident.is_warm()));
         match resident {
-            Some(Some(body)) => {
-                let alarm =
-                    body.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|entity| entity.alarm);
+            Some(Some(resident)) => {
+                let alarm = resident.stored_alarm();
                 self.near.set(&woken.key, alarm, None);
             }
             // An alarm that was set during the scan is newer than the scan.

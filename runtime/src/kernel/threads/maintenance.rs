@@ -47,7 +47,7 @@ impl Shared {
         let stuck = Query { stuck: true, limit: SLICE, ..Query::default() };
         self.each(stuck, |shared, entity| {
             shared.with(|core, _| {
-                let awake = core.slots.get(&entity.key).is_some_and(|slot| slot.body.as_ref().is_none_or(|body| !body.is_idle()));
+                let awake = core.slots.get(&entity.key).is_some_and(|slot| slot.resident.as_ref().is_none_or(|resident| !resident.is_idle()));
                 if awake || core.lease_of(&entity.key).is_err() {
                     return;
                 }

@@ -17,8 +17,8 @@ use crate::{
 
 /// A read, and its receiver.
 pub(crate) enum Wanted {
-    /// A body cannot continue without this read.
-    Body(Key, u64, Vec<Read>),
+    /// A resident cannot continue without this read.
+    Resident(Key, u64, Vec<Read>),
     /// A caller from outside asked for records.
     Person(Vec<Read>, oneshot::Sender<Result<Vec<Found>, Error>>),
     /// A caller from outside asked for a listing.
@@ -31,11 +31,11 @@ impl Shared {
     pub(crate) async fn load(&self, wanted: Vec<Wanted>) {
         let _loading = Whenever(self, Core::loaded);
         let (bodies, people): (Vec<_>, Vec<_>) =
-            wanted.into_iter().partition(|wanted| matches!(wanted, Wanted::Body(..)));
+            wanted.into_iter().partition(|wanted| matches!(wanted, Wanted::Resident(..)));
         self.load_bodies(bodies).await;
         for item in people {
             match item {
-                Wanted::Body(..) => {}
+                Wanted::Resident(..) => {}
                 Wanted::Person(reads, asker) => drop(asker.send(self.read_now(&reads).await.map_err(Error::from))),
                 Wanted::Listing(query, asker) => drop(asker.send(self.list_now(&query).await.map_err(Error::from))),
             }
@@ -44,14 +44,14 @@ impl Shared {
 
     async fn load_bodies(&self, bodies: Vec<Wanted>) {
         let reads_of = |wanted: &Wanted| match wanted {
-            Wanted::Body(_, _, reads) => reads.clone(),
+            Wanted::Resident(_, _, reads) => reads.clone(),
             Wanted::Person(..) | Wanted::Listing(..) => Vec::new(),
         };
         let all: Vec<Read> = bodies.iter().flat_map(reads_of).collect();
         let Some(mut found) = self.read_until_found(&all).await.map(Vec::into_iter) else { return };
         let mut core = self.lock();
         for wanted in bodies {
-            if let Wanted::Body(key, read, reads) = wanted {
+            if let Wanted::Resident(key, read, reads) = wanted {
                 let mine = found.by_ref().take(reads.len()).collect();
                 core.post_resident(&key, Mail::Found(read, reads, mine));
             }

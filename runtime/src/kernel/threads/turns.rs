@@ -9,7 +9,7 @@ use super::watchdog::Station;
 use crate::{
     Key,
     kernel::{
-        resident::{Body, turn::guarded},
+        resident::{Resident, turn::guarded},
         state::{
             core::{Job, Released},
             effects::Effects,
@@ -29,7 +29,7 @@ impl Shared {
         while let Some(job) = self.job(next).await {
             next = None;
             match job {
-                Job::Visit(key, body, mail) => next = self.visit_guarded(&key, body, mail, &station),
+                Job::Visit(key, resident, mail) => next = self.visit_guarded(&key, resident, mail, &station),
                 Job::Write(flight) => self.fly(flight).await,
                 Job::Load(wanted) => self.load(wanted).await,
             }
@@ -63,8 +63,14 @@ impl Shared {
 
     /// Visits a key and returns the next job. A panic here would be a bug of ours: the key leaves memory
     /// and is read again, and other keys are not affected.
-    fn visit_guarded(&self, key: &Key, body: Box<Body>, mail: Vec<Mail>, station: &Arc<Station>) -> Option<Job> {
-        match guarded(|| self.visit(key, body, mail, station)) {
+    fn visit_guarded(
+        &self,
+        key: &Key,
+        resident: Box<Resident>,
+        mail: Vec<Mail>,
+        station: &Arc<Station>,
+    ) -> Option<Job> {
+        match guarded(|| self.visit(key, resident, mail, station)) {
             Ok((next, released)) => {
                 // An answer runs the waker of its caller, which is foreign code. The next job must not be
                 // lost if the waker panics.
@@ -87,7 +93,7 @@ impl Shared {
     fn visit(
         &self,
         key: &Key,
-        mut body: Box<Body>,
+        mut resident: Box<Resident>,
         mail: Vec<Mail>,
         station: &Arc<Station>,
     ) -> (Option<Job>, Released) {
@@ -95,18 +101,18 @@ impl Shared {
         station.begin(began, key);
         let mut out = Effects { station: Some(station.clone()), ..Effects::default() };
         if self.options.forget_one_in.is_some_and(|n| self.driver.random().is_multiple_of(n.max(1))) {
-            body.forget();
+            resident.forget();
         }
-        body.receive(mail, self, &mut out);
+        resident.receive(mail, self, &mut out);
         // A worker that was asleep must not act under a lease that is over; the ringer drops the lease
         // (fD9).
-        let more = body.lease.is_valid(began) && self.tend(&mut body, began, &mut out);
-        body.answer_askers(self);
-        body.slim();
+        let more = resident.lease().is_valid(began) && self.tend(&mut resident, began, &mut out);
+        resident.answer_askers(self);
+        resident.slim();
         station.end();
         let mut released = Released::default();
         let mut core = self.lock();
-        core.put_back(key, body, out, more, self, &mut released);
+        core.put_back(key, resident, out, more, self, &mut released);
         // The next job is taken under the same lock, because this thread is free for it: waking a second
         // thread would slow a lone call down. But a drop of the author's values may take long, so before
         // such a drop other threads are woken instead.
@@ -121,22 +127,22 @@ impl Shared {
     }
 
     /// Takes turns, then lists and starts the work that follows. Returns whether there is more to do now.
-    fn tend(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
-        let mut more = self.take_turns(body, began, out);
-        body.list_if_due(self);
-        body.tend_work(self, out);
-        if body.has_ends() {
+    fn tend(&self, resident: &mut Resident, began: Duration, out: &mut Effects) -> bool {
+        let mut more = self.take_turns(resident, began, out);
+        resident.list_if_due(self);
+        resident.tend_work(self, out);
+        if resident.has_ends() {
             // Work that ended at its first poll is recorded in this very visit.
-            more = self.take_turns(body, began, out);
-            body.list_if_due(self);
+            more = self.take_turns(resident, began, out);
+            resident.list_if_due(self);
         }
-        body.ask_for_rows(out);
-        more || body.has_ends()
+        resident.ask_for_rows(out);
+        more || resident.has_ends()
     }
 
-    fn take_turns(&self, body: &mut Body, began: Duration, out: &mut Effects) -> bool {
+    fn take_turns(&self, resident: &mut Resident, began: Duration, out: &mut Effects) -> bool {
         for turn in 0..self.options.turns_per_visit {
-            if !body.step(self, out) {
+            if !resident.step(self, out) {
                 return false;
             }
             if turn % 8 == 7 && self.driver.monotonic().saturating_sub(began) > VISIT_MAX {

@@ -7,7 +7,7 @@ use crate::{
     Key,
     kernel::{
         Options,
-        resident::Body,
+        resident::Resident,
         state::{mail::Mail, shared::Shared},
         threads::{reader::Wanted, writer::Flight},
     },
@@ -20,10 +20,10 @@ const FEW_TIMES: usize = 8;
 /// The next job of a kernel thread.
 pub(crate) enum Job {
     /// Visits a key.
-    Visit(Key, Box<Body>, Vec<Mail>),
+    Visit(Key, Box<Resident>, Vec<Mail>),
     /// Writes a batch.
     Write(Flight),
-    /// Reads what bodies asked for.
+    /// Reads what residents asked for.
     Load(Vec<Wanted>),
 }
 
@@ -65,10 +65,10 @@ impl Core {
         while let Some(key) = self.runnable.pop_front() {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             slot.is_queued = false;
-            if let Some(body) = slot.body.take() {
+            if let Some(resident) = slot.resident.take() {
                 self.visits += 1;
                 slot.was_used = true;
-                return Some(Job::Visit(key, body, std::mem::take(&mut slot.mail)));
+                return Some(Job::Visit(key, resident, std::mem::take(&mut slot.mail)));
             }
         }
         None
@@ -108,14 +108,14 @@ impl Core {
             && let Some(key) = self.writable.pop_front()
         {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
-            match slot.body.as_mut() {
+            match slot.resident.as_mut() {
                 // A thread is visiting the key: it stays in line.
                 None => visiting.push_back(key),
-                Some(body) => {
+                Some(resident) => {
                     slot.is_writable = false;
-                    let before = body.committed.as_ref().filter(|_| cfg!(feature = "planted")).cloned();
-                    if let Some((version, write)) = body.take_off() {
-                        flight.add((key, version), body.lease.epoch, write, before);
+                    let before = resident.stored().filter(|_| cfg!(feature = "planted")).cloned();
+                    if let Some((version, write)) = resident.take_off() {
+                        flight.add((key, version), resident.lease().epoch, write, before);
                     }
                 }
             }

@@ -3,9 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Body, chain::Link};
+use super::{
+    Resident,
+    chain::Link,
+    parts::admission::{crashes_of, crashes_stored},
+};
 use crate::{
-    Conviction, Crashes, Entity, Lifecycle, Parked,
+    Conviction, Crashes, Lifecycle, Parked,
     kernel::state::{
         crash_window::Class,
         effects::{Effects, Ring},
@@ -14,42 +18,16 @@ use crate::{
     planted::Bug,
 };
 
-/// From this number of deaths on, work runs one piece at a time, each named in the store before it starts.
-pub(crate) const ONE_AT_A_TIME: u8 = 2;
-
-/// How far an entity is admitted after its partition was taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seat {
-    /// Not checked since it was read.
-    Unasked,
-    /// A suspect in its control: nothing of it runs, while all other entities do.
-    HeldBack,
-    /// In line for a place in the window.
-    InLine,
-    /// The count is on its way to the store. No code of the entity runs before the count is durable.
-    Counting,
-    /// Running, watched in the window.
-    Watched,
-    /// Running.
-    Free,
-}
-
-impl Seat {
-    pub(crate) fn is_taken(self) -> bool {
-        matches!(self, Self::Watched | Self::Free)
-    }
-}
-
-impl Body {
+impl Resident {
     /// Whether the handler may be called; if not yet, takes the next step towards it.
-    pub(crate) fn is_seated(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        if matches!(self.seat, Seat::Unasked | Seat::InLine) && !self.chain.closed {
-            self.ask_for_seat(at, out);
+    pub(crate) fn is_admitted(&mut self, at: &Shared, out: &mut Effects) -> bool {
+        if self.admission.is_to_check() && !self.chain.closed {
+            self.ask_for_admission(at, out);
         }
-        self.seat.is_taken()
+        self.admission.may_run()
     }
 
-    fn ask_for_seat(&mut self, at: &Shared, out: &mut Effects) {
+    fn ask_for_admission(&mut self, at: &Shared, out: &mut Effects) {
         let crashes = self.crashes();
         if crashes.is_none() && self.crashes_stored().is_none() {
             return self.leave_window(at, out);
@@ -57,11 +35,11 @@ impl Body {
         if crashes.deaths() > at.options.crashes_max {
             return self.convict(crashes, at, out);
         }
-        if crashes.needs_control() && !self.is_controlled && !Bug::NoControl.planted() {
+        if self.admission.needs_control(crashes) && !Bug::NoControl.planted() {
             return self.hold_back(crashes, at, out);
         }
         if !at.window.admit(&self.key, Class::of(crashes)) {
-            self.seat = Seat::InLine;
+            self.admission.wait_in_line();
             if crashes.needs_control() && !self.is_written_with(crashes.waiting()) {
                 self.keep_crashes(at, Crashes::waiting);
             }
@@ -70,7 +48,7 @@ impl Body {
         if self.is_written_with(crashes.admitted()) {
             return self.watch(at, out);
         }
-        self.seat = Seat::Counting;
+        self.admission.count();
         self.keep_crashes(at, Crashes::admitted);
     }
 
@@ -78,40 +56,14 @@ impl Body {
     /// changes it.
     fn crashes(&self) -> Crashes {
         match &self.tip {
-            Some(entity) => self.crashes_of(entity),
+            Some(entity) => crashes_of(entity, &self.lease, self.queue.has_messages()),
             None => self.crashes_of_letters(),
         }
     }
 
-    fn crashes_of(&self, entity: &Entity) -> Crashes {
-        let epoch = entity.version.epoch();
-        if entity.parked.is_some() || Bug::DoubtForgotten.planted() && self.lease.clean {
-            return Crashes::NONE;
-        }
-        if epoch >= self.lease.epoch {
-            entity.crashes
-        } else if self.lease.clean {
-            entity.crashes.after_orderly_end()
-        } else if entity.crashes.is_none() {
-            if self.may_have_been_running(entity) { Crashes::FIRST } else { Crashes::NONE }
-        } else {
-            entity.crashes.after_death(epoch == self.lease.before)
-        }
-    }
-
-    /// Whether the entity may have been running: it is active, has messages, or has an alarm that the
-    /// previous owner may have seen ring.
-    fn may_have_been_running(&self, entity: &Entity) -> bool {
-        let rang = entity.alarm.is_some_and(|alarm| alarm <= self.lease.highest);
-        (entity.active || rang || self.letters_queued() > 0) && !Bug::CrashNotCounted.planted()
-    }
-
     fn crashes_stored(&self) -> Crashes {
         match &self.tip {
-            Some(entity) if entity.parked.is_some() || Bug::DoubtForgotten.planted() && self.lease.clean => {
-                Crashes::NONE
-            }
-            Some(entity) => entity.crashes,
+            Some(entity) => crashes_stored(entity, &self.lease),
             None => self.crashes_stored_of_letters(),
         }
     }
@@ -138,7 +90,7 @@ impl Body {
     fn hold_back(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
         let (now, random) = (at.driver.monotonic(), at.driver.random());
         let until = at.window.hold_back(&self.key, now, at.options.probation, random);
-        self.seat = Seat::HeldBack;
+        self.admission.hold_back();
         out.timers.push((until, Ring::Control));
         tracing::warn!(key = %self.key, deaths = crashes.deaths(), "held back: the process died with it; it runs again if the process lives without it");
         if self.crashes_stored() != crashes {
@@ -148,9 +100,7 @@ impl Body {
 
     /// Ends the control: the process has lived without the entity.
     pub(crate) fn end_control(&mut self, at: &Shared, out: &mut Effects) {
-        if self.seat == Seat::HeldBack {
-            self.is_controlled = true;
-            self.seat = Seat::InLine;
+        if self.admission.end_control() {
             out.wake.extend(at.window.end_control(&self.key));
         }
     }
@@ -173,29 +123,29 @@ impl Body {
 
     /// Lets the entity run. It leaves the window when it has made progress or has run long enough.
     fn watch(&mut self, at: &Shared, out: &mut Effects) {
-        self.seat = Seat::Watched;
+        self.admission.watch();
         // List even if nothing is due: the listing clears the count from the record.
-        self.relist = true;
+        self.work.request_list();
         out.timers.push((at.driver.monotonic() + at.options.probation, Ring::Probation));
     }
 
     /// Takes note of a durable commit: a stored count lets the entity run, and a record without crashes
     /// frees its place.
-    pub(crate) fn seat_settled(&mut self, at: &Shared, out: &mut Effects) {
-        match self.seat {
-            // Nothing is left to count for: the messages were taken.
-            Seat::Counting if self.committed.is_none() && self.letters_queued() == 0 => self.leave_window(at, out),
-            Seat::Counting => self.watch(at, out),
-            Seat::Watched if self.committed.as_ref().is_none_or(|entity| entity.crashes.is_none()) => {
-                self.leave_window(at, out);
+    pub(crate) fn admission_settled(&mut self, at: &Shared, out: &mut Effects) {
+        if self.admission.is_counting() {
+            // Nothing is left to count for if the messages were taken.
+            match self.committed {
+                None if !self.queue.has_messages() => self.leave_window(at, out),
+                _ => self.watch(at, out),
             }
-            _ => {}
+        } else if self.admission.is_watched() && self.committed.as_ref().is_none_or(|entity| entity.crashes.is_none()) {
+            self.leave_window(at, out);
         }
     }
 
     /// Ends the probation: the work has run long enough, so it does not kill the process.
     pub(crate) fn end_probation(&mut self, at: &Shared, out: &mut Effects) {
-        if self.seat != Seat::Watched {
+        if !self.admission.is_watched() {
             return;
         }
         if !self.crashes_stored().is_none() && !self.chain.closed {
@@ -211,8 +161,7 @@ impl Body {
     }
 
     fn leave_window(&mut self, at: &Shared, out: &mut Effects) {
-        self.seat = Seat::Free;
-        self.is_controlled = false;
+        self.admission.set_free();
         out.wake.extend(at.window.leave(&self.key));
     }
 }

@@ -1,14 +1,9 @@
 //! Messages to an unbound key: the crashes held against each message, kept in the inbox (W2).
 
-use super::{
-    Body,
-    admission::{Seat, told},
-    chain::Link,
-    source::Source,
-};
+use super::{Resident, chain::Link, crashes::told, parts::admission::Admission};
 use crate::{
     Conviction, Crashes, Epoch, Millis,
-    kernel::state::{effects::Effects, shared::Shared},
+    kernel::state::{effects::Effects, lease::Held, shared::Shared},
     planted::Bug,
     store::{Letter, Retry},
 };
@@ -48,61 +43,39 @@ impl Tries {
     }
 }
 
-impl Body {
-    fn queued(&self) -> impl Iterator<Item = &Letter> {
-        self.queue.iter().filter_map(|source| match source {
-            Source::Letter(letter) => Some(letter),
-            _ => None,
-        })
-    }
-
+impl Resident {
     /// Returns the crashes held against the most suspected message.
     pub(crate) fn crashes_of_letters(&self) -> Crashes {
-        self.queued()
-            .map(|letter| self.crashes_of_letter(letter))
+        self.queue
+            .messages()
+            .map(|letter| crashes_of_letter(letter, &self.lease))
             .max_by_key(|crashes| crashes.deaths())
             .unwrap_or_default()
     }
 
     pub(crate) fn crashes_stored_of_letters(&self) -> Crashes {
-        let stored = self.queued().map(|letter| Tries::of(letter).crashes);
+        let stored = self.queue.messages().map(|letter| Tries::of(letter).crashes);
         stored.max_by_key(|crashes| crashes.deaths()).unwrap_or_default()
     }
 
     pub(crate) fn letters_are_written_with(&self, crashes: Crashes) -> bool {
         let tries = |letter: &Letter| Tries::of(letter);
-        self.queued().map(tries).any(|tries| tries.crashes == crashes && tries.is_written_in(self.lease.epoch))
-    }
-
-    fn crashes_of_letter(&self, letter: &Letter) -> Crashes {
-        let tries = Tries::of(letter);
-        let may_have_been_tried = letter.at <= self.lease.highest && !Bug::CrashNotCounted.planted();
-        if tries.is_written_in(self.lease.epoch) {
-            tries.crashes
-        } else if self.lease.clean {
-            tries.crashes.after_orderly_end()
-        } else if tries.crashes.is_none() {
-            if may_have_been_tried { Crashes::FIRST } else { Crashes::NONE }
-        } else {
-            tries.crashes.after_death(tries.is_written_in(self.lease.before))
-        }
+        self.queue.messages().map(tries).any(|tries| tries.crashes == crashes && tries.is_written_in(self.lease.epoch))
     }
 
     /// Stores the crashes held against each message, changed by `staged`.
     pub(crate) fn keep_crashes_of_letters(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
-        for source in std::mem::take(&mut self.queue) {
-            let Source::Letter(letter) = source else {
-                self.queue.push_back(source);
-                continue;
-            };
-            let (tries, crashes) = (Tries::of(&letter), self.crashes_of_letter(&letter));
+        let mut retries = Vec::new();
+        for letter in self.queue.messages_mut() {
+            let (tries, crashes) = (Tries::of(letter), crashes_of_letter(letter, &self.lease));
             if tries.crashes.is_none() && crashes.is_none() {
-                self.queue.push_back(Source::Letter(letter));
                 continue;
             }
-            let attempts = tries.with(staged(crashes), self.lease.epoch).pack();
-            self.stack_inbox(at, |chain, _| chain.retry.push(Retry { id: letter.id, attempts, at: letter.at }));
-            self.queue.push_back(Source::Letter(Letter { attempts, ..letter }));
+            letter.attempts = tries.with(staged(crashes), self.lease.epoch).pack();
+            retries.push(Retry { id: letter.id, attempts: letter.attempts, at: letter.at });
+        }
+        if !retries.is_empty() {
+            self.stack_inbox(at, |chain, _| chain.retry.append(&mut retries));
         }
     }
 
@@ -110,16 +83,9 @@ impl Body {
     /// without them.
     pub(crate) fn hold_letters(&mut self, at: &Shared, out: &mut Effects) {
         let mut emit = Vec::new();
-        for source in std::mem::take(&mut self.queue) {
-            let Source::Letter(letter) = source else {
-                self.queue.push_back(source);
-                continue;
-            };
-            let crashes = self.crashes_of_letter(&letter);
-            if crashes.deaths() <= at.options.crashes_max {
-                self.queue.push_back(Source::Letter(letter));
-                continue;
-            }
+        let is_convicted = |letter: &Letter| crashes_of_letter(letter, &self.lease).deaths() > at.options.crashes_max;
+        for letter in self.queue.take_messages(is_convicted) {
+            let crashes = crashes_of_letter(&letter, &self.lease);
             let conviction = Conviction {
                 work: None,
                 deaths: crashes.deaths(),
@@ -134,20 +100,34 @@ impl Body {
         self.open_own(at, Link { emit, ..Link::kernel() });
         out.wake.extend(at.window.leave(&self.key));
         // The messages that are left are checked again.
-        (self.seat, self.is_controlled) = (Seat::Unasked, false);
+        self.admission = Admission::default();
     }
 
     /// Queues held messages again, with no crashes held against them.
     pub(crate) fn release_letters(&mut self, at: &Shared) {
-        self.letters_held = 0;
-        for letter in std::mem::take(&mut self.to_release) {
+        for letter in self.inbox.take_released() {
             if self.knows(letter.id) {
                 continue;
             }
             let retry = Retry { id: letter.id, attempts: 0, at: at.time.now() };
             self.stack_inbox(at, |chain, _| chain.retry.push(retry));
-            self.queue_in_order(Letter { attempts: 0, at: retry.at, ..letter });
+            self.queue.insert_message(Letter { attempts: 0, at: retry.at, ..letter });
         }
+    }
+}
+
+/// Returns the crashes held against a message now.
+fn crashes_of_letter(letter: &Letter, lease: &Held) -> Crashes {
+    let tries = Tries::of(letter);
+    let may_have_been_tried = letter.at <= lease.highest && !Bug::CrashNotCounted.planted();
+    if tries.is_written_in(lease.epoch) {
+        tries.crashes
+    } else if lease.clean {
+        tries.crashes.after_orderly_end()
+    } else if tries.crashes.is_none() {
+        if may_have_been_tried { Crashes::FIRST } else { Crashes::NONE }
+    } else {
+        tries.crashes.after_death(tries.is_written_in(lease.before))
     }
 }
 
