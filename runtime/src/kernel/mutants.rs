@@ -2,7 +2,7 @@
 //! thing.
 
 use super::{
-    resident::chain::Chain,
+    resident::parts::chain::Chain,
     state::{effects::Effects, lease::Held, shared::Shared},
     threads::writer::{Flight, Ruling},
 };
@@ -22,14 +22,13 @@ pub(crate) fn version(key: &Key, lease: &Held, tip: &Option<Entity>) -> Version 
 
 /// A planted bug: the last turn of a chain is answered before it is durable.
 pub(crate) fn reply_at_once(chain: &mut Chain, out: &mut Effects) {
-    let Some(mut link) = chain.links.pop() else { return };
+    let Some(link) = chain.last_mut() else { return };
     let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
     let source = std::mem::replace(&mut link.source, super::resident::source::Source::Kernel);
     match source.into_pending() {
         Some(pending) if link.hold.is_none() => out.answers.push((pending, reply)),
         _ => {}
     }
-    chain.links.push(link);
 }
 
 #[cfg(feature = "planted")]
@@ -69,9 +68,9 @@ pub(crate) use split::{before_the_batch, doubled_delivery};
 mod split {
     use super::{Bug, Flight, Ruling, Shared, StoreError};
     use crate::{
-        Entity, Key, MessageId, Version,
+        Entity, Key, Version,
         kernel::{
-            resident::chain::Link,
+            resident::Resident,
             state::{
                 core::{Core, Released},
                 effects::Effects,
@@ -144,16 +143,20 @@ mod split {
         });
     }
 
+    impl Resident {
+        fn send_again(&mut self, write: &Write, at: &Shared) {
+            self.stack_inbox(at, |chain| {
+                write.sent.iter().cloned().for_each(|sent| chain.send(|id| Outgoing { id, ..sent }))
+            });
+        }
+    }
+
     impl Core {
         fn send_again(&mut self, write: &Write, at: &Shared, released: &mut Released) {
             let Some(mut resident) = self.slots.get_mut(&write.key).and_then(|slot| slot.resident.take()) else {
                 return;
             };
-            let version = resident.open_own(at, Link::kernel());
-            for sent in &write.sent {
-                let id = MessageId { version, index: resident.chain.sent.len() as u32 };
-                resident.chain.sent.push(Outgoing { id, ..sent.clone() });
-            }
+            resident.send_again(write, at);
             self.put_back(&write.key, resident, Effects::default(), false, at, released);
         }
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use super::{
     Resident,
-    chain::Link,
-    parts::admission::{crashes_of, crashes_stored},
+    parts::{
+        admission::{crashes_of, crashes_stored},
+        chain::Link,
+    },
 };
 use crate::{
     Conviction, Crashes, Lifecycle, Parked,
@@ -21,7 +23,7 @@ use crate::{
 impl Resident {
     /// Whether the handler may be called; if not yet, takes the next step towards it.
     pub(crate) fn is_admitted(&mut self, at: &Shared, out: &mut Effects) -> bool {
-        if self.admission.is_to_check() && !self.chain.closed {
+        if self.admission.is_to_check() && !self.commits.is_closed() {
             self.ask_for_admission(at, out);
         }
         self.admission.may_run()
@@ -148,7 +150,7 @@ impl Resident {
         if !self.admission.is_watched() {
             return;
         }
-        if !self.crashes_stored().is_none() && !self.chain.closed {
+        if !self.crashes_stored().is_none() && !self.commits.is_closed() {
             match self.tip {
                 Some(_) => self.stack_own(at, Link::kernel(), |entity| {
                     entity.crashes = Crashes::NONE;

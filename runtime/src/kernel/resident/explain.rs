@@ -30,7 +30,7 @@ impl Resident {
         waits.extend((calls > 0).then_some(Wait::Calls(calls)));
         let callers = self.callers.held().len();
         waits.extend((callers > 0).then_some(Wait::Callers(callers)));
-        waits.extend((!self.chain.is_empty() || self.flying.is_some()).then_some(Wait::Commit));
+        waits.extend((!self.commits.is_empty()).then_some(Wait::Commit));
         if waits.is_empty() {
             let wants_wake = self.tip.as_ref().is_some_and(Entity::wants_wake);
             let stuck = wants_wake && !self.inputs.has_ends() && !self.work.is_to_list();

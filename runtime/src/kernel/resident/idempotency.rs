@@ -36,8 +36,7 @@ impl Resident {
     /// Returns the callers that wait for the answer of a later commit, or will wait when their own commit
     /// is durable.
     fn waiting(&self) -> impl Iterator<Item = (&Name, &Pending)> {
-        let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
-        let on_their_way = flying.chain(&self.chain.links);
+        let on_their_way = self.commits.links();
         self.callers.held().chain(on_their_way.filter_map(|link| link.hold.as_ref().zip(link.source.pending())))
     }
 }

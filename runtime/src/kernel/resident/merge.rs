@@ -4,18 +4,18 @@ use bytes::Bytes;
 
 use super::{
     Resident,
-    chain::Link,
+    parts::chain::Link,
     source::{End, Origin, Source},
 };
 use crate::{
-    Commit, Crashes, Definition, Entity, Error, Fingerprint, Limit, MessageId, Millis, Parked, Status, To, Version,
+    Commit, Crashes, Definition, Entity, Error, Fingerprint, Limit, Millis, Parked, Status, To, Version,
     kernel::{
         api::pending_call::Pending,
         mutants,
         state::{effects::Effects, shared::Shared},
     },
     planted::Bug,
-    store::{Guard, Outgoing, Remembered, Touched},
+    store::{Outgoing, Remembered, Touched},
 };
 
 impl Resident {
@@ -45,7 +45,7 @@ impl Resident {
         if !self.has_room(&commit, at) {
             // The full chain goes to the store first; then the turn is taken again on the entity that the
             // chain leaves.
-            self.chain.closed = true;
+            self.commits.chain_mut().close();
             self.hot.clear();
             return self.put_back(source);
         }
@@ -62,7 +62,8 @@ impl Resident {
         out: &mut Effects,
     ) {
         let now = at.time.now();
-        let version = self.chain.version.unwrap_or_else(|| mutants::version(&self.key, &self.lease, &self.tip));
+        let version =
+            self.commits.chain().version().unwrap_or_else(|| mutants::version(&self.key, &self.lease, &self.tip));
         let mut after = self.after(&commit, definition, version, now);
         if let (Some(after), Some(found)) = (&mut after, at.registry.find(&definition.name)) {
             after.config = found.fingerprint;
@@ -75,7 +76,7 @@ impl Resident {
         self.join(source, commit, remember, version, after, now, at);
         self.work.request_list();
         if Bug::ReplyBeforeCommit.planted() {
-            mutants::reply_at_once(&mut self.chain, out);
+            mutants::reply_at_once(self.commits.chain_mut(), out);
         }
     }
 
@@ -91,55 +92,27 @@ impl Resident {
         now: Millis,
         at: &Shared,
     ) {
-        let added = commit.added();
-        self.open_chain(version);
-        let chain = &mut self.chain;
-        chain.touched = chain.touched.max(touched(self.tip.as_ref(), after.as_ref()));
-        chain.added += added;
-        chain.changes_state |= commit.state.is_some() || commit.destroy || self.tip.is_none();
-        chain.destroys = commit.destroy;
-        chain.evicts |= commit.evict;
-        chain.closed |= commit.destroy;
-        commit.drop.drain(..).for_each(|gone| chain.drop_lane(gone));
-        commit.remove.drain(..).for_each(|(lane, key)| chain.remove(lane, key));
-        commit.put.drain(..).for_each(|row| chain.put(row));
-        chain.release.append(&mut commit.release);
+        let before = self.tip.as_ref();
+        let chain = self.commits.chain_mut();
+        chain.open(version, before);
+        chain.touch(touched(before, after.as_ref()));
+        chain.apply(&mut commit, before.is_none());
         if let Some(taken) = source.message() {
-            chain.taken.push(taken);
+            chain.take(taken);
             self.inbox.forget_message(taken);
         }
-        chain.remember.extend(remember);
-        self.send(&mut commit, version, at);
-        self.chain.link(link(source, commit));
+        chain.remember(remember);
+        for message in commit.send.drain(..) {
+            let partition = message.to.partition(at.partitions());
+            let crate::Message { to, definition, verb, body } = message;
+            let mark = Some(at.now().mark);
+            chain.send(|id| Outgoing { id, partition, to, definition, verb, body, mark });
+        }
+        chain.link(link(source, commit));
         self.tip = after;
         if let Some(tip) = &mut self.tip {
             tip.version = version;
             tip.updated_at = now;
-        }
-    }
-
-    fn open_chain(&mut self, version: Version) {
-        if self.chain.version.is_none() {
-            self.chain.version = Some(version);
-            self.chain.guard = Some(match &self.tip {
-                Some(tip) => Guard::At { id: tip.id, version: tip.version },
-                None => Guard::Absent,
-            });
-        }
-    }
-
-    fn send(&mut self, commit: &mut Commit, version: Version, at: &Shared) {
-        for message in commit.send.drain(..) {
-            let index = self.chain.sent.len() as u32;
-            self.chain.sent.push(Outgoing {
-                id: MessageId { version, index },
-                partition: message.to.partition(at.partitions()),
-                to: message.to,
-                definition: message.definition,
-                verb: message.verb,
-                body: message.body,
-                mark: Some(at.now().mark),
-            });
         }
     }
 
@@ -196,11 +169,7 @@ impl Resident {
     /// Releases the answers of a turn that wrote nothing: with the chain or the batch that the turn saw, or
     /// at once.
     fn after_what_it_saw(&mut self, link: Link, out: &mut Effects) {
-        if !self.chain.is_empty() {
-            self.chain.link(link);
-        } else if let Some((flying, _)) = &mut self.flying {
-            flying.links.push(link);
-        } else {
+        if let Some(link) = self.commits.keep_link(link) {
             self.release(link, out);
         }
     }
@@ -213,11 +182,11 @@ impl Resident {
         let commit = Commit::reply(ticket, Err(error.clone()));
         if is_asked_once && matches!(error, Error::Failed(_)) {
             if !self.has_room(&commit, at) {
-                self.chain.closed = true;
+                self.commits.chain_mut().close();
                 return self.put_back(source);
             }
             let remember = self.to_remember(&source, &commit, at);
-            let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
+            let version = self.commits.chain().version().unwrap_or_else(|| self.lease.next_version());
             let (after, now) = (self.tip.clone(), at.time.now());
             return self.join(source, commit, remember, version, after, now, at);
         }
@@ -230,17 +199,18 @@ impl Resident {
         change(&mut after);
         let touched = touched(self.tip.as_ref(), Some(&after));
         let version = self.open_own(at, link);
-        self.chain.touched = self.chain.touched.max(touched);
+        self.commits.chain_mut().touch(touched);
         self.tip = Some(Entity { version, updated_at: at.time.now(), ..after });
     }
 
     /// Opens the chain for a change by the kernel itself; returns the version that the chain makes.
     pub(crate) fn open_own(&mut self, at: &Shared, link: Link) -> Version {
-        let version = self.chain.version.unwrap_or_else(|| self.lease.next_version());
-        self.open_chain(version);
+        let version = self.commits.chain().version().unwrap_or_else(|| self.lease.next_version());
+        let chain = self.commits.chain_mut();
+        chain.open(version, self.tip.as_ref());
         // If the chain already has turns, skip an internal link without a caller: it adds nothing.
-        if self.chain.is_empty() || !link.is_bare() {
-            self.chain.link(link);
+        if chain.is_empty() || !link.is_bare() {
+            chain.link(link);
         }
         if let Some(tip) = &mut self.tip {
             tip.version = version;
@@ -258,7 +228,7 @@ impl Resident {
         self.hot.clear();
         self.work.drop_listed();
         self.stack_own(at, link, |entity| entity.parked = Some(reason));
-        self.chain.listed = Some(Vec::new());
+        self.commits.chain_mut().set_listed(Vec::new());
         self.work.list_was_requested();
     }
 
@@ -280,14 +250,14 @@ impl Resident {
     }
 
     fn has_room(&self, commit: &Commit, at: &Shared) -> bool {
-        let (chain, limits) = (&self.chain, &at.options);
+        let (chain, limits) = (self.commits.chain(), &at.options);
         // A birth and an end do not fit one write: the guard of the birth cannot be the guard of the end.
-        let ends_its_birth = commit.destroy && chain.guard == Some(Guard::Absent);
+        let ends_its_birth = commit.destroy && chain.binds();
         chain.is_empty()
-            || (!chain.closed
+            || (!chain.is_closed()
                 && !ends_its_birth
-                && chain.links.len() < limits.chain_turns_max
-                && chain.added + commit.added() + self.record_after(commit) <= limits.commit_bytes_max
+                && chain.turns() < limits.chain_turns_max
+                && chain.added() + commit.added() + self.record_after(commit) <= limits.commit_bytes_max
                 && chain.row_changes() + commit.row_changes() < limits.commit_rows_max)
     }
 

@@ -1,6 +1,10 @@
 //! Messages to an unbound key: the crashes held against each message, kept in the inbox (W2).
 
-use super::{Resident, chain::Link, crashes::told, parts::admission::Admission};
+use super::{
+    Resident,
+    crashes::told,
+    parts::{admission::Admission, chain::Link},
+};
 use crate::{
     Conviction, Crashes, Epoch, Millis,
     kernel::state::{effects::Effects, lease::Held, shared::Shared},
@@ -75,7 +79,7 @@ impl Resident {
             retries.push(Retry { id: letter.id, attempts: letter.attempts, at: letter.at });
         }
         if !retries.is_empty() {
-            self.stack_inbox(at, |chain, _| chain.retry.append(&mut retries));
+            self.stack_inbox(at, |chain| retries.into_iter().for_each(|retry| chain.retry(retry)));
         }
     }
 
@@ -95,7 +99,7 @@ impl Resident {
             tracing::error!(key = %self.key, from = %letter.from, verb = %letter.verb, %conviction, "a message is held");
             emit.push(told("message.held", &conviction));
             let attempts = Tries::of(&letter).with(crashes.admitted(), self.lease.epoch).pack();
-            self.stack_inbox(at, |chain, _| chain.retry.push(Retry { id: letter.id, attempts, at: Millis::MAX }));
+            self.stack_inbox(at, |chain| chain.retry(Retry { id: letter.id, attempts, at: Millis::MAX }));
         }
         self.open_own(at, Link { emit, ..Link::kernel() });
         out.wake.extend(at.window.leave(&self.key));
@@ -110,7 +114,7 @@ impl Resident {
                 continue;
             }
             let retry = Retry { id: letter.id, attempts: 0, at: at.time.now() };
-            self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+            self.stack_inbox(at, |chain| chain.retry(retry));
             self.queue.insert_message(Letter { attempts: 0, at: retry.at, ..letter });
         }
     }

@@ -5,15 +5,18 @@ use bytes::Bytes;
 
 use super::{
     Resident,
-    chain::{Chain, Link},
     message_crashes::Tries,
-    parts::{admission::ONE_AT_A_TIME, queue::Blocked},
+    parts::{
+        admission::ONE_AT_A_TIME,
+        chain::{Chain, Link},
+        queue::Blocked,
+    },
     reads::INBOX_PAGE,
     source::{Origin, Source},
     turn::borrow_of,
 };
 use crate::{
-    Borrow, DeadLetter, Error, Key, MessageId, Millis, Version, Work,
+    Borrow, DeadLetter, Error, Key, MessageId, Millis, Work,
     kernel::{
         api::pending_call::Pending,
         state::{
@@ -60,7 +63,6 @@ impl Resident {
 
     /// Whether a message is here already: queued, being handled, or taken by a commit on its way.
     pub(crate) fn knows(&self, id: MessageId) -> bool {
-        let taken = |chain: &Chain| chain.taken.contains(&id);
         self.queue.has_message(id)
             || self
                 .work
@@ -68,8 +70,7 @@ impl Resident {
                 .iter()
                 .any(|running| matches!(&running.origin, Origin::Letter(letter) if letter.id == id))
             || self.inputs.ends().any(|end| matches!(&end.origin, Origin::Letter(letter) if letter.id == id))
-            || taken(&self.chain)
-            || self.flying.as_ref().is_some_and(|(flying, _)| taken(flying))
+            || self.commits.take_message(id)
     }
 
     /// Takes the first call or message whose turn may be taken now.
@@ -158,10 +159,8 @@ impl Resident {
             return false;
         }
         let waits = |work: &Work| work.goes_first && work.borrow == Borrow::Exclusive && !self.is_under_way(work);
-        let on_their_way =
-            [self.chain.listed.as_ref(), self.flying.as_ref().and_then(|(flying, _)| flying.listed.as_ref())];
-        self.work.is_to_list()
-            || self.work.listed().iter().chain(on_their_way.into_iter().flatten().flatten()).any(waits)
+        let coming = self.commits.lists().flatten();
+        self.work.is_to_list() || self.work.listed().iter().chain(coming).any(waits)
     }
 
     fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
@@ -202,9 +201,7 @@ impl Resident {
     /// Whether a call with this idempotency key is in progress.
     fn is_in_progress(&self, once: &Once) -> bool {
         let same = |pending: &Pending| pending.once.as_ref().is_some_and(|asked| asked.once == *once);
-        let has = |chain: &Chain| chain.links.iter().filter_map(|link| link.source.pending()).any(same);
-        has(&self.chain)
-            || self.flying.as_ref().is_some_and(|(flying, _)| has(flying))
+        self.commits.links().filter_map(|link| link.source.pending()).any(same)
             || self
                 .work
                 .running()
@@ -228,7 +225,7 @@ impl Resident {
         let (first, last) = at.options.retry;
         let pause = backoff(first, last, attempts, at.driver.random());
         let retry = Retry { id: letter.id, attempts: tries.pack(), at: at.time.now().after(pause) };
-        self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+        self.stack_inbox(at, |chain| chain.retry(retry));
         out.timers.push((at.driver.monotonic() + pause, Ring::Again));
         self.queue.put_first(Source::Letter(Letter { attempts: retry.attempts, at: retry.at, ..letter }));
     }
@@ -241,7 +238,7 @@ impl Resident {
             // No entity takes dead letters, or this entity takes them and failed: the message stays in the
             // inbox for a person, at the end of time.
             let retry = Retry { id: letter.id, attempts, at: Millis::MAX };
-            return self.stack_inbox(at, |chain, _| chain.retry.push(retry));
+            return self.stack_inbox(at, |chain| chain.retry(retry));
         };
         out.dead_letters += 1;
         let (definition, to) = (definition.clone(), to.clone());
@@ -258,17 +255,16 @@ impl Resident {
         };
         let partition = to.partition(at.partitions());
         let mark = Some(at.now().mark);
-        self.stack_inbox(at, |chain, version| {
-            let id = MessageId { version, index: chain.sent.len() as u32 };
-            chain.taken.push(dead.id);
+        self.stack_inbox(at, |chain| {
+            chain.take(dead.id);
             let (verb, body) = ("letter".into(), dead.encode());
-            chain.sent.push(Outgoing { id, partition, to, definition, verb, body, mark });
+            chain.send(|id| Outgoing { id, partition, to, definition, verb, body, mark });
         });
     }
 
     /// Adds a change of the inbox to the chain. The entity, if there is one, gets a new version.
-    pub(crate) fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain, Version)) {
-        let version = self.open_own(at, Link::kernel());
-        change(&mut self.chain, version);
+    pub(crate) fn stack_inbox(&mut self, at: &Shared, change: impl FnOnce(&mut Chain)) {
+        self.open_own(at, Link::kernel());
+        change(self.commits.chain_mut());
     }
 }

@@ -4,7 +4,6 @@
 //! a group of methods: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`.
 //! [`Resident::step`] is the order in which they are called.
 
-pub(crate) mod chain;
 pub(crate) mod crashes;
 mod explain;
 pub(crate) mod idempotency;
@@ -12,7 +11,7 @@ pub(crate) mod merge;
 pub(crate) mod message_crashes;
 pub(crate) mod messages;
 pub(crate) mod parked;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod reads;
 pub(crate) mod source;
 pub(crate) mod turn;
@@ -23,10 +22,9 @@ pub(crate) mod work_list;
 use std::sync::Arc;
 
 use self::{
-    chain::Chain,
     parts::{
-        admission::Admission, callers::Callers, inbox::Inbox, inputs::Inputs, queue::Queue, row_reads::RowReads,
-        work_set::WorkSet,
+        admission::Admission, callers::Callers, commits::Commits, inbox::Inbox, inputs::Inputs, queue::Queue,
+        row_reads::RowReads, work_set::WorkSet,
     },
     source::{Origin, Source},
     work::Running,
@@ -40,7 +38,7 @@ use super::{
         shared::Shared,
     },
 };
-use crate::{Entity, Error, Hot, Key, Millis, Parked, Ticket};
+use crate::{Entity, Error, Hot, Key, Millis, Ticket};
 
 /// The parts of an entity in memory. The fields of a part are private to its file, where its rules are kept.
 ///
@@ -56,10 +54,8 @@ pub(crate) struct Resident {
     /// The entity after the last turn, stored or not.
     tip: Option<Entity>,
     hot: Hot,
-    /// Turns that wait for the writer.
-    chain: Chain,
-    /// Turns in the batch in flight, and the entity after them.
-    flying: Option<(Chain, Option<Entity>)>,
+    /// Turns that are not durable yet.
+    commits: Commits,
     inputs: Inputs,
     queue: Queue,
     inbox: Inbox,
@@ -67,9 +63,6 @@ pub(crate) struct Resident {
     work: WorkSet,
     reads: RowReads,
     admission: Admission,
-    /// Set when the store refused the last chain because of a bug of ours. The entity is parked with this
-    /// reason once it is read again.
-    refused_by_store: Option<Parked>,
 }
 
 impl Resident {
@@ -81,8 +74,7 @@ impl Resident {
             committed: None,
             tip: None,
             hot: Hot::default(),
-            chain: Chain::default(),
-            flying: None,
+            commits: Commits::default(),
             inputs: Inputs::default(),
             queue: Queue::default(),
             inbox: Inbox::default(),
@@ -90,7 +82,6 @@ impl Resident {
             work: WorkSet::default(),
             reads: RowReads::default(),
             admission: Admission::default(),
-            refused_by_store: None,
         }
     }
 
@@ -128,7 +119,7 @@ impl Resident {
             self.read_inbox(at, out);
             return false;
         }
-        if self.inbox.has_to_release() && !self.chain.closed {
+        if self.inbox.has_to_release() && !self.commits.is_closed() {
             self.release_letters(at);
         }
         if !self.is_admitted(at, out) {
@@ -156,8 +147,7 @@ impl Resident {
     pub(crate) fn may_turn(&self) -> bool {
         // While the commit that destroys the entity is in flight, no turn is taken: later inputs are for
         // the next entity of this key (E8).
-        let is_ending = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
-        let waits = self.chain.closed || is_ending || self.reads.wants_rows();
+        let waits = self.commits.is_closed() || self.commits.is_destroying() || self.reads.wants_rows();
         self.is_warm && self.admission.may_run() && !self.is_parked() && !waits
     }
 
@@ -167,7 +157,7 @@ impl Resident {
     }
 
     fn next_source(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
-        if let Some(reason) = self.refused_by_store.take() {
+        if let Some(reason) = self.commits.take_refusal() {
             self.park(reason, at);
             return None;
         }
@@ -249,8 +239,7 @@ impl Resident {
 
     /// Whether the resident has nothing but callers that wait for a held answer.
     pub(crate) fn only_holds(&self) -> bool {
-        self.chain.is_empty()
-            && self.flying.is_none()
+        self.commits.is_empty()
             && !self.work.is_running()
             && self.queue.is_empty()
             && !self.queue.has_reads()
@@ -265,7 +254,7 @@ impl Resident {
 
     /// Whether nothing runs and nothing is on its way to the store, so that a closing kernel can end.
     pub(crate) fn is_at_rest(&self) -> bool {
-        !self.work.is_running() && self.chain.is_empty() && self.flying.is_none() && !self.inputs.has_ends()
+        !self.work.is_running() && self.commits.is_empty() && !self.inputs.has_ends()
     }
 
     /// Frees the buffers of empty queues.
@@ -302,8 +291,7 @@ impl Resident {
         out.dropped.append(&mut self.work.take_running());
         drop(self.callers.take_held());
         drop(self.inputs.take_ends());
-        self.chain = Chain::default();
-        self.flying = None;
+        self.commits.abandon();
     }
 
     /// A planted bug: callers in the first half of the chain are answered as if the chain were durable.
@@ -311,7 +299,7 @@ impl Resident {
         if !crate::planted::Bug::HalfAChainKept.planted() {
             return;
         }
-        let links = std::mem::take(&mut self.chain).links;
+        let links = self.commits.take_waiting().take_links();
         let half = links.len().div_ceil(2);
         for mut link in links.into_iter().take(half) {
             let reply = link.replies.pop().map_or(Ok(bytes::Bytes::new()), |(_, reply)| reply);
@@ -348,7 +336,7 @@ impl Resident {
 
     /// Whether a chain waits for the writer, and none of this entity is in flight.
     pub(crate) fn is_writable(&self) -> bool {
-        self.chain.writes() && self.flying.is_none()
+        self.commits.is_writable()
     }
 
     /// Sets the number under which the answer of the requested read will come.

@@ -31,7 +31,7 @@ impl Resident {
             }
             Parked::Poisoned(_) | Parked::Broken(_) => false,
         };
-        if cured && !self.chain.closed {
+        if cured && !self.commits.is_closed() {
             self.unpark(None, at);
             return true;
         }
@@ -48,7 +48,9 @@ impl Resident {
     fn turn_calls_away(&mut self, reason: &Parked, at: &Shared, out: &mut Effects) -> bool {
         let mut unparked = false;
         for pending in self.queue.take_calls(|_| true) {
-            if let Some(answer) = self.answer_of_unparking(&pending, at).filter(|_| !self.chain.closed && !unparked) {
+            if let Some(answer) =
+                self.answer_of_unparking(&pending, at).filter(|_| !self.commits.is_closed() && !unparked)
+            {
                 self.unpark(Some((pending, answer)), at);
                 unparked = true;
             } else {

@@ -2,7 +2,6 @@
 
 use super::{
     Resident,
-    chain::Chain,
     idempotency::decode_reply,
     source::{Origin, Source},
     turn::guarded,
@@ -53,7 +52,7 @@ impl Resident {
         }
         self.read_record(out);
         for range in self.reads.wanted() {
-            let removed: u32 = self.chains().map(|chain| chain.removals(&range.lane)).sum();
+            let removed: u32 = self.commits.chains().map(|chain| chain.removals(&range.lane)).sum();
             let limit = range.limit.saturating_add(removed);
             let Some(entity) = range.of.or(self.tip.as_ref().map(|tip| tip.id)) else { continue };
             out.reads.push(Read::Rows { entity, range: Range { limit, ..range.clone() } });
@@ -62,12 +61,7 @@ impl Resident {
 
     /// Returns the rows that were read, as they will be when all chains are durable.
     pub(crate) fn rows(&self) -> Rows {
-        self.reads.rows(self.chains())
-    }
-
-    /// Returns the chains that are not durable yet, in order.
-    fn chains(&self) -> impl Iterator<Item = &Chain> + Clone {
-        self.flying.iter().map(|(flying, _)| flying).chain([&self.chain])
+        self.reads.rows(self.commits.chains())
     }
 
     /// Requests the reply that is remembered under an idempotency key.
@@ -115,8 +109,7 @@ impl Resident {
         }
         let version = entity.map(|entity| entity.version);
         let committed = self.committed.as_ref().map(|entity| entity.version);
-        let flying = self.flying.as_ref().map(|(_, after)| after.as_ref().map(|entity| entity.version));
-        version == committed || Some(version) == flying
+        version == committed || Some(version) == self.commits.version_in_flight()
     }
 
     /// Whether a later owner has written or destroyed the entity. If destruction were not noticed, a resident
@@ -131,8 +124,7 @@ impl Resident {
     /// is used twice, so the entity was here all the time.
     fn is_destroyed_by_another(&self) -> bool {
         let committed = self.committed.as_ref().map(|entity| entity.version);
-        let is_ours = self.flying.as_ref().is_some_and(|(flying, _)| flying.destroys);
-        self.is_warm && committed.is_some() && committed == self.reads.record_was() && !is_ours
+        self.is_warm && committed.is_some() && committed == self.reads.record_was() && !self.commits.is_destroying()
     }
 
     /// Takes in a record that a scan found.

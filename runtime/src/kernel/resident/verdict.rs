@@ -5,8 +5,11 @@ use bytes::Bytes;
 
 use super::{
     Resident,
-    chain::{Chain, Link},
     merge::again,
+    parts::{
+        chain::{Chain, Link},
+        commits::InFlight,
+    },
     source::Source,
     work::Running,
 };
@@ -27,55 +30,51 @@ use crate::{
 impl Resident {
     /// Takes the chain for the next batch, with the version that the chain makes. Returns `None` if the
     /// chain writes nothing, or if the chain before is still in flight.
-    pub(crate) fn take_off(&mut self) -> Option<(Version, Write)> {
-        let version = self.chain.version.filter(|_| self.flying.is_none())?;
-        let chain = std::mem::take(&mut self.chain);
-        let write = chain.write(&self.key, self.lease.partition, self.tip.as_ref())?;
-        self.flying = Some((chain, self.tip.clone()));
-        Some((version, write))
+    pub(crate) fn take_write(&mut self) -> Option<(Version, Write)> {
+        self.commits.take_write(&self.key, self.lease.partition, self.tip.as_ref())
     }
 
     /// Takes in the verdict on the chain that makes `version`. A verdict on another chain is ignored: while
     /// it was on its way, the partition may have been lost and regained, and the memory of that chain with
     /// it.
     pub(crate) fn settle(&mut self, version: Version, verdict: Settled, at: &Shared, out: &mut Effects) {
-        let is_meant =
-            |(flying, _): &mut (Chain, _)| flying.version == Some(version) || Bug::VerdictOfAnother.planted();
-        let Some((flying, after)) = self.flying.take_if(is_meant) else { return };
+        let is_meant = |chain: &Chain| chain.version() == Some(version) || Bug::VerdictOfAnother.planted();
+        let Some(InFlight { chain, after }) = self.commits.take_in_flight(is_meant) else { return };
         match verdict {
-            Settled::Applied => self.applied(flying, after, at, out),
+            Settled::Applied => self.applied(chain, after, at, out),
             Settled::Stale => {
                 // A lost attempt of this write may have put its messages: later messages must not overtake
                 // them (M1).
-                out.looks.extend(flying.sent.iter().map(|sent| sent.to.clone()));
-                self.take_again(flying, None, out);
+                out.looks.extend(chain.sent().iter().map(|sent| sent.to.clone()));
+                self.take_again(chain, None, out);
             }
-            Settled::Failed(error) => self.take_again(flying, Some(&error), out),
+            Settled::Failed(error) => self.take_again(chain, Some(&error), out),
             Settled::Refused(why) => {
                 let error = StoreError::new(crate::store::StoreErrorKind::Misused, why.clone());
-                self.take_again(flying, Some(&error), out);
-                self.refused_by_store = Some(Parked::Broken(why));
+                self.take_again(chain, Some(&error), out);
+                self.commits.refuse(Parked::Broken(why));
             }
         }
     }
 
-    fn applied(&mut self, flying: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
-        let (destroyed, evicts) = (flying.destroys, flying.evicts);
+    fn applied(&mut self, mut chain: Chain, after: Option<crate::Entity>, at: &Shared, out: &mut Effects) {
+        let (destroyed, evicts) = (chain.destroys(), chain.evicts());
         // The pages were read before this commit, and the chain no longer lies over them.
         self.reads.drop_pages();
         let before = std::mem::replace(&mut self.committed, after);
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
-        for sent in flying.sent {
+        for sent in chain.take_sent() {
             let to = sent.to.clone();
             out.letters.push((to, letter(sent, &self.key, at.time.now())));
         }
-        let ended_by = flying.links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
+        let (links, listed) = (chain.take_links(), chain.take_listed());
+        let ended_by = links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
         // Events of the commit that destroys an entity carry the definition of that entity.
         let ended = before.filter(|_| destroyed).map(|entity| entity.definition);
-        for link in flying.links {
+        for link in links {
             self.release_of(link, ended.as_ref(), out);
         }
-        if let Some(listed) = flying.listed {
+        if let Some(listed) = listed {
             self.work.set_listed(listed);
         }
         self.admission_settled(at, out);
@@ -196,9 +195,9 @@ impl Resident {
     /// Handles a chain that was not applied: the entity is read again, and pure turns are taken again from
     /// their inputs. With an error, the callers of the turns get that error instead. Code that ran on the
     /// old state is dropped, and its callers get an unknown outcome.
-    fn take_again(&mut self, flying: Chain, error: Option<&StoreError>, out: &mut Effects) {
-        let chain = std::mem::take(&mut self.chain);
-        let links: Vec<Link> = flying.links.into_iter().chain(chain.links).collect();
+    fn take_again(&mut self, mut chain: Chain, error: Option<&StoreError>, out: &mut Effects) {
+        let mut links = chain.take_links();
+        links.append(&mut self.commits.take_waiting().take_links());
         for link in links.into_iter().rev() {
             match error {
                 Some(error) => {

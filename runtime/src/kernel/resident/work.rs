@@ -9,8 +9,7 @@ use std::{
 
 use super::{
     Resident,
-    chain::{Chain, Link},
-    parts::admission::ONE_AT_A_TIME,
+    parts::{admission::ONE_AT_A_TIME, chain::Link},
     source::{End, Origin, Source},
     turn::{guarded, poll_guarded},
 };
@@ -66,8 +65,7 @@ impl Resident {
 
     /// Whether the author's struct is stored as it is at the tip.
     pub(crate) fn state_is_durable(&self) -> bool {
-        let changes = |chain: &Chain| chain.changes_state;
-        !changes(&self.chain) && !self.flying.as_ref().is_some_and(|(flying, _)| changes(flying))
+        self.commits.state_is_durable()
     }
 
     /// Starts work that is listed and not running; drops listed work that is no longer listed.
@@ -96,7 +94,7 @@ impl Resident {
     /// Returns work that is listed, is not running and has not ended. If a later list is on its way with a
     /// commit, work missing from that list is left out: it has ended, or is not wanted any more.
     fn to_start(&self) -> Vec<Work> {
-        let later = self.chain.listed.as_ref().or_else(|| self.flying.as_ref()?.0.listed.as_ref());
+        let later = self.commits.lists().next();
         self.work.to_start(self.ending(), later)
     }
 
@@ -120,9 +118,7 @@ impl Resident {
 
     /// Returns listed work that has ended and whose end is not settled yet.
     fn ending(&self) -> impl Iterator<Item = &Work> {
-        let flying = self.flying.iter().flat_map(|(flying, _)| &flying.links);
-        let links = self.chain.links.iter().chain(flying);
-        let stacked = links.filter_map(|link| match &link.source {
+        let stacked = self.commits.links().filter_map(|link| match &link.source {
             Source::End(end) => Some(end),
             _ => None,
         });
@@ -153,7 +149,7 @@ impl Resident {
         if self.work.runs_listed() || self.inputs.has_ends() {
             return false;
         }
-        if !self.chain.is_empty() || self.flying.is_some() {
+        if !self.commits.is_empty() {
             return false;
         }
         let suspect =
@@ -192,7 +188,7 @@ impl Resident {
         let (cx, pulse) = self.context(&work, &chain, definition, at);
         // While turns are not durable, the memory belongs to the tip, but the work runs on the durable
         // entity.
-        let ahead = !self.chain.is_empty() || self.flying.is_some();
+        let ahead = !self.commits.is_empty();
         let (mut fresh, entity) = (Hot::default(), self.committed.as_ref());
         let hot = if ahead || work.borrow != Borrow::Exclusive { &mut fresh } else { &mut self.hot };
         match guarded(|| definition.handler.run(hot, entity, &work, cx)) {

@@ -1,7 +1,12 @@
 //! The work that should run, as the handler lists it: asked once when a visit ends, for all turns of the
 //! visit.
 
-use super::{Resident, chain::Link, parts::work_set::Judgement, source::Source, turn::guarded};
+use super::{
+    Resident,
+    parts::{chain::Link, work_set::Judgement},
+    source::Source,
+    turn::guarded,
+};
 use crate::{Needed, Parked, Work, kernel::state::shared::Shared, planted::Bug};
 
 impl Resident {
@@ -95,18 +100,14 @@ impl Resident {
     fn is_to_be_said(&self, active: bool, at: &Shared) -> bool {
         let Some(tip) = self.tip.as_ref().filter(|tip| tip.active != active) else { return false };
         let is_due = tip.alarm.is_some_and(|alarm| alarm <= at.time.now());
-        self.chain.writes() || !(active && is_due)
+        self.commits.chain().writes() || !(active && is_due)
     }
 
     fn set_listed(&mut self, listed: Vec<Work>) {
         if Bug::WorkBeforeCommit.planted() {
             self.work.set_listed(listed.clone());
         }
-        if !self.chain.is_empty() {
-            self.chain.listed = Some(listed);
-        } else if let Some((flying, _)) = &mut self.flying {
-            flying.listed = Some(listed);
-        } else {
+        if let Some(listed) = self.commits.keep_list(listed) {
             self.work.set_listed(listed);
         }
     }

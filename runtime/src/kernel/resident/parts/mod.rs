@@ -3,6 +3,8 @@
 
 pub(crate) mod admission;
 pub(crate) mod callers;
+pub(crate) mod chain;
+pub(crate) mod commits;
 pub(crate) mod inbox;
 pub(crate) mod inputs;
 pub(crate) mod queue;

@@ -1,6 +1,6 @@
 //! The read in flight, the rows that a turn or a listing waits for, and the rows that were read for it.
 
-use super::super::chain::{Chain, overlaid};
+use super::chain::{Chain, overlaid};
 use crate::{Range, Row, Rows, Version};
 
 /// A stretch of one lane, as it is stored.
@@ -135,6 +135,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::Commit;
 
     fn rows(keys: &[u8]) -> Vec<Row> {
         let row = |key: &u8| Row { lane: "items".into(), key: vec![*key].into(), body: Bytes::new() };
@@ -171,9 +172,10 @@ mod tests {
         reads.all_arrived();
         assert!(!reads.wants_rows());
         let mut chain = Chain::default();
-        chain.remove("items".into(), vec![1].into());
+        let remove = |key: u8| Commit { remove: vec![("items".into(), vec![key].into())], ..Commit::default() };
+        chain.apply(&mut remove(1), false);
         assert_eq!(reads.rows([&chain].into_iter()).get(&range).map(<[Row]>::len), Some(2));
-        chain.remove("items".into(), vec![2].into());
+        chain.apply(&mut remove(2), false);
         assert_eq!(reads.rows([&chain].into_iter()).get(&range), None);
     }
 

@@ -114,7 +114,7 @@ impl Core {
                 Some(resident) => {
                     slot.is_writable = false;
                     let before = resident.stored().filter(|_| cfg!(feature = "planted")).cloned();
-                    if let Some((version, write)) = resident.take_off() {
+                    if let Some((version, write)) = resident.take_write() {
                         flight.add((key, version), resident.lease().epoch, write, before);
                     }
                 }
