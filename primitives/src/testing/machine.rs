@@ -85,9 +85,9 @@ impl Machine {
         *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = registry;
         let hardware = self.0.clone();
         self.relay.ask(async move { hardware.open().await }).await.unwrap_or(Err(Error::Closing))?;
-        // Ten seconds after every opening the thread `janitor` looks for entities whose definition has
+        // Ten seconds after every opening the thread `maintenance` looks for entities whose definition has
         // changed. Here the thread sleeps for a day and must be woken.
-        self.executor.rouse("janitor");
+        self.executor.rouse("maintenance");
         self.relay.settle().await;
         Ok(())
     }
@@ -179,7 +179,7 @@ async fn revive(trial: Arc<Trial>, hardware: Weak<Hardware>) {
             Ok(()) => "the process is started again".to_owned(),
             Err(error) => format!("the process cannot be started again: {error}"),
         });
-        hardware.executor.rouse("janitor");
+        hardware.executor.rouse("maintenance");
     }
 }
 

@@ -99,9 +99,9 @@ impl<A: Primitives> World<A> {
     /// Moves the wall clock forward, or back, by this many milliseconds.
     pub async fn jump_clock(&self, by_ms: i64) {
         self.machine.executor.jump(by_ms);
-        // Elsewhere the thread `keeper` gets the store's time every five seconds; then `scout` sees how late
+        // Elsewhere the thread `leases` gets the store's time every five seconds; then `scanner` sees how late
         // it is. Here both threads sleep for a day, so they must be woken.
-        for thread in ["keeper", "scout"] {
+        for thread in ["leases", "scanner"] {
             self.machine.executor.rouse(thread);
             self.settle().await;
         }

@@ -1,10 +1,10 @@
 //! The kernel: one durable entity per key, pure turns, one commit each.
 //!
-//! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): *hands* are the threads
-//! that take turns, write batches and read; the *ringer* wakes keys on time; the *scout* scans the store
-//! for keys to wake; the *keeper* renews leases; the *scribe* runs transactions of the author; the
-//! *janitor* sweeps the store and memory; the *watchdog* names code that blocks. No loop knows a kind:
-//! everything goes through [`Handler`](crate::Handler).
+//! [`Kernel`] is the handle. Behind it a few loops share one memory (`core.rs`): the *turn threads* take
+//! turns, write batches and read; the *timer* wakes keys on time; the *scanner* scans the store for keys to
+//! wake; *leases* are renewed by a loop of their own; *transactions* are the author's; *maintenance* sweeps
+//! the store and memory; the *watchdog* names code that blocks. No loop knows a kind: everything goes
+//! through [`Handler`](crate::Handler).
 
 mod api;
 mod mutants;
@@ -33,7 +33,10 @@ use self::{
         mail::{Asker, Mail},
         shared::Shared,
     },
-    threads::reader::Wanted,
+    threads::{
+        reader::Wanted,
+        transactions::{check_scripts, transact},
+    },
 };
 use crate::{
     Driver, Error, Key, Millis, Registry, Store,
@@ -111,7 +114,7 @@ impl Kernel {
         options: Options,
     ) -> Result<(Self, Report), Error> {
         let shared = Shared::new(store, registry, driver, options);
-        shared.check_scripts()?;
+        check_scripts(&shared)?;
         let report = shared.open().await?;
         Ok((Self { _last: Arc::new(Last(shared.clone())), shared }, report))
     }
@@ -125,7 +128,7 @@ impl Kernel {
     /// Its writes are kept once, or not at all if the result says so. If the store returns an error and the
     /// outcome is unknown, this method returns that error.
     pub async fn transact(&self, limit: Duration, code: ScriptCode) -> Result<Scripted, Error> {
-        self.shared.clone().transact(None, Script { claim: None, fence: None, limit, code }).await
+        transact(self.shared.clone(), None, Script { claim: None, fence: None, limit, code }).await
     }
 
     /// Returns the `primitive:*` view of a key; `None` if the key is unbound (E14).
@@ -142,7 +145,7 @@ impl Kernel {
     }
 
     async fn read(&self, read: Read) -> Result<Option<Found>, Error> {
-        let found = self.shared.ask(|asker| Wanted::Person(vec![read], asker)).await?;
+        let found = Wanted::ask(&self.shared, |asker| Wanted::Person(vec![read], asker)).await?;
         Ok(found.into_iter().next())
     }
 
@@ -159,7 +162,7 @@ impl Kernel {
 
     /// Lists entities, one page at a time (R6).
     pub async fn list(&self, query: Query) -> Result<Page, Error> {
-        self.shared.ask(|asker| Wanted::Listing(query, asker)).await
+        Wanted::ask(&self.shared, |asker| Wanted::Listing(query, asker)).await
     }
 
     /// Resumes a parked entity, with its crashes forgotten, and releases held messages to this key. Returns

@@ -4,7 +4,7 @@
 use super::{
     resident::parts::chain::Chain,
     state::{effects::Effects, lease::Held, shared::Shared},
-    threads::writer::{Flight, Ruling},
+    threads::writer::{InFlightBatch, Ruling},
 };
 #[cfg(feature = "planted")]
 use crate::planted::Bug;
@@ -53,20 +53,20 @@ mod reused {
 
 /// The place of planted bugs that write something of their own before a batch.
 #[cfg(not(feature = "planted"))]
-pub(crate) async fn before_the_batch(_: &Shared, _: &mut Flight) -> Result<(), StoreError> {
+pub(crate) async fn before_the_batch(_: &Shared, _: &mut InFlightBatch) -> Result<(), StoreError> {
     Ok(())
 }
 
 /// The place of a planted bug: the messages of a batch with an unknown outcome are sent again.
 #[cfg(not(feature = "planted"))]
-pub(crate) fn doubled_delivery(_: &Shared, _: &Flight, _: &[Option<Ruling>]) {}
+pub(crate) fn doubled_delivery(_: &Shared, _: &InFlightBatch, _: &[Option<Ruling>]) {}
 
 #[cfg(feature = "planted")]
 pub(crate) use split::{before_the_batch, doubled_delivery};
 
 #[cfg(feature = "planted")]
 mod split {
-    use super::{Bug, Flight, Ruling, Shared, StoreError};
+    use super::{Bug, InFlightBatch, Ruling, Shared, StoreError};
     use crate::{
         Entity, Key, Version,
         kernel::{
@@ -79,12 +79,12 @@ mod split {
         store::{After, Batch, Guard, Outgoing, Touched, Write},
     };
 
-    pub(crate) async fn before_the_batch(at: &Shared, flight: &mut Flight) -> Result<(), StoreError> {
-        if std::mem::replace(&mut flight.is_prepared, true) {
+    pub(crate) async fn before_the_batch(at: &Shared, batch: &mut InFlightBatch) -> Result<(), StoreError> {
+        if std::mem::replace(&mut batch.is_prepared, true) {
             return Ok(());
         }
-        let mut first = Batch { writes: Vec::new(), number: at.next_number(), ..flight.batch.clone() };
-        for (write, before) in flight.batch.writes.iter_mut().zip(&flight.before) {
+        let mut first = Batch { writes: Vec::new(), number: at.next_number(), ..batch.batch.clone() };
+        for (write, before) in batch.batch.writes.iter_mut().zip(&batch.before) {
             let split = match before {
                 Some(before) if Bug::AlarmClearedBefore.planted() => clear_the_alarm(at, write, before),
                 before if Bug::AlarmInAnotherCommit.planted() => leave_the_alarm(write, before.as_ref()),
@@ -130,11 +130,11 @@ mod split {
         at.lock().lease_of(key).ok().map(|lease| lease.next_version())
     }
 
-    pub(crate) fn doubled_delivery(at: &Shared, flight: &Flight, rulings: &[Option<Ruling>]) {
+    pub(crate) fn doubled_delivery(at: &Shared, batch: &InFlightBatch, rulings: &[Option<Ruling>]) {
         if !Bug::DoubledDelivery.planted() {
             return;
         }
-        let applied = flight.batch.writes.iter().zip(rulings).filter(|(_, ruling)| ruling.is_some());
+        let applied = batch.batch.writes.iter().zip(rulings).filter(|(_, ruling)| ruling.is_some());
         let again = applied.filter(|(write, _)| !write.sent.is_empty()).map(|(write, _)| write);
         at.with(|core, released| {
             for write in again {

@@ -11,6 +11,14 @@ use crate::{
     Error, Partition,
     kernel::{
         state::{core::Core, effects::Event, shared::Shared},
+        threads::{
+            leases::Leases,
+            maintenance::Maintenance,
+            scanner::{HintListener, Scanner},
+            timer::Timer,
+            turns::TurnThread,
+            watchdog::Watchdog,
+        },
         util::race::{First, race},
     },
     store::{Batch, Config, Ready, StoreError, StoreErrorKind},
@@ -52,7 +60,7 @@ pub struct Report {
 impl Shared {
     pub(crate) async fn open(self: &Arc<Self>) -> Result<Report, StoreError> {
         let hints = self.store()?.hints();
-        let taken = self.take().await?;
+        let taken = Leases::new(self).take().await?;
         self.keep_configs().await?;
         let partitions: Vec<Partition> = taken.iter().map(|lease| lease.partition).collect();
         let unclean = taken.iter().filter(|lease| !lease.clean).count();
@@ -90,14 +98,20 @@ impl Shared {
 
     fn start_loops(self: &Arc<Self>, hints: crate::store::Hints) {
         for _ in 0..self.options.hands.max(2) {
-            self.start_hand("hand");
+            TurnThread::start(self, "turns");
         }
-        self.start_loop("ringer", self.clone().ring_for_ever());
-        self.start_loop("keeper", self.clone().keep_for_ever());
-        self.start_loop("scout", self.clone().scout_for_ever());
-        self.start_loop("listener", self.clone().listen_for_ever(hints));
-        self.start_loop("janitor", self.clone().tidy_for_ever());
-        self.start_loop("watchdog", self.clone().watch_for_ever());
+        let shared = self.clone();
+        self.start_loop("timer", async move { Timer::new(&shared).run().await });
+        let shared = self.clone();
+        self.start_loop("leases", async move { Leases::new(&shared).run().await });
+        let shared = self.clone();
+        self.start_loop("scanner", async move { Scanner::new(&shared).run().await });
+        let shared = self.clone();
+        self.start_loop("hints", async move { HintListener::new(&shared, hints).run().await });
+        let shared = self.clone();
+        self.start_loop("maintenance", async move { Maintenance::new(&shared).run().await });
+        let shared = self.clone();
+        self.start_loop("watchdog", async move { Watchdog::new(shared).run().await });
     }
 
     pub(crate) async fn shut_down(&self, limit: Duration) -> Result<(), Error> {
@@ -140,7 +154,7 @@ impl Shared {
             self.rest_until(until.max(self.driver.monotonic() + grace)).await;
         }
         // The end is clean even if code still blocks a thread: an end on request is no crash (R2).
-        self.release(true).await
+        Leases::new(self).release(true).await
     }
 
     /// Waits for the threads, then for the store, which closes when the last call to it returns.

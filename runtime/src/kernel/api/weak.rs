@@ -16,6 +16,7 @@ use crate::{
     kernel::{
         Call,
         state::{mail::Mail, shared::Shared},
+        threads::{reader::WorkReader, transactions::transact},
     },
     store::sql::{Script, Scripted},
 };
@@ -89,7 +90,7 @@ impl Door for Outpost {
 
     fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
         let shared = self.0.upgrade();
-        Box::pin(async move { shared.ok_or(Error::Closing)?.rows_for_work(&reader, range).await })
+        Box::pin(async move { WorkReader::new(&*shared.ok_or(Error::Closing)?, &reader).rows(range).await })
     }
 
     fn outpost(&self) -> Outpost {
@@ -98,7 +99,7 @@ impl Door for Outpost {
 
     fn transact(&self, from: Key, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>> {
         let shared = self.0.upgrade();
-        Box::pin(async move { shared.ok_or(Error::Closing)?.transact(Some(from), script).await })
+        Box::pin(async move { transact(shared.ok_or(Error::Closing)?, Some(from), script).await })
     }
 }
 

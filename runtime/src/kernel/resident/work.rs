@@ -214,8 +214,8 @@ impl Resident {
     /// Polls a listed piece of work on this thread, where it probably ends at its first poll. If it does
     /// not end, it continues as a task like all other work.
     fn poll_here(&mut self, work: Work, mut code: Watched, place: Place, at: &Shared, out: &mut Effects) {
-        if let Some(station) = &out.station {
-            station.doing(&self.key, work.id.name());
+        if let Some(slot) = &out.thread {
+            slot.doing(&self.key, work.id.name());
         }
         match Pin::new(&mut code).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => {

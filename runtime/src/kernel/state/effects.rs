@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use crate::{
     Key, Lifecycle, Millis, Name, Reply,
-    kernel::{api::pending_call::Pending, resident::work::Running, threads::watchdog::Station},
+    kernel::{api::pending_call::Pending, resident::work::Running, threads::watchdog::ThreadSlot},
     store::{Letter, Read},
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Effects {
     /// The key waits for a free place to run work.
     pub(crate) wants_work_place: bool,
     /// The thread of the visit, as the watchdog sees it.
-    pub(crate) station: Option<Arc<Station>>,
+    pub(crate) thread: Option<Arc<ThreadSlot>>,
     /// Alarms that rang.
     pub(crate) rung: u64,
     /// Turns taken.
@@ -76,8 +76,8 @@ pub struct Event {
 impl Effects {
     /// Names the code that is about to run, for the watchdog.
     pub(crate) fn doing(&self, key: &Key, input: &crate::Input) {
-        if let Some(station) = &self.station {
-            station.doing(key, input.name());
+        if let Some(slot) = &self.thread {
+            slot.doing(key, input.name());
         }
     }
 }

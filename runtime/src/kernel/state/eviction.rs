@@ -1,13 +1,10 @@
 //! How keys leave memory: nothing uses them, other keys need the room, their partition was lost, or the
 //! kernel ends.
 
-use std::time::Duration;
-
 use super::{
     core::{Core, Released},
     effects::Effects,
     mail::{Mail, Settled},
-    residents::TICKS,
     shared::Shared,
 };
 use crate::{Error, Key, Partition, Version, kernel::resident::Resident};
@@ -216,39 +213,5 @@ impl Core {
     pub(crate) fn forget(&mut self, key: &Key, at: &Shared, released: &mut Released) {
         self.remove(key, at, released);
         self.residents.retain(|other| other != key);
-    }
-}
-
-/// How many keys are checked before the lock is released.
-const SLICE: usize = 256;
-
-/// How long the lock stays free between two slices.
-const BREATH: Duration = Duration::from_millis(1);
-
-/// The shortest and the longest tick. Without an upper bound the clock could not represent the end of a
-/// tick.
-const TICK_MIN: Duration = Duration::from_millis(10);
-const TICK_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-impl Shared {
-    /// Begins ticks while any key is in memory, and evicts the keys whose time has come. It ends with the
-    /// janitor.
-    pub(crate) async fn evict_for_ever(&self) {
-        let bell = self.lock().residents.bell.clone();
-        let tick = (self.options.evict_after / TICKS).clamp(TICK_MIN, TICK_MAX);
-        loop {
-            while self.lock().residents.is_empty() {
-                bell.notified().await;
-            }
-            let until = self.driver.monotonic() + tick;
-            // A sleep may end early. With a short tick, keys would seem idle for longer than they were.
-            while self.driver.monotonic() < until {
-                self.driver.sleep_until(until).await;
-            }
-            self.lock().residents.begin_tick();
-            while self.with(|core, released| core.evict_idle(SLICE, self, released)) {
-                self.driver.sleep_until(self.driver.monotonic() + BREATH).await;
-            }
-        }
     }
 }

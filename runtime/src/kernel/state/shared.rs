@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::{Notify, Semaphore, broadcast};
@@ -27,7 +28,7 @@ use crate::{
         api::call::Door,
         resident::{turn::guarded, work::Watched},
         threads::{start::Loops, transactions::Line, watchdog::Watch},
-        util::{latch::Latch, pulse::Pulse},
+        util::{backoff::backoff, latch::Latch, pulse::Pulse, race::race},
     },
     stable_hash,
     store::{StoreError, Worker},
@@ -61,8 +62,8 @@ pub(crate) struct Shared {
     pub(crate) watch: Watch,
     /// How quickly the work of each definition ended lately.
     paces: BTreeMap<Name, Arc<Pace>>,
-    /// Scripts that wait for the scribe.
-    pub(crate) scribe: Line,
+    /// Scripts that wait for the thread of the transactions.
+    pub(crate) transactions: Line,
     numbers: AtomicU64,
     partitions: AtomicU64,
     unseen: AtomicU64,
@@ -108,7 +109,7 @@ impl Shared {
             places: Arc::new(AtomicUsize::new(0)),
             watch: Watch::default(),
             paces: registry.iter().map(|definition| (definition.name.clone(), Arc::default())).collect(),
-            scribe: Line::default(),
+            transactions: Line::default(),
             numbers: AtomicU64::new(0),
             partitions: AtomicU64::new(u64::MAX),
             unseen: AtomicU64::new(0),
@@ -249,7 +250,7 @@ impl Shared {
         self.loops.close();
         self.hands.close();
         self.with(|core, released| core.empty(self, released));
-        self.scribe.close();
+        self.transactions.close();
         // Listeners learn of the end now, and not only when the last loop drops its reference.
         let _ = self.events.send(None);
         for bell in [&self.ringer, &self.scout] {
@@ -289,6 +290,23 @@ impl Shared {
     pub(crate) fn store_trouble(&self, error: &StoreError) {
         if self.watch.may_log(self.driver.monotonic()) {
             tracing::warn!(%error, "the store does not answer; trying again");
+        }
+    }
+
+    /// Waits before a failed call to the store is tried again, longer with each failure in a row.
+    pub(crate) async fn pause(&self, failures: u32) {
+        let (first, last) = self.options.store_retry;
+        let pause = backoff(first, last, failures, self.driver.random());
+        race(self.closed(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
+    }
+
+    /// Waits until so few keys are awake that a scan may wake more.
+    pub(crate) async fn wait_for_room(&self) {
+        while !self.is_closed()
+            && (self.lock().run_queue() > self.options.pace || self.window.waiting() > self.options.pace)
+        {
+            // Hints do not end this sleep: they are for the scanner itself, when it is back.
+            self.driver.sleep_until(self.driver.monotonic() + Duration::from_millis(5)).await;
         }
     }
 

@@ -1,7 +1,7 @@
-//! The ringer: wakes keys when their time comes, from memory alone, so that a slow store does not delay an
+//! The timer: wakes keys when their time comes, from memory alone, so that a slow store does not delay an
 //! alarm that is near. It also gives up partitions whose lease is over.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crate::{
     Partition,
@@ -11,32 +11,42 @@ use crate::{
     },
 };
 
-impl Shared {
-    pub(crate) async fn ring_for_ever(self: Arc<Self>) {
-        while !self.is_closed() {
+/// The loop of the timer.
+pub(crate) struct Timer<'a> {
+    shared: &'a Shared,
+}
+
+impl<'a> Timer<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Self { shared }
+    }
+
+    /// Rings until the kernel has ended.
+    pub(crate) async fn run(&self) {
+        while !self.shared.is_closed() {
             let next = self.ring_due();
-            let now = self.driver.monotonic();
+            let now = self.shared.driver.monotonic();
             // The sleep is limited, because the kernel's time may jump forward meanwhile (fD2).
-            let latest = now + self.options.nap_max;
+            let latest = now + self.shared.options.nap_max;
             let until = next.unwrap_or(latest).min(latest);
-            race(self.ringer.notified(), self.driver.sleep_until(until)).await;
+            race(self.shared.ringer.notified(), self.shared.driver.sleep_until(until)).await;
         }
     }
 
     fn ring_due(&self) -> Option<Duration> {
         let mut released = Released::default();
-        let (now, monotonic) = (self.time.now(), self.driver.monotonic());
-        let mut core = self.lock();
+        let (now, monotonic) = (self.shared.time.now(), self.shared.driver.monotonic());
+        let mut core = self.shared.lock();
         let over: Vec<Partition> =
             core.leases.values().filter(|lease| !lease.is_valid(monotonic)).map(|lease| lease.partition).collect();
         for partition in over {
             tracing::warn!(partition = partition.0, "the lease is over and was not renewed");
-            core.lose(partition, self, &mut released);
+            core.lose(partition, self.shared, &mut released);
         }
-        let next = if self.is_closing() { None } else { core.ring(now, monotonic, self) };
-        released.hands += core.hands_wanted(&self.options);
+        let next = if self.shared.is_closing() { None } else { core.ring(now, monotonic, self.shared) };
+        released.hands += core.hands_wanted(&self.shared.options);
         drop(core);
-        self.let_go(released);
+        self.shared.let_go(released);
         next
     }
 }

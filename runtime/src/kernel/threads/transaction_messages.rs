@@ -53,12 +53,12 @@ struct Limits {
     payload: usize,
 }
 
-impl Shared {
+impl Post {
     /// Returns the post for a script of an entity, or for a script outside all entities. Without a lease to
     /// send under, no script may run: its rows would be kept without its messages.
-    pub(crate) fn post_of(&self, entity: Option<(Key, (Partition, Epoch))>) -> Result<Arc<Post>, Error> {
+    pub(crate) fn new(shared: &Shared, entity: Option<(Key, (Partition, Epoch))>) -> Result<Arc<Self>, Error> {
         let (from, owned) = entity.unzip();
-        let core = self.lock();
+        let core = shared.lock();
         let mut leases = core.leases.values();
         let found = leases.find(|lease| owned.is_none_or(|owned| owned == (lease.partition, lease.epoch))).cloned();
         let partition = owned.map_or(Partition(0), |(partition, _)| partition);
@@ -66,44 +66,42 @@ impl Shared {
         let lease = found.ok_or_else(not_owner)?;
         drop(core);
         let limits = Limits {
-            messages: self.options.commit_rows_max,
-            bytes: self.options.commit_bytes_max,
-            payload: self.options.payload_bytes_max,
+            messages: shared.options.commit_rows_max,
+            bytes: shared.options.commit_bytes_max,
+            payload: shared.options.payload_bytes_max,
         };
-        let (now, partitions) = (self.now(), self.partitions());
+        let (now, partitions) = (shared.now(), shared.partitions());
         let (version, has_run, sent) = Default::default();
-        Ok(Arc::new(Post { from, lease, version, now, partitions, limits, has_run, sent }))
+        Ok(Arc::new(Self { from, lease, version, now, partitions, limits, has_run, sent }))
     }
 
     /// Delivers the messages of a durable transaction. If its code ran earlier, with another post, the
     /// receivers are not known here.
-    pub(crate) fn deliver(&self, post: &Post) {
-        if !post.has_run.load(Ordering::Acquire) {
-            self.expect_unseen();
+    pub(crate) fn deliver(&self, shared: &Shared) {
+        if !self.has_run.load(Ordering::Acquire) {
+            shared.expect_unseen();
         }
-        let sent = std::mem::take(&mut *post.sent());
-        let from = post.sender();
-        self.with(|core, _| {
+        let sent = std::mem::take(&mut *self.sent());
+        let from = self.sender();
+        shared.with(|core, _| {
             for message in sent {
                 let to = message.to.clone();
-                core.post(&to, Mail::Letter(letter(message, &from, self.time.now())));
+                core.post(&to, Mail::Letter(letter(message, &from, shared.time.now())));
             }
         });
     }
 
     /// Handles a transaction whose outcome will never be known. The receivers read their inboxes, and later
     /// messages do not overtake the messages found there (M1).
-    pub(crate) fn look_for(&self, post: &Post) {
-        let receivers: Vec<Key> = post.sent().iter().map(|message| message.to.clone()).collect();
+    pub(crate) fn look_for(&self, shared: &Shared) {
+        let receivers: Vec<Key> = self.sent().iter().map(|message| message.to.clone()).collect();
         if receivers.is_empty() {
             return;
         }
-        self.expect_unseen();
-        self.with(|core, _| receivers.iter().for_each(|to| core.post(to, Mail::Look)));
+        shared.expect_unseen();
+        shared.with(|core, _| receivers.iter().for_each(|to| core.post(to, Mail::Look)));
     }
-}
 
-impl Post {
     /// Returns the partition and the epoch under which the post sends.
     pub(crate) fn owned(&self) -> (Partition, Epoch) {
         (self.lease.partition, self.lease.epoch)

@@ -1,4 +1,4 @@
-//! The scribe: brings code of the author's that writes rows of its own to the store, all waiting code in
+//! Transactions: brings code of the author's that writes rows of its own to the store, all waiting code in
 //! one transaction (W6). It runs on a thread of its own, from its first use on, because such code must not
 //! delay the kernel threads.
 
@@ -24,7 +24,7 @@ use crate::{
 /// fails.
 const TOGETHER_MAX: usize = 256;
 
-/// The scripts that wait for the scribe.
+/// The scripts that wait for the thread of the transactions.
 #[derive(Default)]
 pub(crate) struct Line {
     state: Mutex<State>,
@@ -34,7 +34,7 @@ pub(crate) struct Line {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Waiting>,
-    has_scribe: bool,
+    has_thread: bool,
     is_closed: bool,
 }
 
@@ -69,36 +69,43 @@ impl Line {
     }
 }
 
-impl Shared {
-    /// Runs a script, and retries until the store answers: a store that is down is no failure of the code
-    /// (R4). A script without a claim is not retried, because it might run twice.
-    pub(crate) async fn transact(self: Arc<Self>, from: Option<Key>, mut script: Script) -> Result<Scripted, Error> {
-        let entity = script.claim.as_ref().map(|claim| claim.owned);
-        let post = self.post_of(from.zip(entity))?;
-        script.fence = Some(post.owned());
-        script.code = guard(post.clone().of(script.code));
-        let (asker, answer) = oneshot::channel();
-        let needs_scribe = {
-            let mut state = self.scribe.state();
-            if state.is_closed || self.is_closed() {
-                return Err(Error::Closing);
-            }
-            state.waiting.push_back(Waiting { script, post, asker });
-            !std::mem::replace(&mut state.has_scribe, true)
-        };
-        if needs_scribe {
-            self.start_loop("scribe", self.clone().write_for_ever());
+/// Runs a script, and retries until the store answers: a store that is down is no failure of the code (R4). A
+/// script without a claim is not retried, because it might run twice.
+pub(crate) async fn transact(shared: Arc<Shared>, from: Option<Key>, mut script: Script) -> Result<Scripted, Error> {
+    let entity = script.claim.as_ref().map(|claim| claim.owned);
+    let post = Post::new(&shared, from.zip(entity))?;
+    script.fence = Some(post.owned());
+    script.code = guard(post.clone().of(script.code));
+    let (asker, answer) = oneshot::channel();
+    let needs_thread = {
+        let mut state = shared.transactions.state();
+        if state.is_closed || shared.is_closed() {
+            return Err(Error::Closing);
         }
-        self.scribe.bell.notify_one();
-        drop(self);
-        answer.await.unwrap_or(Err(Error::Closing))
+        state.waiting.push_back(Waiting { script, post, asker });
+        !std::mem::replace(&mut state.has_thread, true)
+    };
+    if needs_thread {
+        let kept = shared.clone();
+        shared.start_loop("transactions", async move { Transactions { shared: &kept }.run().await });
     }
+    shared.transactions.bell.notify_one();
+    // A caller that waits does not keep the kernel alive.
+    drop(shared);
+    answer.await.unwrap_or(Err(Error::Closing))
+}
 
-    async fn write_for_ever(self: Arc<Self>) {
-        while !self.is_closed() {
-            let waiting = self.scribe.take();
+/// The loop of the transactions.
+struct Transactions<'a> {
+    shared: &'a Shared,
+}
+
+impl Transactions<'_> {
+    async fn run(&self) {
+        while !self.shared.is_closed() {
+            let waiting = self.shared.transactions.take();
             if waiting.is_empty() {
-                self.scribe.bell.notified().await;
+                self.shared.transactions.bell.notified().await;
             } else {
                 self.write_down(waiting).await;
             }
@@ -107,17 +114,17 @@ impl Shared {
 
     async fn write_down(&self, mut waiting: Vec<Waiting>) {
         let mut failures = 0;
-        while !waiting.is_empty() && !self.is_closed() {
+        while !waiting.is_empty() && !self.shared.is_closed() {
             let scripts: Vec<Script> = waiting.iter().map(|waiting| waiting.script.clone()).collect();
             match self.run_scripts(&scripts).await {
                 Ok(done) => {
                     for (waiting, scripted) in waiting.drain(..).zip(done) {
                         if matches!(scripted, Scripted::Done(_)) || Bug::SentAlthoughRolledBack.planted() {
-                            self.deliver(&waiting.post);
+                            waiting.post.deliver(self.shared);
                         } else if failures > 0 {
                             // An earlier try may have applied the script, and its claim may have been
                             // removed since.
-                            self.look_for(&waiting.post);
+                            waiting.post.look_for(self.shared);
                         }
                         // A caller that has left finds the result in the store.
                         drop(waiting.asker.send(Ok(scripted)));
@@ -125,10 +132,10 @@ impl Shared {
                 }
                 Err(error) => {
                     failures += 1;
-                    self.store_trouble(&error);
+                    self.shared.store_trouble(&error);
                     waiting = self.give_up(waiting, &error);
                     if !waiting.is_empty() {
-                        self.pause(failures).await;
+                        self.shared.pause(failures).await;
                     }
                 }
             }
@@ -146,7 +153,7 @@ impl Shared {
                 continue;
             }
             if error.applied() != Applied::No {
-                self.look_for(&waiting.post);
+                waiting.post.look_for(self.shared);
             }
             drop(waiting.asker.send(Err(error.clone().into())));
         }
@@ -154,24 +161,24 @@ impl Shared {
     }
 
     async fn run_scripts(&self, scripts: &[Script]) -> Result<Vec<Scripted>, StoreError> {
-        match self.store()?.sql() {
+        match self.shared.store()?.sql() {
             Some(sql) => sql.transact(scripts).await,
             None => Err(StoreError::new(crate::store::StoreErrorKind::Unsupported, NO_SQL)),
         }
     }
+}
 
-    /// Refuses definitions that need SQL if the store has none, before anything is stored.
-    pub(crate) fn check_scripts(&self) -> Result<(), Error> {
-        if self.store()?.sql().is_some() {
-            return Ok(());
-        }
-        for definition in self.registry.iter() {
-            if let Some(work) = definition.handler.scripts().into_iter().next() {
-                return Err(Error::NoSql { definition: definition.name.to_string(), work: work.to_string() });
-            }
-        }
-        Ok(())
+/// Refuses definitions that need SQL if the store has none, before anything is stored.
+pub(crate) fn check_scripts(shared: &Shared) -> Result<(), Error> {
+    if shared.store()?.sql().is_some() {
+        return Ok(());
     }
+    for definition in shared.registry.iter() {
+        if let Some(work) = definition.handler.scripts().into_iter().next() {
+            return Err(Error::NoSql { definition: definition.name.to_string(), work: work.to_string() });
+        }
+    }
+    Ok(())
 }
 
 const NO_SQL: &str = "the store has no SQL: open it over SQLite";

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use super::turns::TurnThread;
 use crate::{
     Key, Name,
     kernel::{
@@ -22,7 +23,7 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// The state of a kernel thread: since when it makes one visit, and whose code it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Station {
+pub(crate) struct ThreadSlot {
     /// The start of the visit, in milliseconds plus one; zero between visits.
     since: AtomicU64,
     doing: Mutex<Option<(Key, Name)>>,
@@ -31,7 +32,7 @@ pub(crate) struct Station {
     was_named: AtomicBool,
 }
 
-impl Station {
+impl ThreadSlot {
     pub(crate) fn begin(&self, monotonic: Duration, key: &Key) {
         self.doing(key, Name::new("mail"));
         self.was_named.store(false, Ordering::Relaxed);
@@ -61,7 +62,7 @@ impl Station {
 /// Everything that the watchdog checks.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    stations: Mutex<Vec<Arc<Station>>>,
+    threads: Mutex<Vec<Arc<ThreadSlot>>>,
     runs: Mutex<BTreeMap<u64, Weak<Pulse>>>,
     /// Runs that were reported already.
     named: Mutex<BTreeMap<u64, Weak<Pulse>>>,
@@ -69,6 +70,13 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// Adds the slot of a new thread.
+    pub(crate) fn thread_started(&self) -> Arc<ThreadSlot> {
+        let slot = Arc::new(ThreadSlot::default());
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(slot.clone());
+        slot
+    }
+
     pub(crate) fn run_started(&self, run: u64, pulse: &Arc<Pulse>) {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(run, Arc::downgrade(pulse));
     }
@@ -83,14 +91,13 @@ impl Watch {
     }
 
     /// Returns the kernel threads that have made one visit for longer than `limit`, each once per visit.
-    fn blocked_hands(&self, monotonic: Duration, limit: Duration) -> Vec<Arc<Station>> {
-        let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_blocked = |station: &Arc<Station>| {
-            station.busy_for(monotonic) > limit && !station.was_named.swap(true, Ordering::Relaxed)
-        };
-        let blocked: Vec<_> = stations.iter().filter(|station| is_blocked(station)).cloned().collect();
+    fn blocked_threads(&self, monotonic: Duration, limit: Duration) -> Vec<Arc<ThreadSlot>> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_blocked =
+            |slot: &Arc<ThreadSlot>| slot.busy_for(monotonic) > limit && !slot.was_named.swap(true, Ordering::Relaxed);
+        let blocked: Vec<_> = threads.iter().filter(|slot| is_blocked(slot)).cloned().collect();
         // A replaced thread ends when its visit is over, so it is not watched any more.
-        stations.retain(|station| !station.is_replaced() || station.since.load(Ordering::Relaxed) != 0);
+        threads.retain(|slot| !slot.is_replaced() || slot.since.load(Ordering::Relaxed) != 0);
         blocked
     }
 
@@ -110,38 +117,49 @@ impl Watch {
     }
 }
 
-impl Shared {
-    pub(crate) fn start_hand(self: &Arc<Self>, name: &str) {
-        let station = Arc::new(Station::default());
-        self.watch.stations.lock().unwrap_or_else(PoisonError::into_inner).push(station.clone());
-        self.start_loop(name, self.clone().hand(station));
+/// The loop of the watchdog.
+pub(crate) struct Watchdog {
+    shared: Arc<Shared>,
+    /// How many more threads may be replaced.
+    replacements_left: usize,
+}
+
+impl Watchdog {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let replacements_left = shared.options.spare_hands;
+        Self { shared, replacements_left }
     }
 
-    pub(crate) async fn watch_for_ever(self: Arc<Self>) {
-        let mut spare = self.options.spare_hands;
-        while !self.is_closed() {
-            let soon = self.driver.monotonic() + self.options.blocked_after / 2;
-            race(self.closed(), self.driver.sleep_until(soon)).await;
-            let now = self.driver.monotonic();
-            for run in self.watch.blocked_runs(now, self.options.blocked_after) {
+    /// Watches until the kernel has ended.
+    pub(crate) async fn run(&mut self) {
+        while !self.shared.is_closed() {
+            let soon = self.shared.driver.monotonic() + self.shared.options.blocked_after / 2;
+            race(self.shared.closed(), self.shared.driver.sleep_until(soon)).await;
+            let now = self.shared.driver.monotonic();
+            for run in self.shared.watch.blocked_runs(now, self.shared.options.blocked_after) {
                 tracing::error!(key = %run.key, work = %run.work, "the code blocks its thread; await instead");
             }
-            for station in self.watch.blocked_hands(now, self.options.blocked_after) {
-                self.replace(&station, &mut spare);
+            for slot in self.shared.watch.blocked_threads(now, self.shared.options.blocked_after) {
+                self.replace(&slot);
             }
         }
     }
 
     /// Logs the code that blocks a kernel thread, and starts another thread if one is left.
-    fn replace(self: &Arc<Self>, station: &Station, spare: &mut usize) {
-        let doing = station.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    fn replace(&mut self, slot: &ThreadSlot) {
+        let doing = slot.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (key, method) = doing.map_or((None, None), |(key, method)| (Some(key), Some(method)));
-        tracing::error!(?key, ?method, spare = *spare, "the code blocks a thread of the kernel; it is replaced");
-        self.lock().counts.blocked += 1;
-        if let Some(left) = spare.checked_sub(1) {
-            *spare = left;
-            station.is_replaced.store(true, Ordering::Relaxed);
-            self.start_hand("spare-hand");
+        tracing::error!(
+            ?key,
+            ?method,
+            left = self.replacements_left,
+            "the code blocks a thread of the kernel; it is replaced"
+        );
+        self.shared.lock().counts.blocked += 1;
+        if let Some(left) = self.replacements_left.checked_sub(1) {
+            self.replacements_left = left;
+            slot.is_replaced.store(true, Ordering::Relaxed);
+            TurnThread::start(&self.shared, "replacement");
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::{
             mail::Settled,
             shared::Shared,
         },
-        util::{backoff::backoff, race::race},
     },
     planted::Bug,
     store::{After, Applied, Batch, Found, Guard, Read, StoreError, Verdict, Write},
@@ -22,7 +21,7 @@ use crate::{
 const TOLD_AT_ONCE: usize = 32;
 
 /// A batch in flight, and its chains.
-pub(crate) struct Flight {
+pub(crate) struct InFlightBatch {
     pub(crate) batch: Batch,
     /// One per write, in order: the key, and the version that the chain makes, by which the body recognises
     /// its verdict.
@@ -34,7 +33,7 @@ pub(crate) struct Flight {
     bytes: usize,
 }
 
-impl Flight {
+impl InFlightBatch {
     /// Creates an empty batch with room for `most` writes.
     pub(crate) fn new(now: Millis, most: usize) -> Self {
         let batch = Batch { now, writes: Vec::with_capacity(most), ..Batch::default() };
@@ -73,106 +72,116 @@ impl Flight {
     }
 }
 
-impl Shared {
-    /// Writes a batch, retries until the store answers (R4), and settles the batch.
-    pub(crate) async fn fly(&self, mut flight: Flight) {
-        let writing = Whenever(self, Core::written);
+/// Writes one batch.
+pub(crate) struct Writer<'a> {
+    shared: &'a Shared,
+    batch: InFlightBatch,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(shared: &'a Shared, batch: InFlightBatch) -> Self {
+        Self { shared, batch }
+    }
+
+    /// Writes the batch, retries until the store answers (R4), and settles the batch.
+    pub(crate) async fn run(mut self) {
+        let writing = Whenever(self.shared, Core::written);
         let (mut failures, mut released) = (0, Released::default());
-        while !flight.is_empty() && !self.is_closed() {
-            match self.write(&mut flight).await {
+        while !self.batch.is_empty() && !self.shared.is_closed() {
+            match self.write().await {
                 Ok(verdicts) => {
-                    let settled =
-                        verdicts.into_iter().zip(&flight.batch.writes).map(|(verdict, write)| settled(verdict, write));
+                    let settled = verdicts
+                        .into_iter()
+                        .zip(&self.batch.batch.writes)
+                        .map(|(verdict, write)| settled(verdict, write));
                     let settled: Vec<_> = settled.collect();
-                    released = self.settle_all(&flight, settled);
+                    released = self.settle_all(settled);
                     break;
                 }
                 Err(error) => {
                     failures += 1;
-                    self.store_trouble(&error);
-                    self.set_trouble(Some(error.clone()));
-                    self.pause(failures).await;
-                    self.take_in(error, &mut flight).await;
+                    self.shared.store_trouble(&error);
+                    self.shared.set_trouble(Some(error.clone()));
+                    self.shared.pause(failures).await;
+                    self.take_in(error).await;
                 }
             }
         }
         if failures > 0 {
-            self.set_trouble(None);
+            self.shared.set_trouble(None);
         }
         // The next batch must not wait while values of the author's are dropped.
         drop(writing);
         if released.drops() {
-            released.hands += self.lock().hands_wanted(&self.options);
+            released.hands += self.shared.lock().hands_wanted(&self.shared.options);
         }
-        self.let_go(released);
+        self.shared.let_go(released);
     }
 
-    async fn write(&self, flight: &mut Flight) -> Result<Vec<Verdict>, StoreError> {
-        mutants::before_the_batch(self, flight).await?;
+    async fn write(&mut self) -> Result<Vec<Verdict>, StoreError> {
+        mutants::before_the_batch(self.shared, &mut self.batch).await?;
         // Each try has a new number, so that the store refuses an earlier try that is still on its way.
-        flight.batch.number = self.next_number();
-        self.store()?.commit(&flight.batch).await
+        self.batch.batch.number = self.shared.next_number();
+        self.shared.store()?.commit(&self.batch.batch).await
     }
 
     /// Handles an error: chains that are known to be durable are settled, chains that never will be are
     /// given up, and the rest stays to be written again.
-    async fn take_in(&self, error: StoreError, flight: &mut Flight) {
+    async fn take_in(&mut self, error: StoreError) {
         if error.applied() == Applied::Unknown {
-            return self.look_what_happened(flight).await;
+            return self.look_what_happened().await;
         }
         if !error.is_retryable() {
-            let settled = flight.chains.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
+            let settled = self.batch.chains.iter().map(|_| Some(Ruling::Settle(Settled::Failed(error.clone()))));
             let settled = settled.collect();
-            self.let_go(self.settle_all(flight, settled));
-            flight.retain(&[]);
+            self.shared.let_go(self.settle_all(settled));
+            self.batch.retain(&[]);
         }
     }
 
     /// Reads back every entity of a batch with an unknown outcome, before anything else is done (fB13).
-    async fn look_what_happened(&self, flight: &mut Flight) {
+    async fn look_what_happened(&mut self) {
         if Bug::UnknownRetriedBlindly.planted() {
-            let blind = flight.chains.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
-            self.let_go(self.settle_all(flight, blind));
-            return flight.retain(&[]);
+            let blind = self.batch.chains.iter().map(|_| Some(Ruling::Settle(Settled::Stale))).collect();
+            self.shared.let_go(self.settle_all(blind));
+            return self.batch.retain(&[]);
         }
-        let reads: Vec<Read> = flight.batch.writes.iter().map(trace_of).collect();
+        let reads: Vec<Read> = self.batch.batch.writes.iter().map(trace_of).collect();
         let mut failures = 0;
         let found = loop {
-            if self.is_closed() {
+            if self.shared.is_closed() {
                 return;
             }
-            match self.read_now(&reads).await {
+            match self.read(&reads).await {
                 Ok(found) => break found,
                 Err(error) => {
                     failures += 1;
-                    self.store_trouble(&error);
-                    self.pause(failures).await;
+                    self.shared.store_trouble(&error);
+                    self.shared.pause(failures).await;
                 }
             }
         };
         let rulings: Vec<_> =
-            flight.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
+            self.batch.batch.writes.iter().zip(&found).map(|(write, found)| happened(write, found)).collect();
         let keep: Vec<bool> = rulings.iter().map(Option::is_none).collect();
-        self.let_go(self.settle_all(flight, rulings.clone()));
-        mutants::doubled_delivery(self, flight, &rulings);
-        flight.retain(&keep);
+        self.shared.let_go(self.settle_all(rulings.clone()));
+        mutants::doubled_delivery(self.shared, &self.batch, &rulings);
+        self.batch.retain(&keep);
     }
 
-    pub(crate) async fn pause(&self, failures: u32) {
-        let (first, last) = self.options.store_retry;
-        let pause = backoff(first, last, failures, self.driver.random());
-        race(self.closed(), self.driver.sleep_until(self.driver.monotonic() + pause)).await;
+    async fn read(&self, reads: &[Read]) -> Result<Vec<Found>, StoreError> {
+        self.shared.store()?.read(reads).await
     }
 
     /// Gives each entity the verdict on its part; returns the effects that follow. A small batch is settled
     /// here and now: a lone caller is answered at once, and this thread continues with what follows. In a
     /// large batch each entity takes its verdict when it is visited: all threads share the work, and an
     /// entity comes into the cache of its thread once and not twice.
-    fn settle_all(&self, flight: &Flight, rulings: Vec<Option<Ruling>>) -> Released {
-        self.lock().written_one_batch(rulings.len());
+    fn settle_all(&self, rulings: Vec<Option<Ruling>>) -> Released {
+        self.shared.lock().written_one_batch(rulings.len());
         let mut lost = BTreeSet::new();
         let mut told = Vec::with_capacity(rulings.len());
-        for ((chain, write), ruling) in flight.chains.iter().zip(&flight.batch.writes).zip(rulings) {
+        for ((chain, write), ruling) in self.batch.chains.iter().zip(&self.batch.batch.writes).zip(rulings) {
             match ruling {
                 Some(Ruling::Settle(verdict)) => told.push((chain, verdict)),
                 Some(Ruling::Lose) => drop(lost.insert(write.partition)),
@@ -180,14 +189,14 @@ impl Shared {
             }
         }
         let mut released = Released::default();
-        if told.len() <= self.options.settled_here_max {
-            let mut core = self.lock();
-            told.into_iter().for_each(|(chain, verdict)| core.settle(chain, verdict, self, &mut released));
+        if told.len() <= self.shared.options.settled_here_max {
+            let mut core = self.shared.lock();
+            told.into_iter().for_each(|(chain, verdict)| core.settle(chain, verdict, self.shared, &mut released));
         } else {
             self.tell_later(told);
         }
         if !lost.is_empty() {
-            self.lose_all(flight, lost, &mut released);
+            self.lose_all(lost, &mut released);
         }
         released
     }
@@ -196,22 +205,22 @@ impl Shared {
     fn tell_later(&self, told: Vec<(&(Key, Version), Settled)>) {
         let mut told = told.into_iter().peekable();
         while told.peek().is_some() {
-            self.with(|core, _| {
+            self.shared.with(|core, _| {
                 told.by_ref().take(TOLD_AT_ONCE).for_each(|(chain, verdict)| core.post_verdict(chain, verdict));
             });
         }
     }
 
-    fn lose_all(&self, flight: &Flight, lost: BTreeSet<Partition>, released: &mut Released) {
-        let mut core = self.lock();
+    fn lose_all(&self, lost: BTreeSet<Partition>, released: &mut Released) {
+        let mut core = self.shared.lock();
         let held = |partition: &Partition| {
             let epoch = core.leases.get(partition).map(|lease| lease.epoch);
-            flight.batch.epochs.iter().any(|(of, with)| of == partition && Some(*with) == epoch)
+            self.batch.batch.epochs.iter().any(|(of, with)| of == partition && Some(*with) == epoch)
         };
         let lost: Vec<Partition> = lost.into_iter().filter(held).collect();
         for partition in lost {
             tracing::warn!(partition = partition.0, "another worker has taken the partition over");
-            core.lose(partition, self, released);
+            core.lose(partition, self.shared, released);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         Options,
         resident::Resident,
         state::{mail::Mail, shared::Shared},
-        threads::{reader::Wanted, writer::Flight},
+        threads::{reader::Wanted, writer::InFlightBatch},
     },
 };
 
@@ -22,7 +22,7 @@ pub(crate) enum Job {
     /// Visits a key.
     Visit(Key, Box<Resident>, Vec<Mail>),
     /// Writes a batch.
-    Write(Flight),
+    Write(InFlightBatch),
     /// Reads what residents asked for.
     Load(Vec<Wanted>),
 }
@@ -54,9 +54,9 @@ impl Core {
         let is_time = self.free_hands(&at.options) > 0 || self.visits >= shared;
         if writer_waits
             && (self.runnable.is_empty() || is_time)
-            && let Some(flight) = self.take_off(at)
+            && let Some(batch) = self.take_batch(at)
         {
-            return Some(Job::Write(flight));
+            return Some(Job::Write(batch));
         }
         self.next_visit()
     }
@@ -100,11 +100,11 @@ impl Core {
     }
 
     /// Takes every chain that waits, up to the limits of a batch, merged to one write per entity.
-    fn take_off(&mut self, at: &Shared) -> Option<Flight> {
+    fn take_batch(&mut self, at: &Shared) -> Option<InFlightBatch> {
         let most = self.writable.len().min(at.options.batch_writes_max);
-        let mut flight = Flight::new(at.time.now(), most);
+        let mut batch = InFlightBatch::new(at.time.now(), most);
         let mut visiting = VecDeque::new();
-        while flight.has_room(&at.options)
+        while batch.has_room(&at.options)
             && let Some(key) = self.writable.pop_front()
         {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
@@ -115,18 +115,18 @@ impl Core {
                     slot.is_writable = false;
                     let before = resident.stored().filter(|_| cfg!(feature = "planted")).cloned();
                     if let Some((version, write)) = resident.take_write() {
-                        flight.add((key, version), resident.lease().epoch, write, before);
+                        batch.add((key, version), resident.lease().epoch, write, before);
                     }
                 }
             }
         }
         self.writable.append(&mut visiting);
-        if flight.is_empty() {
+        if batch.is_empty() {
             return None;
         }
         self.is_writing = true;
         self.visits = 0;
-        Some(flight)
+        Some(batch)
     }
 
     pub(crate) fn loaded(&mut self) {
