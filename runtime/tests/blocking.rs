@@ -262,7 +262,7 @@ async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
     let gate = Gate::default();
     // On a busy machine a thread that only waits for the processor is replaced as well; the high limit allows
     // for that.
-    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (3, 1_000)).await;
+    let kernel = open(&gate, |options| (options.turn_threads, options.replacement_threads_max) = (3, 1_000)).await;
     let blocked: Vec<_> = (0..8).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     until(|| gate.blocked() == 8).await;
     assert_eq!(ask(&kernel, "blocker", "other".into(), "add").await.unwrap().unwrap(), vec![1]);
@@ -278,7 +278,7 @@ async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_every_hand_that_may_be_replaced_is_blocked_nothing_is_lost() {
     let gate = Gate::default();
-    let kernel = open(&gate, |options| (options.hands, options.spare_hands) = (2, 1)).await;
+    let kernel = open(&gate, |options| (options.turn_threads, options.replacement_threads_max) = (2, 1)).await;
     let blocked: Vec<_> = (0..5).map(|number| ask(&kernel, "blocker", format!("blocks{number}"), "block")).collect();
     // The one replacement is used up, by a blocked turn or by a thread that waited for the processor.
     until(|| gate.blocked() >= 2 && kernel.counts().blocked >= 1).await;

@@ -101,9 +101,9 @@ async fn a_kernel_that_is_dropped_on_a_thread_of_the_runtime_releases_its_partit
 async fn a_kernel_that_is_dropped_on_its_own_thread_ends_clean_without_a_deadlock() {
     let store = store();
     let (kernel, _, toy) = open(&store).await;
-    let (mut listener, outpost) = (kernel.listen(), kernel.outpost());
+    let (mut listener, weak_kernel) = (kernel.listen(), kernel.weak_kernel());
     *toy.kernel.lock().unwrap() = Some(kernel);
-    let _ = outpost.call(Call::new("toy", "a", "drop", Bytes::new())).await;
+    let _ = weak_kernel.call(Call::new("toy", "a", "drop", Bytes::new())).await;
     while listener.next().await.is_some() {}
     let (_kernel, report, _) = open(&store).await;
     assert_eq!((report.partitions, report.unclean), (8, 0));

@@ -180,7 +180,7 @@ fn a_batch_of_a_worker_that_was_replaced_is_refused_by_the_store() {
 /// call.
 fn answered_by_another_verdict() -> (bool, String) {
     // There must be enough threads to take the next batch before the verdict of the last one is read.
-    let world = World::with(adder().alone(), |options| (options.settled_here_max, options.hands) = (0, 4));
+    let world = World::with(adder().alone(), |options| (options.settled_here_max, options.turn_threads) = (0, 4));
     world.call(add("a", 1)).expect("it is the owner");
     let heard = world.store.hold_answer();
     let first = world.ask(add("a", 10));

@@ -111,7 +111,7 @@ fn code_that_ended_in_time_has_not_timed_out_however_late_its_end_is_heard_of() 
             done()
         })
     });
-    let world = World::with(reader.alone(), |options| options.hands = 2);
+    let world = World::with(reader.alone(), |options| options.turn_threads = 2);
     for key in ["a", "warm"] {
         world.call(add(key, 1)).unwrap();
     }

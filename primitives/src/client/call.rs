@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::Outpost};
+use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::WeakKernel};
 
 use crate::{Args, CallError, Error, Never, Stored, app::key_space::space_of, decode};
 
@@ -99,11 +99,11 @@ impl Desk {
     pub(crate) async fn call_then<T: Send + 'static>(
         self,
         call: runtime::Call,
-        then: impl FnOnce(Bytes, Outpost) -> Result<T, Error> + Send + 'static,
+        then: impl FnOnce(Bytes, WeakKernel) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         match self.line {
-            Line::Inside(cx) => then(cx.call(call).await?, cx.outpost()),
-            Line::Outside(kernel) => then(kernel.call(call).await?, kernel.outpost()),
+            Line::Inside(cx) => then(cx.call(call).await?, cx.weak_kernel()),
+            Line::Outside(kernel) => then(kernel.call(call).await?, kernel.weak_kernel()),
             Line::Through(passage) => {
                 let then = Arc::new(Mutex::new(Some(then)));
                 let ask = |kernel: Kernel| {
@@ -111,7 +111,7 @@ impl Desk {
                     async move {
                         let answer = kernel.call(call).await?;
                         let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
-                        then.map_or(Err(Error::Closing), |then| then(answer, kernel.outpost()))
+                        then.map_or(Err(Error::Closing), |then| then(answer, kernel.weak_kernel()))
                     }
                 };
                 carried(&*passage, ask).await

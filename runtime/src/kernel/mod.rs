@@ -19,11 +19,11 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 pub use api::call::Call;
-pub(crate) use api::call::{Door, Reader};
+pub(crate) use api::call::{KernelPort, Reader};
 pub use api::lifecycle::{Listener, Report};
 pub use api::options::Options;
 pub use api::view::{Explain, View, Wait};
-pub use api::weak::Outpost;
+pub use api::weak::WeakKernel;
 pub use resident::turn::panic_message;
 pub use state::effects::Event;
 
@@ -168,7 +168,7 @@ impl Kernel {
     /// Resumes a parked entity, with its crashes forgotten, and releases held messages to this key. Returns
     /// `false` if there was nothing to resume and nothing to release.
     pub async fn unpark(&self, key: &Key) -> Result<bool, Error> {
-        let is_released = self.release_letters(key).await?;
+        let is_released = self.release_messages(key).await?;
         let Some(view) = self.view(key).await?.filter(|view| view.entity.parked.is_some()) else {
             return Ok(is_released);
         };
@@ -176,7 +176,7 @@ impl Kernel {
         self.shared.call_at(key.clone(), call).await.map(|_| true)
     }
 
-    async fn release_letters(&self, key: &Key) -> Result<bool, Error> {
+    async fn release_messages(&self, key: &Key) -> Result<bool, Error> {
         let inbox = Read::Inbox { key: key.clone(), after: None, limit: HELD_LETTERS_MAX };
         let Some(Found::Inbox(mut letters)) = self.read(inbox).await? else { return Ok(false) };
         letters.retain(|letter| letter.at == Millis::MAX);
@@ -200,8 +200,8 @@ impl Kernel {
     }
 
     /// Returns a weak handle, for code that runs beside the kernel and must not keep it alive.
-    pub fn outpost(&self) -> Outpost {
-        self.shared.outpost()
+    pub fn weak_kernel(&self) -> WeakKernel {
+        self.shared.weak_kernel()
     }
 
     /// Returns the kernel's time, which never goes back (A5).

@@ -5,7 +5,7 @@ use std::{any::Any, fmt, pin::Pin};
 use bytes::Bytes;
 
 use super::{Borrow, Commit, Cx, Entity, Input, Key, Millis, Name, Now, Outcome, Range, Rows, Work};
-use crate::{Error, kernel::Outpost};
+use crate::{Error, kernel::WeakKernel};
 
 /// The behaviour of one definition, provided by its kind. The kernel knows kinds only by this trait, and a
 /// kind written outside our crates uses the same interface as the built-in kinds (E13).
@@ -35,10 +35,10 @@ pub trait Handler: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
     /// Called when a kernel opens with this definition. A handler whose memory can be woken by something
-    /// other than an input keeps the outpost, and uses it to have such an entity [looked
-    /// at](Outpost::look_at).
-    fn opened(&self, outpost: &Outpost) {
-        let _ = outpost;
+    /// other than an input keeps the weak_kernel, and uses it to have such an entity [looked
+    /// at](WeakKernel::look_at).
+    fn opened(&self, weak_kernel: &WeakKernel) {
+        let _ = weak_kernel;
     }
 
     /// Returns the answer to this call if the call resumes a held entity (W2), otherwise `None`.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Epoch, Key, Lane, Mark, Millis, Name, Partition, Range, Row, RowKey, Version};
 use crate::{
     Error,
-    kernel::{Door, Reader},
+    kernel::{KernelPort, Reader},
     store::sql::{Claim, Script, ScriptCode, Scripted},
 };
 
@@ -121,7 +121,7 @@ pub struct Cx {
     pub fence: Version,
     /// The partition that the work was started in, and the epoch of that ownership.
     pub(crate) owned: (Partition, Epoch),
-    pub(crate) door: Arc<dyn Door>,
+    pub(crate) port: Arc<dyn KernelPort>,
     pub(crate) chain: Arc<[Key]>,
     pub(crate) pulse: Arc<dyn SignsOfLife>,
 }
@@ -175,7 +175,7 @@ impl Cx {
         let Some(id) = self.id else { return Ok(Vec::new()) };
         let _reading = Reading::begin(&*self.pulse);
         let reader = Reader { key: self.key.clone(), id, owned: self.owned };
-        self.door.rows(reader, range).await
+        self.port.rows(reader, range).await
     }
 
     /// Runs code that writes rows of the author's, in one transaction with a row of this entity (W6). The row
@@ -192,18 +192,18 @@ impl Cx {
     ) -> Result<Scripted, Error> {
         let Some(entity) = self.id else { return Ok(Scripted::Gone) };
         let claim = Some(Claim { owned: self.owned, entity, lane, key, before });
-        self.door.transact(self.key.clone(), Script { claim, fence: None, limit, code }).await
+        self.port.transact(self.key.clone(), Script { claim, fence: None, limit, code }).await
     }
 
     /// Returns access to the kernel for something that outlives this code, such as a guard.
-    pub fn outpost(&self) -> crate::kernel::Outpost {
-        self.door.outpost()
+    pub fn weak_kernel(&self) -> crate::kernel::WeakKernel {
+        self.port.weak_kernel()
     }
 
     /// Calls another entity and waits for the answer. Returns [`Error::Cycle`] if the called entity waits for
     /// the caller (M3).
     pub async fn call(&self, call: crate::Call) -> Result<Bytes, Error> {
-        self.door.call(call.within(self.chain.clone())).await
+        self.port.call(call.within(self.chain.clone())).await
     }
 }
 

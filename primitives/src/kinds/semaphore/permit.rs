@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use drystone_runtime::{Call, Error, Millis, driver::Handle, kernel::Outpost};
+use drystone_runtime::{Call, Error, Millis, driver::Handle, kernel::WeakKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Args, Timestamp, decode};
@@ -86,12 +86,12 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn new(address: Address, granted: Granted, outpost: Outpost) -> Self {
-        let good = Arc::new(Good::new(&granted, outpost));
+    pub(super) fn new(address: Address, granted: Granted, weak_kernel: WeakKernel) -> Self {
+        let good = Arc::new(Good::new(&granted, weak_kernel));
         let lease = granted.lease.map(Duration::from_millis);
         let renewal = lease.and_then(|lease| {
             let (address, good) = (address.clone(), good.clone());
-            good.outpost.clone().spawn(Box::pin(async move { good.renew(&address, &granted, lease).await }))
+            good.weak_kernel.clone().spawn(Box::pin(async move { good.renew(&address, &granted, lease).await }))
         });
         Self { address, granted, good, renewal: Mutex::new(renewal), is_held: lease.is_some() }
     }
@@ -141,9 +141,9 @@ impl Drop for Permit {
         if self.is_held
             && let Ok(release) = call(&self.address, "release", &self.granted)
         {
-            let outpost = self.good.outpost.clone();
+            let weak_kernel = self.good.weak_kernel.clone();
             // If the release does not get through, the permit comes back when its lease ends.
-            self.good.outpost.detach(Box::pin(async move { drop(outpost.call(release).await) }));
+            self.good.weak_kernel.detach(Box::pin(async move { drop(weak_kernel.call(release).await) }));
         }
     }
 }
@@ -163,17 +163,17 @@ impl fmt::Debug for Permit {
 /// How long a permit lasts, by two clocks. The kernel's clock may jump forward. The monotonic clock cannot
 /// jump, and counts when the permit cannot be renewed.
 struct Good {
-    outpost: Outpost,
+    weak_kernel: WeakKernel,
     until: Mutex<(Millis, Duration)>,
     is_lost: AtomicBool,
 }
 
 impl Good {
-    fn new(granted: &Granted, outpost: Outpost) -> Self {
+    fn new(granted: &Granted, weak_kernel: WeakKernel) -> Self {
         let until: Millis = granted.until.into();
-        let left = outpost.now().map_or(Duration::ZERO, |now| until.since(now));
-        let by = outpost.monotonic().unwrap_or_default() + left;
-        Self { outpost, until: Mutex::new((until, by)), is_lost: AtomicBool::new(false) }
+        let left = weak_kernel.now().map_or(Duration::ZERO, |now| until.since(now));
+        let by = weak_kernel.monotonic().unwrap_or_default() + left;
+        Self { weak_kernel, until: Mutex::new((until, by)), is_lost: AtomicBool::new(false) }
     }
 
     fn is_over(&self) -> bool {
@@ -187,7 +187,7 @@ impl Good {
     /// then unknown.
     fn left(&self) -> Duration {
         let (until, by) = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        match (self.outpost.now(), self.outpost.monotonic()) {
+        match (self.weak_kernel.now(), self.weak_kernel.monotonic()) {
             (Some(now), Some(monotonic)) => until.since(now).min(by.saturating_sub(monotonic)),
             _ => Duration::ZERO,
         }
@@ -197,13 +197,13 @@ impl Good {
     async fn renew(&self, address: &Address, granted: &Granted, lease: Duration) {
         let mut pause = lease / 3;
         loop {
-            self.outpost.sleep(pause.max(Duration::from_millis(1))).await;
-            let (left, asked_at) = (self.left(), self.outpost.monotonic());
+            self.weak_kernel.sleep(pause.max(Duration::from_millis(1))).await;
+            let (left, asked_at) = (self.left(), self.weak_kernel.monotonic());
             let (Ok(call), Some(asked_at)) = (call(address, "renew", granted), asked_at) else { return };
             if self.is_over() {
                 return;
             }
-            let answer = self.outpost.call(call.deadline(left)).await;
+            let answer = self.weak_kernel.call(call.deadline(left)).await;
             match answer.map(|bytes| decode::<Option<Timestamp>>(&bytes)) {
                 Ok(Ok(Some(until))) if !self.is_over() => {
                     // Counted from the moment of asking: the semaphore counts from a later one, so this end

@@ -166,9 +166,9 @@ impl Asking {
             None => call,
         };
         let desk = address.desk().clone();
-        let given = desk.call_then(call, move |answer, outpost| {
+        let given = desk.call_then(call, move |answer, weak_kernel| {
             let granted: Option<Granted> = decode(&answer).map_err(unreadable)?;
-            Ok(granted.map(|granted| Permit::new(address, granted, outpost)))
+            Ok(granted.map(|granted| Permit::new(address, granted, weak_kernel)))
         });
         given.await.map_err(refused)
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{self as runtime, Cx, Name, Version, kernel::Outpost};
+use drystone_runtime::{self as runtime, Cx, Name, Version, kernel::WeakKernel};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -112,7 +112,7 @@ struct StepHeart {
     key: Bytes,
     op: String,
     generation: u32,
-    outpost: Outpost,
+    weak_kernel: WeakKernel,
     state: Mutex<State>,
 }
 
@@ -162,7 +162,7 @@ impl Heart {
         }
         drop(state);
         let step = self.step.clone();
-        self.step.outpost.detach(Box::pin(async move { step.tell().await }));
+        self.step.weak_kernel.detach(Box::pin(async move { step.tell().await }));
     }
 }
 
@@ -171,9 +171,9 @@ impl StepHeart {
     async fn tell(&self) {
         while let Some(body) = self.unstored() {
             let call = runtime::Call::new(self.definition.clone(), self.key.clone(), BEAT, body);
-            let told = self.outpost.call(call).await;
+            let told = self.weak_kernel.call(call).await;
             let is_lost = told.is_err_and(|error| error.is_retryable());
-            self.outpost.sleep(STORED_EVERY).await;
+            self.weak_kernel.sleep(STORED_EVERY).await;
             if is_lost {
                 self.state().is_stored = false;
             }
@@ -195,7 +195,7 @@ impl StepHeart {
     }
 
     fn lives(&self) -> bool {
-        self.outpost.now().is_some()
+        self.weak_kernel.now().is_some()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -218,7 +218,14 @@ impl Hearts {
         let known = hearts.get(&name).filter(|step| step.lives()).cloned();
         let step = known.unwrap_or_else(|| {
             let (definition, key, op) = (cx.definition.clone(), cx.key.key.clone(), name.2.clone());
-            Arc::new(StepHeart { definition, key, op, generation, outpost: cx.outpost(), state: Mutex::default() })
+            Arc::new(StepHeart {
+                definition,
+                key,
+                op,
+                generation,
+                weak_kernel: cx.weak_kernel(),
+                state: Mutex::default(),
+            })
         });
         hearts.insert(name, step.clone());
         Heart { cx: cx.clone(), step }

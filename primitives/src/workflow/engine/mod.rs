@@ -27,7 +27,7 @@ use bytes::Bytes;
 
 use drystone_runtime::{
     Borrow, Cause, Cx, Definition, Entity, Handler, Hot, Input, Key, Millis, Name, Needed, Next, Now, Outcome, Rows,
-    Ticket, Work, kernel::Outpost,
+    Ticket, Work, kernel::WeakKernel,
 };
 use serde::Serialize;
 
@@ -143,8 +143,8 @@ where
         self.start(entity, work, cx)
     }
 
-    fn opened(&self, outpost: &Outpost) {
-        self.nudge.set(outpost);
+    fn opened(&self, weak_kernel: &WeakKernel) {
+        self.nudge.set(weak_kernel);
     }
 
     fn scripts(&self) -> Vec<Name> {

@@ -86,10 +86,10 @@ impl fmt::Display for Call {
 }
 
 /// The kernel as seen by code that runs as work: it makes calls and reads rows here.
-pub(crate) trait Door: Send + Sync {
+pub(crate) trait KernelPort: Send + Sync {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>>;
     fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>>;
-    fn outpost(&self) -> crate::kernel::Outpost;
+    fn weak_kernel(&self) -> crate::kernel::WeakKernel;
     fn transact(&self, from: Key, script: Script) -> Pin<Box<dyn Future<Output = Result<Scripted, Error>> + Send>>;
 }
 

@@ -65,8 +65,8 @@ impl Shared {
         let partitions: Vec<Partition> = taken.iter().map(|lease| lease.partition).collect();
         let unclean = taken.iter().filter(|lease| !lease.clean).count();
         let report = Report { partitions: taken.len(), unclean, ..self.count(partitions).await? };
-        let outpost = self.outpost();
-        self.registry.iter().for_each(|definition| definition.handler.opened(&outpost));
+        let weak_kernel = self.weak_kernel();
+        self.registry.iter().for_each(|definition| definition.handler.opened(&weak_kernel));
         self.start_loops(hints);
         Ok(report)
     }
@@ -97,7 +97,7 @@ impl Shared {
     }
 
     fn start_loops(self: &Arc<Self>, hints: crate::store::Hints) {
-        for _ in 0..self.options.hands.max(2) {
+        for _ in 0..self.options.turn_threads.max(2) {
             TurnThread::start(self, "turns");
         }
         let shared = self.clone();
@@ -146,7 +146,7 @@ impl Shared {
     /// way to the store, hence the grace. The release is tried once: a store that is down is not waited for
     /// again.
     async fn rest_and_release(&self, limit: Duration, grace: Duration) -> Result<(), StoreError> {
-        self.close_door();
+        self.refuse_calls();
         let until = self.driver.monotonic() + limit;
         let ended = self.rest_until(until).await;
         self.is_dropping_work.store(true, Ordering::Relaxed);

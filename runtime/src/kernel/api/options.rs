@@ -18,15 +18,15 @@ pub struct Options {
     pub renew_every: Duration,
     /// Threads that take turns, write batches and read. Default: one more than there are processors, but at
     /// least 3 and at most 4.
-    pub hands: usize,
+    pub turn_threads: usize,
     /// Threads that may replace threads which the author's code blocks. Default: 8.
-    pub spare_hands: usize,
+    pub replacement_threads_max: usize,
     /// How long one visit or one poll may take before its code is logged as blocking. A blocked kernel
     /// thread is replaced. Default: 500 ms.
     pub blocked_after: Duration,
     /// How far ahead alarms are kept in memory. Default: 60 s.
     pub horizon: Duration,
-    /// The longest time for which the ringer sleeps before it reads the time again. Default: 60 s.
+    /// The longest time for which the timer sleeps before it reads the time again. Default: 60 s.
     pub nap_max: Duration,
     /// The most alarms that are kept in memory. Default: 65,536.
     pub near_max: usize,
@@ -84,7 +84,7 @@ pub struct Options {
     pub store_retry: (Duration, Duration),
     /// How long replies are remembered for idempotency keys. Default: 24 h.
     pub remember_for: Duration,
-    /// How often the janitor sweeps the store and looks for entities without a wake source. Default: 10 s.
+    /// How often maintenance sweeps the store and looks for entities without a wake source. Default: 10 s.
     pub sweep_every: Duration,
     /// How many pieces of work of a definition must have ended at their first poll, one after another,
     /// before the next piece is polled on a kernel thread. Default: 16. `u32::MAX` disables such polls.
@@ -106,8 +106,8 @@ impl Default for Options {
             partitions_max: u32::MAX,
             lease: Duration::from_secs(15),
             renew_every: Duration::from_secs(5),
-            hands: 1 + thread::available_parallelism().map_or(2, |processors| processors.get().clamp(2, 3)),
-            spare_hands: 8,
+            turn_threads: 1 + thread::available_parallelism().map_or(2, |processors| processors.get().clamp(2, 3)),
+            replacement_threads_max: 8,
             blocked_after: Duration::from_millis(500),
             horizon: Duration::from_secs(60),
             nap_max: Duration::from_secs(60),

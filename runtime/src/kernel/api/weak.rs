@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::call::{Door, Reader};
+use super::call::{KernelPort, Reader};
 use crate::{
     Error, Key, Millis, Range, Reply, Row,
     driver::{Handle, Task},
@@ -24,9 +24,9 @@ use crate::{
 /// A weak handle to a kernel, with its calls, clocks and tasks. It does not keep the kernel alive. When the
 /// kernel has ended, the clocks return `None` and nothing runs.
 #[derive(Clone)]
-pub struct Outpost(Weak<Shared>);
+pub struct WeakKernel(Weak<Shared>);
 
-impl Outpost {
+impl WeakKernel {
     pub(crate) fn new(shared: Weak<Shared>) -> Self {
         Self(shared)
     }
@@ -82,10 +82,10 @@ impl Outpost {
     }
 }
 
-impl Door for Outpost {
+impl KernelPort for WeakKernel {
     fn call(&self, call: Call) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
-        let outpost = self.clone();
-        Box::pin(async move { outpost.call(call).await })
+        let weak_kernel = self.clone();
+        Box::pin(async move { weak_kernel.call(call).await })
     }
 
     fn rows(&self, reader: Reader, range: Range) -> Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send>> {
@@ -93,7 +93,7 @@ impl Door for Outpost {
         Box::pin(async move { WorkReader::new(&*shared.ok_or(Error::Closing)?, &reader).rows(range).await })
     }
 
-    fn outpost(&self) -> Outpost {
+    fn weak_kernel(&self) -> WeakKernel {
         self.clone()
     }
 
@@ -103,8 +103,8 @@ impl Door for Outpost {
     }
 }
 
-impl std::fmt::Debug for Outpost {
+impl std::fmt::Debug for WeakKernel {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Outpost")
+        out.write_str("WeakKernel")
     }
 }

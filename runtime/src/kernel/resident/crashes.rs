@@ -59,14 +59,14 @@ impl Resident {
     fn crashes(&self) -> Crashes {
         match &self.tip {
             Some(entity) => crashes_of(entity, &self.lease, self.queue.has_messages()),
-            None => self.crashes_of_letters(),
+            None => self.crashes_of_messages(),
         }
     }
 
     fn crashes_stored(&self) -> Crashes {
         match &self.tip {
             Some(entity) => crashes_stored(entity, &self.lease),
-            None => self.crashes_stored_of_letters(),
+            None => self.crashes_stored_of_messages(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Resident {
     fn is_written_with(&self, crashes: Crashes) -> bool {
         match &self.tip {
             Some(entity) => entity.crashes == crashes && entity.version.epoch() >= self.lease.epoch,
-            None => self.letters_are_written_with(crashes),
+            None => self.messages_are_written_with(crashes),
         }
     }
 
@@ -84,7 +84,7 @@ impl Resident {
         let crashes = staged(self.crashes());
         match self.tip {
             Some(_) => self.stack_own(at, Link::kernel(), |entity| entity.crashes = crashes),
-            None => self.keep_crashes_of_letters(at, staged),
+            None => self.keep_crashes_of_messages(at, staged),
         }
     }
 
@@ -110,7 +110,7 @@ impl Resident {
     /// Parks the entity: the process has died with it too often, and lived without it. It resumes by a
     /// person or with another build.
     fn convict(&mut self, crashes: Crashes, at: &Shared, out: &mut Effects) {
-        let Some(entity) = &self.tip else { return self.hold_letters(at, out) };
+        let Some(entity) = &self.tip else { return self.hold_messages(at, out) };
         let conviction = Conviction {
             work: entity.suspect.clone(),
             deaths: crashes.deaths(),
@@ -156,7 +156,7 @@ impl Resident {
                     entity.crashes = Crashes::NONE;
                     entity.suspect = None;
                 }),
-                None => self.keep_crashes_of_letters(at, |_| Crashes::NONE),
+                None => self.keep_crashes_of_messages(at, |_| Crashes::NONE),
             }
         }
         self.leave_window(at, out);

@@ -49,29 +49,29 @@ impl Tries {
 
 impl Resident {
     /// Returns the crashes held against the most suspected message.
-    pub(crate) fn crashes_of_letters(&self) -> Crashes {
+    pub(crate) fn crashes_of_messages(&self) -> Crashes {
         self.queue
             .messages()
-            .map(|letter| crashes_of_letter(letter, &self.lease))
+            .map(|letter| crashes_of_message(letter, &self.lease))
             .max_by_key(|crashes| crashes.deaths())
             .unwrap_or_default()
     }
 
-    pub(crate) fn crashes_stored_of_letters(&self) -> Crashes {
+    pub(crate) fn crashes_stored_of_messages(&self) -> Crashes {
         let stored = self.queue.messages().map(|letter| Tries::of(letter).crashes);
         stored.max_by_key(|crashes| crashes.deaths()).unwrap_or_default()
     }
 
-    pub(crate) fn letters_are_written_with(&self, crashes: Crashes) -> bool {
+    pub(crate) fn messages_are_written_with(&self, crashes: Crashes) -> bool {
         let tries = |letter: &Letter| Tries::of(letter);
         self.queue.messages().map(tries).any(|tries| tries.crashes == crashes && tries.is_written_in(self.lease.epoch))
     }
 
     /// Stores the crashes held against each message, changed by `staged`.
-    pub(crate) fn keep_crashes_of_letters(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
+    pub(crate) fn keep_crashes_of_messages(&mut self, at: &Shared, staged: fn(Crashes) -> Crashes) {
         let mut retries = Vec::new();
         for letter in self.queue.messages_mut() {
-            let (tries, crashes) = (Tries::of(letter), crashes_of_letter(letter, &self.lease));
+            let (tries, crashes) = (Tries::of(letter), crashes_of_message(letter, &self.lease));
             if tries.crashes.is_none() && crashes.is_none() {
                 continue;
             }
@@ -85,11 +85,11 @@ impl Resident {
 
     /// Holds messages in the inbox for a person: the process has died with them too often, and lived
     /// without them.
-    pub(crate) fn hold_letters(&mut self, at: &Shared, out: &mut Effects) {
+    pub(crate) fn hold_messages(&mut self, at: &Shared, out: &mut Effects) {
         let mut emit = Vec::new();
-        let is_convicted = |letter: &Letter| crashes_of_letter(letter, &self.lease).deaths() > at.options.crashes_max;
+        let is_convicted = |letter: &Letter| crashes_of_message(letter, &self.lease).deaths() > at.options.crashes_max;
         for letter in self.queue.take_messages(is_convicted) {
-            let crashes = crashes_of_letter(&letter, &self.lease);
+            let crashes = crashes_of_message(&letter, &self.lease);
             let conviction = Conviction {
                 work: None,
                 deaths: crashes.deaths(),
@@ -108,7 +108,7 @@ impl Resident {
     }
 
     /// Queues held messages again, with no crashes held against them.
-    pub(crate) fn release_letters(&mut self, at: &Shared) {
+    pub(crate) fn release_messages(&mut self, at: &Shared) {
         for letter in self.inbox.take_released() {
             if self.knows(letter.id) {
                 continue;
@@ -121,7 +121,7 @@ impl Resident {
 }
 
 /// Returns the crashes held against a message now.
-fn crashes_of_letter(letter: &Letter, lease: &Held) -> Crashes {
+fn crashes_of_message(letter: &Letter, lease: &Held) -> Crashes {
     let tries = Tries::of(letter);
     let may_have_been_tried = letter.at <= lease.highest && !Bug::CrashNotCounted.planted();
     if tries.is_written_in(lease.epoch) {

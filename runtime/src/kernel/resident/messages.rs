@@ -30,7 +30,7 @@ use crate::{
 
 impl Resident {
     /// Queues a message that became durable a moment ago, from an entity of this worker.
-    pub(crate) fn queue_letter(&mut self, letter: Letter) {
+    pub(crate) fn queue_message(&mut self, letter: Letter) {
         if self.knows(letter.id) {
             return;
         }
@@ -68,14 +68,14 @@ impl Resident {
                 .work
                 .running()
                 .iter()
-                .any(|running| matches!(&running.origin, Origin::Letter(letter) if letter.id == id))
-            || self.inputs.ends().any(|end| matches!(&end.origin, Origin::Letter(letter) if letter.id == id))
+                .any(|running| matches!(&running.origin, Origin::Message(letter) if letter.id == id))
+            || self.inputs.ends().any(|end| matches!(&end.origin, Origin::Message(letter) if letter.id == id))
             || self.commits.take_message(id)
     }
 
     /// Takes the first call or message whose turn may be taken now.
     pub(crate) fn pick(&mut self, at: &Shared, out: &mut Effects) -> Option<Source> {
-        if self.wants_inbox(at) || self.letters_are_stale(at) {
+        if self.wants_inbox(at) || self.messages_are_stale(at) {
             self.read_inbox(at, out);
         }
         let mut blocked = Blocked::default();
@@ -103,14 +103,14 @@ impl Resident {
 
     /// Whether messages must wait until the inbox is read again. Unseen messages are expected in it, and an
     /// older message of the same sender may be among them (M1).
-    fn letters_are_stale(&self, at: &Shared) -> bool {
+    fn messages_are_stale(&self, at: &Shared) -> bool {
         !self.inbox.is_read_for(at.unseen()) && self.queue.has_messages()
     }
 
     fn may_take(&mut self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
         match self.queue.get(index) {
             Some(Source::Call(_)) => self.may_take_call(index, blocked, at, out),
-            Some(Source::Letter(_)) => self.may_take_letter(index, blocked, at, out),
+            Some(Source::Message(_)) => self.may_take_message(index, blocked, at, out),
             _ => true,
         }
     }
@@ -163,8 +163,8 @@ impl Resident {
         self.work.is_to_list() || self.work.listed().iter().chain(coming).any(waits)
     }
 
-    fn may_take_letter(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
-        let Some(Source::Letter(letter)) = self.queue.get(index) else { return false };
+    fn may_take_message(&self, index: usize, blocked: &mut Blocked, at: &Shared, out: &mut Effects) -> bool {
+        let Some(Source::Message(letter)) = self.queue.get(index) else { return false };
         let borrow = at.registry.get(&letter.definition).map_or(Borrow::None, |found| borrow_of(found, &letter.verb));
         let exclusive = borrow == Borrow::Exclusive;
         let now = at.time.now();
@@ -193,7 +193,7 @@ impl Resident {
     /// Whether running code is handling a message of this sender. The next message of the sender waits for
     /// it.
     fn is_taking_from(&self, sender: &Key) -> bool {
-        let from = |origin: &Origin| matches!(origin, Origin::Letter(letter) if letter.from == *sender);
+        let from = |origin: &Origin| matches!(origin, Origin::Message(letter) if letter.from == *sender);
         self.work.running().iter().any(|running| from(&running.origin))
             || self.inputs.ends().any(|end| from(&end.origin))
     }
@@ -213,7 +213,7 @@ impl Resident {
 
     /// Handles a message whose turn was refused: it is retried with backoff, then becomes a dead letter.
     /// Other senders are not delayed (M4).
-    pub(crate) fn letter_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
+    pub(crate) fn message_failed(&mut self, letter: Letter, error: &Error, at: &Shared, out: &mut Effects) {
         let tries = Tries::of(&letter).failed();
         let attempts = u32::from(tries.failures);
         self.inbox.forget_message(letter.id);
@@ -227,7 +227,7 @@ impl Resident {
         let retry = Retry { id: letter.id, attempts: tries.pack(), at: at.time.now().after(pause) };
         self.stack_inbox(at, |chain| chain.retry(retry));
         out.timers.push((at.driver.monotonic() + pause, Ring::Again));
-        self.queue.put_first(Source::Letter(Letter { attempts: retry.attempts, at: retry.at, ..letter }));
+        self.queue.put_first(Source::Message(Letter { attempts: retry.attempts, at: retry.at, ..letter }));
     }
 
     /// Turns a message into a dead letter. `error` is the error of the author's code, if that was the

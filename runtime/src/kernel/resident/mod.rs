@@ -1,8 +1,8 @@
 //! An entity in memory: the record, the turns on their way to the store, the inputs and the running work.
 //!
-//! A resident belongs to one kernel thread at a time, so nothing here locks. The files beside this one each add
-//! a group of methods: `turning`, `stacking`, `settling`, `working`, `reading`, `letters`, `seating`.
-//! [`Resident::step`] is the order in which they are called.
+//! A resident belongs to one turn thread at a time, so nothing here locks. It is made of [`parts`], each with
+//! rules of its own. The files beside this one hold the phases of a visit: each adds a group of methods that
+//! need several parts. [`Resident::step`] is the order in which they are called.
 
 pub(crate) mod crashes;
 mod explain;
@@ -92,7 +92,7 @@ impl Resident {
         for item in mail {
             match item {
                 Mail::Call(pending) => self.queue.add_call(pending),
-                Mail::Letter(letter) => self.queue_letter(letter),
+                Mail::Message(letter) => self.queue_message(letter),
                 Mail::Look => self.inbox.look(),
                 Mail::Alarm => self.inputs.ring(),
                 Mail::Woken(entity) => self.warm_up(entity, at),
@@ -120,7 +120,7 @@ impl Resident {
             return false;
         }
         if self.inbox.has_to_release() && !self.commits.is_closed() {
-            self.release_letters(at);
+            self.release_messages(at);
         }
         if !self.is_admitted(at, out) {
             return false;
@@ -365,7 +365,7 @@ impl std::fmt::Debug for Resident {
 pub(crate) fn origin_of(source: Source) -> Origin {
     match source {
         Source::Call(pending) => Origin::Call(pending),
-        Source::Letter(letter) => Origin::Letter(letter),
+        Source::Message(letter) => Origin::Message(letter),
         Source::End(end) => end.origin,
         _ => Origin::Listed,
     }

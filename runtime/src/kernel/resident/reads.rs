@@ -98,7 +98,7 @@ impl Resident {
     /// the read are up to date; if a commit of ours came in between, they are read again.
     fn found_entity(&mut self, entity: Option<Box<Entity>>, at: &Shared, out: &mut Effects) -> bool {
         if self.is_of_a_later_owner(entity.as_deref()) {
-            // Nothing here is valid any more. The timer makes the ringer notice at once.
+            // Nothing here is valid any more. The timer makes the timer notice at once.
             self.lease.lose();
             out.timers.push((at.driver.monotonic(), Ring::Again));
             return false;

@@ -13,7 +13,7 @@ pub(crate) enum Source {
     /// A call, whose caller waits.
     Call(Pending),
     /// A message, whose row is still in the inbox.
-    Letter(Letter),
+    Message(Letter),
     /// The alarm.
     Alarm(Millis),
     /// The end of a piece of work, with the call or message that ran it, if any.
@@ -44,7 +44,7 @@ pub(crate) enum Origin {
     /// A call runs it.
     Call(Pending),
     /// A message runs it.
-    Letter(Letter),
+    Message(Letter),
     /// A read runs it, on a snapshot.
     Read(Pending),
 }
@@ -54,7 +54,7 @@ impl Origin {
         match self {
             Self::Listed => Cause::Listed,
             Self::Call(pending) | Self::Read(pending) => Cause::Call(pending.ticket),
-            Self::Letter(letter) => Cause::Message(letter.id),
+            Self::Message(letter) => Cause::Message(letter.id),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Source {
     pub(crate) fn input(&self) -> Input {
         match self {
             Self::Call(pending) => pending.input(),
-            Self::Letter(letter) => Input::Message {
+            Self::Message(letter) => Input::Message {
                 from: letter.from.clone(),
                 id: letter.id,
                 verb: letter.verb.clone(),
@@ -85,7 +85,7 @@ impl Source {
     /// sent it, even if that was in another opening.
     pub(crate) fn mark(&self, at: &Shared) -> Option<Mark> {
         match self {
-            Self::Letter(letter) => letter.mark,
+            Self::Message(letter) => letter.mark,
             _ => Some(at.now().mark),
         }
     }
@@ -109,8 +109,8 @@ impl Source {
     /// Returns the message that the turn takes.
     pub(crate) fn message(&self) -> Option<MessageId> {
         match self {
-            Self::Letter(letter) => Some(letter.id),
-            Self::End(End { origin: Origin::Letter(letter), .. }) => Some(letter.id),
+            Self::Message(letter) => Some(letter.id),
+            Self::End(End { origin: Origin::Message(letter), .. }) => Some(letter.id),
             _ => None,
         }
     }

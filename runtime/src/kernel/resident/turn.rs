@@ -75,7 +75,7 @@ impl Resident {
     fn definition_for(&self, source: &Source, at: &Shared) -> Result<Option<Arc<Definition>>, Error> {
         let asked = match source {
             Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => Some(&pending.definition),
-            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
+            Source::Message(letter) | Source::End(End { origin: Origin::Message(letter), .. }) => {
                 Some(&letter.definition)
             }
             _ => None,
@@ -107,9 +107,9 @@ impl Resident {
                 pending.impure = true;
                 Source::Call(pending)
             }
-            Source::Letter(letter) => {
+            Source::Message(letter) => {
                 self.inbox.note_impure(letter.id);
-                Source::Letter(letter)
+                Source::Message(letter)
             }
             other => other,
         };
@@ -147,8 +147,8 @@ impl Resident {
             Source::Call(_) | Source::End(End { origin: Origin::Call(_), .. }) => {
                 self.answer_error(source, error, at, out);
             }
-            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
-                self.letter_failed(letter, error, at, out);
+            Source::Message(letter) | Source::End(End { origin: Origin::Message(letter), .. }) => {
+                self.message_failed(letter, error, at, out);
             }
             other => self.turn_failed(other, &error.to_string(), at, out),
         }
@@ -162,9 +162,9 @@ impl Resident {
             Source::Call(pending) | Source::End(End { origin: Origin::Call(pending), .. }) => {
                 out.answers.push((pending, Err(Error::Panicked { key, message })));
             }
-            Source::Letter(letter) | Source::End(End { origin: Origin::Letter(letter), .. }) => {
+            Source::Message(letter) | Source::End(End { origin: Origin::Message(letter), .. }) => {
                 // Retried like any failure: the cause of a panic may be temporary.
-                self.letter_failed(letter, &Error::Failed(message.into()), at, out);
+                self.message_failed(letter, &Error::Failed(message.into()), at, out);
             }
             other => self.turn_failed(other, &message, at, out),
         }
@@ -187,7 +187,7 @@ impl Resident {
     /// Returns an input to its place, to be handled next.
     pub(crate) fn put_back(&mut self, source: Source) {
         match source {
-            Source::Call(_) | Source::Letter(_) => self.queue.put_first(source),
+            Source::Call(_) | Source::Message(_) => self.queue.put_first(source),
             Source::End(end) => self.inputs.put_end_first(end),
             Source::Alarm(_) => self.inputs.ring(),
             Source::Gone(ticket) => self.inputs.put_gone_first(ticket),

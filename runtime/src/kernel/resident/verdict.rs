@@ -65,7 +65,7 @@ impl Resident {
         out.alarm = Some(self.committed.as_ref().filter(|entity| entity.parked.is_none()).and_then(|e| e.alarm));
         for sent in chain.take_sent() {
             let to = sent.to.clone();
-            out.letters.push((to, letter(sent, &self.key, at.time.now())));
+            out.messages.push((to, inbox_form(sent, &self.key, at.time.now())));
         }
         let (links, listed) = (chain.take_links(), chain.take_listed());
         let ended_by = links.last().and_then(|link| link.source.pending()).map(|pending| pending.ticket);
@@ -228,7 +228,7 @@ impl Resident {
             Source::Alarm(_) => self.inputs.ring(),
             Source::Gone(ticket) => self.inputs.put_gone_first(ticket),
             // Messages are read from the inbox again; the other inputs are noticed again.
-            Source::Letter(_) | Source::Changed | Source::Kernel => {}
+            Source::Message(_) | Source::Changed | Source::Kernel => {}
         }
     }
 
@@ -248,7 +248,7 @@ impl Resident {
 }
 
 /// Converts an outgoing message to the form of the receiver's inbox.
-pub(crate) fn letter(sent: Outgoing, from: &Key, at: Millis) -> Letter {
+pub(crate) fn inbox_form(sent: Outgoing, from: &Key, at: Millis) -> Letter {
     Letter {
         id: sent.id,
         from: from.clone(),

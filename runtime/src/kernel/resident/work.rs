@@ -44,7 +44,7 @@ impl Running {
     pub(crate) fn take_caller(&mut self) -> Option<Pending> {
         match std::mem::replace(&mut self.origin, Origin::Listed) {
             Origin::Call(pending) | Origin::Read(pending) => Some(pending),
-            Origin::Listed | Origin::Letter(_) => None,
+            Origin::Listed | Origin::Message(_) => None,
         }
     }
 }
@@ -180,7 +180,7 @@ impl Resident {
     ) {
         let chain = match &origin {
             Origin::Call(pending) | Origin::Read(pending) => pending.chain.clone(),
-            Origin::Listed | Origin::Letter(_) => Arc::new([]),
+            Origin::Listed | Origin::Message(_) => Arc::new([]),
         };
         let Some(place) = Place::take(&at.places, at.options.work_max) else {
             return self.no_place(origin, out);
@@ -252,9 +252,9 @@ impl Resident {
         let error = Err(Error::Overloaded { what: Limit::Work });
         match origin {
             Origin::Call(pending) | Origin::Read(pending) => out.answers.push((pending, error)),
-            Origin::Letter(letter) => {
+            Origin::Message(letter) => {
                 self.inbox.note_impure(letter.id);
-                self.queue.put_first(Source::Letter(letter));
+                self.queue.put_first(Source::Message(letter));
             }
             Origin::Listed => {}
         }
@@ -335,7 +335,7 @@ impl Resident {
             now: at.time.at(monotonic),
             fence: entity.map_or(Version::of(self.lease.epoch, 0), |entity| entity.version),
             owned: (self.lease.partition, self.lease.epoch),
-            door: at.door(),
+            port: at.port(),
             chain,
             pulse: pulse.clone(),
         };

@@ -46,7 +46,7 @@ pub(crate) struct Core {
     /// Visits since the last batch was taken.
     visits: usize,
     /// Threads that wait for a job.
-    pub(crate) idle_hands: usize,
+    pub(crate) idle_threads: usize,
     pub(crate) leases: BTreeMap<Partition, Arc<Held>>,
     pub(crate) others: BTreeMap<Partition, String>,
     pub(crate) partitions: u32,
@@ -55,8 +55,8 @@ pub(crate) struct Core {
     timers: BTreeMap<(Duration, u64), (Key, Ring)>,
     /// The last number that a timer or a read got.
     next_timer: u64,
-    /// The ringer found the run queue full and waits until it is shorter.
-    ringer_waits: bool,
+    /// The timer found the run queue full and waits until it is shorter.
+    timer_waits: bool,
     /// Keys that wait for a free place to run work.
     work_line: VecDeque<Key>,
     /// Keys written since the scan in progress began: the scan's records of them are outdated.
@@ -84,8 +84,8 @@ pub(crate) struct Released {
     pub(crate) dropped: Vec<Running>,
     pub(crate) trash: Vec<Trash>,
     /// How many idle threads to wake.
-    pub(crate) hands: usize,
-    /// A timer is earlier than the one that the ringer waits for.
+    pub(crate) threads: usize,
+    /// A timer is earlier than the one that the timer waits for.
     pub(crate) ring: bool,
 }
 
@@ -106,14 +106,14 @@ impl Core {
             is_writing: false,
             is_loading: false,
             visits: 0,
-            idle_hands: 0,
+            idle_threads: 0,
             leases: BTreeMap::new(),
             others: BTreeMap::new(),
             partitions: 1,
             near: Near::new(options.near_max, Seeded::new(seed)),
             timers: BTreeMap::new(),
             next_timer: 0,
-            ringer_waits: false,
+            timer_waits: false,
             work_line: VecDeque::new(),
             written: None,
             waiting_bytes: 0,
@@ -203,10 +203,10 @@ impl Core {
         }
     }
 
-    /// Whether the ringer, which waits, can continue.
+    /// Whether the timer, which waits, can continue.
     pub(crate) fn may_ring(&mut self, options: &Options) -> bool {
-        let may = self.ringer_waits && self.runnable.len() < options.pace / 2 + 1;
-        self.ringer_waits &= !may;
+        let may = self.timer_waits && self.runnable.len() < options.pace / 2 + 1;
+        self.timer_waits &= !may;
         may
     }
 
@@ -277,8 +277,8 @@ impl Core {
             self.post(&to, Mail::Look);
         }
         // Messages reach their receivers before the answers of the same commit go out (M2).
-        for (to, letter) in out.letters {
-            self.post(&to, Mail::Letter(letter));
+        for (to, letter) in out.messages {
+            self.post(&to, Mail::Message(letter));
         }
         if !out.reads.is_empty() {
             self.next_timer += 1;
@@ -292,7 +292,7 @@ impl Core {
             self.near.set(key, alarm, None);
             released.ring |= alarm.is_some() && self.near.next() == alarm;
             if self.near.drew_nearer() {
-                at.scout.notify_one();
+                at.scanner.notify_one();
             }
         }
         for (when, ring) in out.timers {
@@ -337,7 +337,7 @@ impl Core {
             let (key, ring) = entry.remove();
             self.post_resident(&key, Mail::Rang(ring));
         }
-        self.ringer_waits = room == 0;
+        self.timer_waits = room == 0;
         let alarm = self.near.next().filter(|_| room > 0).map(|next| monotonic + next.since(now));
         let timer = self.timers.first_key_value().map(|((when, _), _)| *when);
         let lease = self.leases.values().map(|lease| lease.until()).min();

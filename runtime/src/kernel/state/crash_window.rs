@@ -50,7 +50,7 @@ impl Class {
     }
 
     /// The index of the set of places that the class uses. The classes that run alone share a place.
-    const fn seats(self) -> usize {
+    const fn index(self) -> usize {
         match self {
             Self::Acquitted | Self::Fresh => 0,
             Self::Twice => 1,
@@ -61,11 +61,11 @@ impl Class {
 
 /// The places that entities take after a crash, the lines for them, and the controls.
 #[derive(Debug, Default)]
-pub(crate) struct Window(Mutex<Places>);
+pub(crate) struct CrashWindow(Mutex<Places>);
 
 #[derive(Debug, Default)]
 struct Places {
-    seated: [BTreeSet<Key>; 3],
+    admitted: [BTreeSet<Key>; 3],
     line: [VecDeque<Key>; 5],
     /// The keys that are held back, all until the same time: a trial during a control could acquit a guilty
     /// entity.
@@ -73,18 +73,18 @@ struct Places {
     controls_end: Duration,
 }
 
-impl Window {
+impl CrashWindow {
     /// Takes a place for `key`, or puts the key in line. A key in line is woken when a place is free, and
     /// asks again.
     pub(crate) fn admit(&self, key: &Key, class: Class) -> bool {
         let mut places = self.lock();
         // An entity that is read again keeps its place, of whatever class: otherwise it would wait for
         // itself.
-        if places.seated.iter().any(|seated| seated.contains(key)) {
+        if places.admitted.iter().any(|admitted| admitted.contains(key)) {
             return true;
         }
         if places.is_free(class) {
-            places.seated[class.seats()].insert(key.clone());
+            places.admitted[class.index()].insert(key.clone());
             return true;
         }
         let line = &mut places.line[class as usize];
@@ -116,8 +116,8 @@ impl Window {
     /// Gives up the place of `key`, wherever it is; returns the keys that may ask again.
     pub(crate) fn leave(&self, key: &Key) -> Vec<Key> {
         let mut places = self.lock();
-        for seated in &mut places.seated {
-            seated.remove(key);
+        for admitted in &mut places.admitted {
+            admitted.remove(key);
         }
         for line in &mut places.line {
             line.retain(|waiting| waiting != key);
@@ -138,7 +138,7 @@ impl Window {
 
 impl Places {
     fn is_free(&self, class: Class) -> bool {
-        let [fresh, twice, alone] = &self.seated;
+        let [fresh, twice, alone] = &self.admitted;
         match class {
             Class::Alone | Class::Trial => {
                 self.controls.is_empty() && fresh.is_empty() && twice.is_empty() && alone.is_empty()
@@ -153,7 +153,7 @@ impl Places {
     fn next(&mut self) -> Vec<Key> {
         let mut called = Vec::new();
         for class in Class::ALL {
-            let taken = self.seated[class.seats()].len();
+            let taken = self.admitted[class.index()].len();
             let room = if self.is_free(class) { class.places().saturating_sub(taken) } else { 0 };
             // An entity runs alone only when no entity of the other classes is in line.
             let room = if class >= Class::Alone && !called.is_empty() { 0 } else { room };
@@ -175,7 +175,7 @@ mod tests {
     /// W2
     #[test]
     fn an_entity_with_three_deaths_runs_alone() {
-        let window = Window::default();
+        let window = CrashWindow::default();
         assert!(window.admit(&key(1), Class::Twice));
         assert!(!window.admit(&key(2), Class::Alone));
         assert_eq!(window.leave(&key(1)), [key(2)]);
@@ -190,7 +190,7 @@ mod tests {
     /// W2
     #[test]
     fn an_entity_that_asks_again_keeps_its_place() {
-        let window = Window::default();
+        let window = CrashWindow::default();
         assert!(window.admit(&key(1), Class::Twice));
         assert!(window.admit(&key(1), Class::Alone));
         assert!(!window.admit(&key(2), Class::Alone));
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_windows_are_as_wide_as_stated() {
-        let window = Window::default();
+        let window = CrashWindow::default();
         assert!((0..1_024).all(|number| window.admit(&key(number), Class::Fresh)));
         assert!(!window.admit(&key(2_000), Class::Fresh));
         assert!((3_000..3_032).all(|number| window.admit(&key(number), Class::Twice)));
@@ -212,7 +212,7 @@ mod tests {
     /// W2
     #[test]
     fn nobody_runs_alone_while_somebody_is_held_back_and_the_others_run() {
-        let window = Window::default();
+        let window = CrashWindow::default();
         window.hold_back(&key(1), Duration::ZERO, MINUTE, 7);
         assert!(!window.admit(&key(2), Class::Alone));
         assert!(window.admit(&key(3), Class::Fresh) && window.admit(&key(4), Class::Twice));
@@ -228,7 +228,7 @@ mod tests {
     fn a_control_lasts_one_to_ten_probations_and_those_who_are_held_back_together_end_it_together() {
         let now = Duration::from_secs(5);
         for random in [0, 1, 7_000_000, u64::MAX - 1] {
-            let window = Window::default();
+            let window = CrashWindow::default();
             let end = window.hold_back(&key(1), now, MINUTE, random);
             assert!((now + MINUTE..=now + 10 * MINUTE).contains(&end));
             assert_eq!(window.hold_back(&key(2), end - MINUTE, MINUTE, random + 1), end);

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Messages that became durable.
-    pub(crate) letters: Vec<(Key, Letter)>,
+    pub(crate) messages: Vec<(Key, Letter)>,
     /// Keys whose inbox may have a message that memory does not know of.
     pub(crate) looks: Vec<Key>,
     /// Answers that may go out.

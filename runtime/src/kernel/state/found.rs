@@ -37,7 +37,7 @@ impl Core {
     }
 
     /// Rings an alarm that is due and that memory may have lost. An alarm beyond the horizon was not lost:
-    /// the horizon reaches it next, in order and at the ringer's pace (A4).
+    /// the horizon reaches it next, in order and at the timer's pace (A4).
     pub(crate) fn ring_again(&mut self, woken: Woken) {
         let alarm = woken.entity.as_ref().and_then(|entity| entity.alarm);
         if self.near.contains(&woken.key) || alarm.is_some_and(|alarm| alarm > self.near.horizon()) {

@@ -14,7 +14,7 @@ pub(crate) enum Mail {
     /// A call.
     Call(Pending),
     /// A durable message from an entity of this worker.
-    Letter(Letter),
+    Message(Letter),
     /// The inbox may hold new messages.
     Look,
     /// The alarm may be due.

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use super::{
     clock::Time,
     core::{Core, Released},
-    crash_window::Window,
+    crash_window::CrashWindow,
     effects::Event,
     mail::Mail,
     pace::Pace,
@@ -24,8 +24,8 @@ use crate::{
     Driver, Key, Mark, Name, Now, Registry, Store, Work,
     driver::Handle,
     kernel::{
-        Options, Outpost,
-        api::call::Door,
+        Options, WeakKernel,
+        api::call::KernelPort,
         resident::{turn::guarded, work::Watched},
         threads::{start::Loops, transactions::Line, watchdog::Watch},
         util::{backoff::backoff, latch::Latch, pulse::Pulse, race::race},
@@ -43,15 +43,15 @@ pub(crate) struct Shared {
     /// The mark of this opening. Everything that is recorded for the first time gets it (E14.1).
     mark: Mark,
     pub(crate) time: Time,
-    pub(crate) window: Window,
+    pub(crate) window: CrashWindow,
     core: Mutex<Core>,
     /// Idle threads wait here for a job. A semaphore counts: two calls wake two threads, even if neither
     /// waits yet.
-    pub(crate) hands: Semaphore,
-    /// The ringer waits here for an earlier alarm.
-    pub(crate) ringer: Notify,
-    /// The scout waits here for something to look for.
-    pub(crate) scout: Notify,
+    pub(crate) idle_threads: Semaphore,
+    /// The timer waits here for an earlier alarm.
+    pub(crate) timer: Notify,
+    /// The scanner waits here for something to look for.
+    pub(crate) scanner: Notify,
     /// Set when the kernel has ended.
     closed: Latch,
     loops: Arc<Loops>,
@@ -71,7 +71,7 @@ pub(crate) struct Shared {
     /// The time limit for ending work has passed, so work is dropped.
     pub(crate) is_dropping_work: AtomicBool,
     /// How running work makes its calls.
-    door: Arc<dyn Door>,
+    port: Arc<dyn KernelPort>,
     itself: Weak<Self>,
 }
 
@@ -97,10 +97,10 @@ impl Shared {
         Arc::new_cyclic(|itself| Self {
             core: Mutex::new(Core::new(&options, driver.random())),
             time: Time::new(driver.clone()),
-            window: Window::default(),
-            hands: Semaphore::new(0),
-            ringer: Notify::new(),
-            scout: Notify::new(),
+            window: CrashWindow::default(),
+            idle_threads: Semaphore::new(0),
+            timer: Notify::new(),
+            scanner: Notify::new(),
             closed: Latch::default(),
             loops: Arc::default(),
             shutdown: tokio::sync::Mutex::default(),
@@ -115,7 +115,7 @@ impl Shared {
             unseen: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             is_dropping_work: AtomicBool::new(false),
-            door: Arc::new(Outpost::new(itself.clone())),
+            port: Arc::new(WeakKernel::new(itself.clone())),
             itself: itself.clone(),
             store: StoreSlot::new(store),
             registry,
@@ -137,7 +137,7 @@ impl Shared {
         let mut released = Released::default();
         let mut core = self.lock();
         let value = change(&mut core, &mut released);
-        released.hands += core.hands_wanted(&self.options);
+        released.threads += core.threads_wanted(&self.options);
         drop(core);
         self.let_go(released);
         value
@@ -155,11 +155,11 @@ impl Shared {
             // kernel (E15).
             let _ = self.events.send(Some(event));
         }
-        if released.hands > 0 {
-            self.hands.add_permits(released.hands);
+        if released.threads > 0 {
+            self.idle_threads.add_permits(released.threads);
         }
         if released.ring {
-            self.ringer.notify_one();
+            self.timer.notify_one();
         }
         // Last, because a drop of the author's values may take long.
         released.trash.into_iter().for_each(drop_guarded);
@@ -239,21 +239,22 @@ impl Shared {
         self.loops.wait().await;
     }
 
-    pub(crate) fn close_door(&self) {
+    /// Takes no more calls: the kernel is closing.
+    pub(crate) fn refuse_calls(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
     /// Ends every loop at once. Work is not waited for, and leases are not released.
     pub(crate) fn close(&self) {
-        self.close_door();
+        self.refuse_calls();
         self.closed.set();
         self.loops.close();
-        self.hands.close();
+        self.idle_threads.close();
         self.with(|core, released| core.empty(self, released));
         self.transactions.close();
         // Listeners learn of the end now, and not only when the last loop drops its reference.
         let _ = self.events.send(None);
-        for bell in [&self.ringer, &self.scout] {
+        for bell in [&self.timer, &self.scanner] {
             bell.notify_one();
         }
         self.store.give_up();
@@ -278,12 +279,12 @@ impl Shared {
         }))
     }
 
-    pub(crate) fn outpost(&self) -> Outpost {
-        Outpost::new(self.itself.clone())
+    pub(crate) fn weak_kernel(&self) -> WeakKernel {
+        WeakKernel::new(self.itself.clone())
     }
 
-    pub(crate) fn door(&self) -> Arc<dyn Door> {
-        self.door.clone()
+    pub(crate) fn port(&self) -> Arc<dyn KernelPort> {
+        self.port.clone()
     }
 
     /// Logs that the store answers with errors, at most once a minute (fB1).

@@ -87,8 +87,8 @@ impl<'a> Leases<'a> {
                 }
                 core.near.forget_horizon();
             });
-            self.shared.scout.notify_one();
-            self.shared.ringer.notify_one();
+            self.shared.scanner.notify_one();
+            self.shared.timer.notify_one();
         }
         Ok(taken)
     }
@@ -104,7 +104,7 @@ impl<'a> Leases<'a> {
         self.shared.time.told(claimed.now);
         self.shared.time.told(claimed.highest);
         self.shared.lock().others = claimed.others.iter().cloned().collect();
-        self.shared.ringer.notify_one();
+        self.shared.timer.notify_one();
     }
 
     fn held(&self) -> Vec<(Partition, Epoch)> {
@@ -131,7 +131,7 @@ impl<'a> Leases<'a> {
                 None => {}
             }
         }
-        released.hands = core.hands_wanted(&self.shared.options);
+        released.threads = core.threads_wanted(&self.shared.options);
         drop(core);
         self.shared.let_go(released);
         orphans

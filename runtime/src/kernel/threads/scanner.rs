@@ -46,7 +46,7 @@ impl<'a> Scanner<'a> {
                 }
             }
             let until = self.next_scan();
-            race(self.shared.scout.notified(), self.shared.driver.sleep_until(until)).await;
+            race(self.shared.scanner.notified(), self.shared.driver.sleep_until(until)).await;
         }
     }
 
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
                 break;
             }
         }
-        self.shared.ringer.notify_one();
+        self.shared.timer.notify_one();
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl<'a> HintListener<'a> {
             let others_write = core.leases.len() < core.partitions as usize;
             if others_write && core.leases.contains_key(&partition) {
                 core.hinted.insert(partition);
-                self.shared.scout.notify_one();
+                self.shared.scanner.notify_one();
             }
         }
     }

@@ -29,7 +29,7 @@ impl<'a> Timer<'a> {
             // The sleep is limited, because the kernel's time may jump forward meanwhile (fD2).
             let latest = now + self.shared.options.nap_max;
             let until = next.unwrap_or(latest).min(latest);
-            race(self.shared.ringer.notified(), self.shared.driver.sleep_until(until)).await;
+            race(self.shared.timer.notified(), self.shared.driver.sleep_until(until)).await;
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Timer<'a> {
             core.lose(partition, self.shared, &mut released);
         }
         let next = if self.shared.is_closing() { None } else { core.ring(now, monotonic, self.shared) };
-        released.hands += core.hands_wanted(&self.shared.options);
+        released.threads += core.threads_wanted(&self.shared.options);
         drop(core);
         self.shared.let_go(released);
         next

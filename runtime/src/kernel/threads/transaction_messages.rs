@@ -17,7 +17,7 @@ use bytes::Bytes;
 use crate::{
     Epoch, Error, Key, Message, MessageId, Now, Partition, Version,
     kernel::{
-        resident::verdict::letter,
+        resident::verdict::inbox_form,
         state::{lease::Held, mail::Mail, shared::Shared},
     },
     planted::Bug,
@@ -86,7 +86,7 @@ impl Post {
         shared.with(|core, _| {
             for message in sent {
                 let to = message.to.clone();
-                core.post(&to, Mail::Letter(letter(message, &from, shared.time.now())));
+                core.post(&to, Mail::Message(inbox_form(message, &from, shared.time.now())));
             }
         });
     }

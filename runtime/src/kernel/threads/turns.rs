@@ -57,7 +57,7 @@ impl TurnThread {
         while job.is_none() && !self.shared.is_closed() {
             job = self.job_now();
             if job.is_none() {
-                self.shared.hands.acquire().await.ok()?.forget();
+                self.shared.idle_threads.acquire().await.ok()?.forget();
             }
         }
         job
@@ -67,7 +67,7 @@ impl TurnThread {
         let mut released = Released::default();
         let mut core = self.shared.lock();
         let job = core.take_job(&self.shared, &mut released);
-        core.idle_hands += usize::from(job.is_none());
+        core.idle_threads += usize::from(job.is_none());
         drop(core);
         self.shared.let_go(released);
         job
@@ -117,7 +117,7 @@ impl TurnThread {
         // thread would slow a lone call down. But a drop of the author's values may take long, so before
         // such a drop other threads are woken instead.
         let next = if released.drops() || self.slot.is_replaced() || self.shared.is_closed() {
-            released.hands += core.hands_wanted(&self.shared.options);
+            released.threads += core.threads_wanted(&self.shared.options);
             None
         } else {
             core.take_job(&self.shared, &mut released)

@@ -126,7 +126,7 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let replacements_left = shared.options.spare_hands;
+        let replacements_left = shared.options.replacement_threads_max;
         Self { shared, replacements_left }
     }
 

@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         // The next batch must not wait while values of the author's are dropped.
         drop(writing);
         if released.drops() {
-            released.hands += self.shared.lock().hands_wanted(&self.shared.options);
+            released.threads += self.shared.lock().threads_wanted(&self.shared.options);
         }
         self.shared.let_go(released);
     }

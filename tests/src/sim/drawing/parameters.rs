@@ -37,7 +37,7 @@ pub struct Processes {
     /// The number of processes.
     pub count: usize,
     /// The number of turn loops per process.
-    pub hands: usize,
+    pub turn_threads: usize,
     /// How many of the [`PARTITIONS`] one process may own.
     pub partitions_max: u32,
     /// The length of a lease.
@@ -226,7 +226,7 @@ impl Swarm {
         options.partitions_max = drawn.partitions_max;
         options.lease = drawn.lease;
         options.renew_every = drawn.lease / 3;
-        options.hands = drawn.hands;
+        options.turn_threads = drawn.turn_threads;
         options.horizon = drawn.horizon;
         options.rescan_every = drawn.rescan;
         options.deadline = Duration::from_secs(4);
@@ -253,7 +253,7 @@ impl Processes {
         let least = PARTITIONS.div_ceil(count as u32);
         Self {
             count,
-            hands: chance.between(1, 3) as usize,
+            turn_threads: chance.between(1, 3) as usize,
             partitions_max: chance.between(least.into(), PARTITIONS.into()) as u32,
             lease: Duration::from_millis(chance.pick(&[900, 1_500, 3_000])),
             rescan: Duration::from_millis(chance.pick(&[200, 500, 1_000])),

@@ -37,21 +37,21 @@ impl Queue {
 
     /// Adds a message that became durable a moment ago.
     pub(crate) fn add_message(&mut self, letter: Letter) {
-        self.waiting.add(Source::Letter(letter));
+        self.waiting.add(Source::Message(letter));
     }
 
     /// Adds a message of the inbox. It goes before later messages of its sender, and before the calls that
     /// wait here, because it was in the inbox when they were made.
     pub(crate) fn insert_message(&mut self, letter: Letter) {
-        let is_later = |source: &Source| matches!(source, Source::Letter(other) if other.from == letter.from && other.id > letter.id);
-        let after_messages = self.waiting.iter().rposition(|source| matches!(source, Source::Letter(_)));
+        let is_later = |source: &Source| matches!(source, Source::Message(other) if other.from == letter.from && other.id > letter.id);
+        let after_messages = self.waiting.iter().rposition(|source| matches!(source, Source::Message(_)));
         let place = self.waiting.iter().position(is_later).or(after_messages.map(|last| last + 1)).unwrap_or(0);
-        self.waiting.insert(place, Source::Letter(letter));
+        self.waiting.insert(place, Source::Message(letter));
     }
 
     /// Returns a call or message to the front.
     pub(crate) fn put_first(&mut self, source: Source) {
-        debug_assert!(matches!(source, Source::Call(_) | Source::Letter(_)), "only calls and messages wait here");
+        debug_assert!(matches!(source, Source::Call(_) | Source::Message(_)), "only calls and messages wait here");
         self.waiting.push_front(source);
     }
 
@@ -80,7 +80,7 @@ impl Queue {
 
     pub(crate) fn messages(&self) -> impl Iterator<Item = &Letter> {
         self.waiting.iter().filter_map(|source| match source {
-            Source::Letter(letter) => Some(letter),
+            Source::Message(letter) => Some(letter),
             _ => None,
         })
     }
@@ -88,7 +88,7 @@ impl Queue {
     /// Returns the queued messages, to change how often they were tried.
     pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = &mut Letter> {
         self.waiting.iter_mut().filter_map(|source| match source {
-            Source::Letter(letter) => Some(letter),
+            Source::Message(letter) => Some(letter),
             _ => None,
         })
     }
@@ -111,9 +111,9 @@ impl Queue {
 
     /// Takes out the messages that `is_wanted`, in their order.
     pub(crate) fn take_messages(&mut self, mut is_wanted: impl FnMut(&Letter) -> bool) -> Vec<Letter> {
-        let letter = |source: &Source| matches!(source, Source::Letter(letter) if is_wanted(letter));
+        let letter = |source: &Source| matches!(source, Source::Message(letter) if is_wanted(letter));
         let taken = take_if(&mut self.waiting, letter).into_iter().filter_map(|source| match source {
-            Source::Letter(letter) => Some(letter),
+            Source::Message(letter) => Some(letter),
             _ => None,
         });
         taken.collect()
@@ -241,7 +241,7 @@ mod tests {
     fn order(queue: &Queue) -> Vec<String> {
         let name = |source: &Source| match source {
             Source::Call(pending) => format!("c{}", pending.ticket.number),
-            Source::Letter(letter) => format!("{}{}", String::from_utf8_lossy(&letter.from.key), letter.id.version.0),
+            Source::Message(letter) => format!("{}{}", String::from_utf8_lossy(&letter.from.key), letter.id.version.0),
             other => format!("{other:?}"),
         };
         queue.waiting.iter().map(name).collect()

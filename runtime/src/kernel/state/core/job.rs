@@ -32,7 +32,7 @@ impl Core {
     pub(crate) fn take_job(&mut self, at: &Shared, released: &mut Released) -> Option<Job> {
         let job = self.next_job(at);
         if job.is_some() {
-            released.hands += self.hands_wanted(&at.options);
+            released.threads += self.threads_wanted(&at.options);
         }
         released.ring |= self.may_ring(&at.options);
         job
@@ -51,7 +51,7 @@ impl Core {
         let writer_waits = !self.is_writing && !self.writable.is_empty();
         let few = at.options.turns_per_visit;
         let shared = self.runnable.len().clamp(few, few * FEW_TIMES);
-        let is_time = self.free_hands(&at.options) > 0 || self.visits >= shared;
+        let is_time = self.free_threads(&at.options) > 0 || self.visits >= shared;
         if writer_waits
             && (self.runnable.is_empty() || is_time)
             && let Some(batch) = self.take_batch(at)
@@ -83,20 +83,20 @@ impl Core {
     }
 
     /// Returns how many more threads have something to do, and counts them as no longer idle.
-    pub(crate) fn hands_wanted(&mut self, options: &Options) -> usize {
+    pub(crate) fn threads_wanted(&mut self, options: &Options) -> usize {
         let write = usize::from(!self.is_writing && !self.writable.is_empty());
         let load = usize::from(!self.is_loading && !self.wanted.is_empty());
         let visits = usize::from(!self.runnable.is_empty());
-        let wanted = (write.max(visits) + load).min(self.free_hands(options) + load).min(self.idle_hands);
-        self.idle_hands -= wanted;
+        let wanted = (write.max(visits) + load).min(self.free_threads(options) + load).min(self.idle_threads);
+        self.idle_threads -= wanted;
         wanted
     }
 
     /// Returns the number of idle threads that may be woken for turns and batches. One is kept back unless
     /// a thread is reading: more running threads than processors slow each other down.
-    fn free_hands(&self, options: &Options) -> usize {
-        let is_kept = options.hands > 2 && !self.is_loading;
-        self.idle_hands.saturating_sub(usize::from(is_kept))
+    fn free_threads(&self, options: &Options) -> usize {
+        let is_kept = options.turn_threads > 2 && !self.is_loading;
+        self.idle_threads.saturating_sub(usize::from(is_kept))
     }
 
     /// Takes every chain that waits, up to the limits of a batch, merged to one write per entity.
