@@ -45,7 +45,7 @@ impl Gate {
     }
 
     /// Whether a thread of the kernel was blocked.
-    fn has_met_a_hand(&self) -> bool {
+    fn has_met_a_kernel_thread(&self) -> bool {
         let state = self.0.0.lock().expect("nobody panics with it");
         state.threads.iter().any(|thread| thread.starts_with("drystone-"))
     }
@@ -299,14 +299,14 @@ async fn while_work_blocks_the_authors_threads_turns_go_on() {
     for number in 0..100 {
         assert_eq!(ask(&kernel, "blocker", format!("other{number}"), "add").await.unwrap().unwrap(), vec![1]);
     }
-    assert!(!gate.has_met_a_hand(), "no hand of the kernel's is blocked");
+    assert!(!gate.has_met_a_kernel_thread(), "no thread of the kernel is blocked");
     gate.open();
     assert_eq!(blocked.await.unwrap().unwrap(), vec![1]);
 }
 
 /// E6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_is_over_at_once_is_polled_by_the_hand_until_it_blocks() {
+async fn work_that_is_over_at_once_is_polled_by_the_turn_thread_until_it_blocks() {
     let (gate, threads) = (Gate::default(), Arc::default());
     let kernel = open_with(&gate, Arc::clone(&threads), |_| {}).await;
     gate.open();

@@ -36,7 +36,7 @@ impl Timer {
     pub fn start() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let mine = shared.clone();
-        let thread = thread::Builder::new().name("drystone-timer".into()).spawn(move || mine.run())?;
+        let thread = thread::Builder::new().name("drystone-sleeps".into()).spawn(move || mine.run())?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 

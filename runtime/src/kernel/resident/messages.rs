@@ -70,7 +70,7 @@ impl Resident {
                 .iter()
                 .any(|running| matches!(&running.origin, Origin::Message(letter) if letter.id == id))
             || self.inputs.ends().any(|end| matches!(&end.origin, Origin::Message(letter) if letter.id == id))
-            || self.commits.take_message(id)
+            || self.commits.takes(id)
     }
 
     /// Takes the first call or message whose turn may be taken now.

@@ -61,7 +61,7 @@ impl Resident {
 
     /// Returns the rows that were read, as they will be when all chains are durable.
     pub(crate) fn rows(&self) -> Rows {
-        self.reads.rows(self.commits.chains())
+        self.reads.rows(&self.commits.chains())
     }
 
     /// Requests the reply that is remembered under an idempotency key.

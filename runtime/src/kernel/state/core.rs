@@ -31,6 +31,9 @@ use crate::{
     store::StoreError,
 };
 
+/// It has more than fifteen fields because one lock guards them all: the end of a visit changes slots,
+/// queues, alarms and counts in one step. The methods are in four files by subject: here, `core/job.rs`,
+/// `eviction.rs` and `found.rs`.
 pub(crate) struct Core {
     pub(crate) slots: HashMap<Key, Slot, Seeded>,
     /// The run queue: keys that wait for a visit.

@@ -8,7 +8,8 @@ use crate::{
     store::{Letter, Read},
 };
 
-/// Carried out by the core when the entity is put back: messages first, then answers (M2).
+/// Carried out by the core when the entity is put back: messages first, then answers (M2). Each kind of
+/// effect has one field.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Messages that became durable.

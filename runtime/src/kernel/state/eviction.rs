@@ -95,8 +95,8 @@ impl Core {
         mail
     }
 
-    /// Removes a key whose partition was lost while a thread had the resident. Mail that has come since goes to
-    /// the present owner, if that is this worker again; calls are refused otherwise.
+    /// Removes a key whose partition was lost while a thread had the resident. Mail that has come since goes
+    /// to the present owner, if that is this worker again; calls are refused otherwise.
     pub(crate) fn remove_lost(
         &mut self,
         key: &Key,

@@ -1,6 +1,6 @@
 //! The keys in memory, by the time when they may leave it (W8).
 //!
-//! Time is counted in ticks, which the maintenance makes. A key lies in the bucket of the tick at which it may
+//! Time is counted in ticks of the maintenance. A key lies in the bucket of the tick at which it may
 //! leave, as far as known when the key was put there. Use does not move the key: a use only sets a number
 //! in the slot of the key. When the tick comes, the key is checked, and leaves memory or moves to the
 //! bucket where it belongs now. So each key is checked once per idle period, however often it is used, and

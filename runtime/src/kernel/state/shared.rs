@@ -34,6 +34,8 @@ use crate::{
     store::{StoreError, Worker},
 };
 
+/// It has more than fifteen fields: the seams to the outside, and the notifiers of the loops. Each field
+/// guards itself, and no rule connects two of them.
 pub(crate) struct Shared {
     store: StoreSlot,
     pub(crate) registry: Registry,

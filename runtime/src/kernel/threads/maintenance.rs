@@ -97,7 +97,7 @@ impl<'a> Maintenance<'a> {
     async fn each(&self, mut query: Query, deal: impl Fn(&Entity)) -> Result<(), StoreError> {
         loop {
             let page = self.shared.store()?.list(&query).await?;
-            page.entities.iter().for_each(|entity| deal(entity));
+            page.entities.iter().for_each(&deal);
             query.after = page.next;
             if query.after.is_none() || self.shared.is_closing() {
                 return Ok(());

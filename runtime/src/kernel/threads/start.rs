@@ -46,7 +46,7 @@ impl Loops {
                 task.await;
             }),
         );
-        // Forget the loops that have ended: spare threads come and go while the kernel lives.
+        // Forget the loops that have ended: replacement threads come and go while the kernel lives.
         state.loops.retain(|past| !past.is_over.is_set());
         state.loops.push(Loop { is_over, thread });
     }

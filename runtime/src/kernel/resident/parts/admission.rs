@@ -142,3 +142,71 @@ fn may_have_been_running(entity: &Entity, lease: &Held, has_messages: bool) -> b
     let rang = entity.alarm.is_some_and(|alarm| alarm <= lease.highest);
     (entity.active || rang || has_messages) && !Bug::CrashNotCounted.planted()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{super::samples::entity, *};
+    use crate::{Epoch, Millis, Partition, Version, store::Lease};
+
+    fn lease(clean: bool) -> Held {
+        let lease = Lease { partition: Partition(0), epoch: Epoch(5), before: Epoch(4), clean, highest: Millis(100) };
+        Held::new(lease, Duration::ZERO)
+    }
+
+    fn active(epoch: u32) -> Entity {
+        Entity { active: true, ..entity(Version::of(Epoch(epoch), 1)) }
+    }
+
+    /// W2
+    #[test]
+    fn an_entity_that_may_have_been_running_has_a_first_death() {
+        let crashed = lease(false);
+        assert_eq!(crashes_of(&active(4), &crashed, false), Crashes::FIRST);
+        assert_eq!(crashes_of(&active(5), &crashed, false), Crashes::NONE, "this owner wrote it");
+        assert_eq!(crashes_of(&active(4), &lease(true), false), Crashes::NONE, "the last owner ended in order");
+        let resting = entity(Version::of(Epoch(4), 1));
+        assert_eq!(crashes_of(&resting, &crashed, false), Crashes::NONE);
+        assert_eq!(crashes_of(&resting, &crashed, true), Crashes::FIRST, "a message may have been handled");
+        let rang = Entity { alarm: Some(Millis(100)), ..resting.clone() };
+        assert_eq!(crashes_of(&rang, &crashed, false), Crashes::FIRST);
+        let later = Entity { alarm: Some(Millis(101)), ..resting };
+        assert_eq!(crashes_of(&later, &crashed, false), Crashes::NONE);
+    }
+
+    /// W2
+    #[test]
+    fn nothing_is_held_against_a_parked_entity() {
+        let parked = Entity { parked: Some(crate::Parked::Unregistered), crashes: Crashes::FIRST, ..active(4) };
+        assert_eq!(crashes_of(&parked, &lease(false), true), Crashes::NONE);
+        assert_eq!(crashes_stored(&parked, &lease(false)), Crashes::NONE);
+    }
+
+    /// W2
+    #[test]
+    fn a_control_that_is_over_is_not_repeated() {
+        let mut admission = Admission::default();
+        assert!(admission.is_to_check() && !admission.may_run() && !admission.is_under_way());
+        assert!(!admission.end_control(), "it was not held back");
+        admission.hold_back();
+        assert!(admission.is_held_back() && admission.is_under_way());
+        assert!(admission.end_control() && admission.is_in_line() && admission.is_to_check());
+        let held_back =
+            Crashes::from_byte((0..=u8::MAX).find(|byte| Crashes::from_byte(*byte).needs_control()).unwrap());
+        assert!(!admission.needs_control(held_back));
+        admission.set_free();
+        assert!(admission.may_run() && admission.needs_control(held_back), "the next suspicion needs a control");
+    }
+
+    #[test]
+    fn no_code_runs_before_its_count_is_stored() {
+        let mut admission = Admission::default();
+        admission.count();
+        assert!(admission.is_counting() && !admission.may_run());
+        admission.watch();
+        assert!(admission.may_run() && admission.is_under_way());
+        admission.check_again();
+        assert!(!admission.may_run());
+    }
+}

@@ -64,3 +64,39 @@ impl Callers {
         std::mem::take(&mut self.askers)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::samples::{call, call_once, ticket},
+        *,
+    };
+
+    fn numbers(callers: &[Pending]) -> Vec<u64> {
+        callers.iter().map(|pending| pending.ticket.number).collect()
+    }
+
+    #[test]
+    fn an_answer_goes_to_one_caller_or_to_all_of_a_name() {
+        let mut callers = Callers::default();
+        (1..=3).for_each(|number| callers.hold("line".into(), call(number)));
+        callers.hold("other".into(), call(4));
+        assert!(callers.holds(ticket(2)));
+        assert_eq!(numbers(&callers.take_answered(&To::Ticket(ticket(2)))), [2]);
+        assert_eq!(numbers(&callers.take_answered(&To::All("line".into()))), [1, 3]);
+        assert_eq!(callers.held().len(), 1);
+        assert!(!callers.holds(ticket(2)));
+    }
+
+    /// E12
+    #[test]
+    fn a_caller_with_an_idempotency_key_is_held_after_it_left() {
+        let mut callers = Callers::default();
+        callers.hold("line".into(), call(1));
+        callers.hold("line".into(), call_once(2, "x"));
+        callers.forget(ticket(1));
+        callers.forget(ticket(2));
+        assert_eq!(numbers(&callers.take_held().collect::<Vec<_>>()), [2]);
+        assert!(callers.holds_none());
+    }
+}

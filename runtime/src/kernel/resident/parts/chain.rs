@@ -152,7 +152,8 @@ impl Chain {
         self.touched = self.touched.max(touched);
     }
 
-    /// Takes in what a commit changes beside the record. Its messages are [sent](Self::send) one by one.
+    /// Takes in what a commit changes beside the record. Messages of the commit are [sent](Self::send) one
+    /// by one.
     /// `is_birth`: no entity was bound before it.
     pub(crate) fn apply(&mut self, commit: &mut Commit, is_birth: bool) {
         self.added += commit.added();

@@ -57,7 +57,7 @@ impl Commits {
     }
 
     /// Whether a chain takes this message.
-    pub(crate) fn take_message(&self, id: MessageId) -> bool {
+    pub(crate) fn takes(&self, id: MessageId) -> bool {
         self.chains().any(|chain| chain.takes(id))
     }
 
@@ -93,7 +93,8 @@ impl Commits {
         None
     }
 
-    /// Keeps a turn that writes nothing until what it saw is durable. Returns the turn if that is so.
+    /// Keeps a turn without writes until the state that the turn saw is durable. Returns the turn if the
+    /// state is durable already.
     pub(crate) fn keep_link(&mut self, link: Link) -> Option<Link> {
         match &mut self.in_flight {
             _ if !self.waiting.is_empty() => self.waiting.link(link),
@@ -138,7 +139,7 @@ impl Commits {
         self.refusal.take()
     }
 
-    /// Drops all chains. Their callers learn that the outcome is unknown.
+    /// Drops all chains. Callers of the chains get an unknown outcome.
     pub(crate) fn abandon(&mut self) {
         self.waiting = Chain::default();
         self.in_flight = None;

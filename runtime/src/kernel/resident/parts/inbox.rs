@@ -78,8 +78,8 @@ impl Inbox {
         self.held = page.iter().filter(|letter| letter.at == Millis::MAX).count();
     }
 
-    /// Notes what became of a page: whether it was full, and its last message if none of it was queued. The
-    /// next read then begins behind the page.
+    /// Notes whether a page was full. If no message of a full page was queued, `skipped_to` is the last
+    /// message of the page, and the next read begins behind it.
     pub(crate) fn page_queued(&mut self, is_full: bool, skipped_to: Option<MessageId>) {
         self.has_more = is_full || self.has_missed;
         self.after = skipped_to.filter(|_| is_full);

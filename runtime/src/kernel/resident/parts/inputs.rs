@@ -93,8 +93,8 @@ impl Inputs {
         self.gone.pop_front()
     }
 
-    /// Counts a failed turn; returns how often its input has failed. Ends of work are counted one by one,
-    /// all other inputs together.
+    /// Counts a failed turn; returns how often its input has failed. Each end of work has a count of its own;
+    /// all other inputs share one.
     pub(crate) fn count_failure(&mut self, source: &mut Source) -> u32 {
         let failures = match source {
             Source::End(end) => &mut end.attempts,

@@ -114,7 +114,7 @@ impl RowReads {
     /// Returns the rows as they will be when `chains` are durable. If the chains remove so many rows of a
     /// full page that more rows would have to be read, the page is left out, and the turn asks for it
     /// again.
-    pub(crate) fn rows<'a>(&self, chains: impl Iterator<Item = &'a Chain> + Clone) -> Rows {
+    pub(crate) fn rows<'a>(&self, chains: &(impl Iterator<Item = &'a Chain> + Clone)) -> Rows {
         let mut told = Rows::default();
         for page in &self.pages {
             let rows = match page.range.of {
@@ -160,7 +160,7 @@ mod tests {
         let range = Range::first("items", 3);
         reads.want(vec![range.clone()], false);
         assert!(!reads.wants_rows() && reads.has_pages());
-        assert!(reads.rows(std::iter::empty()).get(&range).is_some_and(<[Row]>::is_empty));
+        assert!(reads.rows(&std::iter::empty()).get(&range).is_some_and(<[Row]>::is_empty));
     }
 
     #[test]
@@ -174,9 +174,9 @@ mod tests {
         let mut chain = Chain::default();
         let remove = |key: u8| Commit { remove: vec![("items".into(), vec![key].into())], ..Commit::default() };
         chain.apply(&mut remove(1), false);
-        assert_eq!(reads.rows([&chain].into_iter()).get(&range).map(<[Row]>::len), Some(2));
+        assert_eq!(reads.rows(&[&chain].into_iter()).get(&range).map(<[Row]>::len), Some(2));
         chain.apply(&mut remove(2), false);
-        assert_eq!(reads.rows([&chain].into_iter()).get(&range), None);
+        assert_eq!(reads.rows(&[&chain].into_iter()).get(&range), None);
     }
 
     #[test]

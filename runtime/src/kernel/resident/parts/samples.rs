@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::{
-    Borrow, Epoch, Key, MessageId, Millis, Outcome, Reply, Ticket, Version, Work,
+    Borrow, Crashes, Entity, Epoch, Fingerprint, Key, MessageId, Millis, Outcome, Reply, Status, Ticket, Version, Work,
     kernel::{
         api::pending_call::{Asked, Caller, Pending},
         resident::source::{End, Origin},
@@ -71,4 +71,26 @@ pub(super) fn end(work: Work) -> End {
 
 pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+/// A resting entity with a version.
+pub(super) fn entity(version: Version) -> Entity {
+    Entity {
+        id: version,
+        key: key("k"),
+        kind: "kind".into(),
+        definition: "d".into(),
+        version,
+        status: Status::resting("bound"),
+        config: Fingerprint::default(),
+        active: false,
+        head: Bytes::new(),
+        state: Bytes::new(),
+        alarm: None,
+        crashes: Crashes::NONE,
+        suspect: None,
+        parked: None,
+        created_at: Millis(0),
+        updated_at: Millis(0),
+    }
 }

@@ -1,4 +1,4 @@
-//! The work of one entity: what runs, what should run, and what the last crash says about it.
+//! The work of one entity: running pieces, listed pieces, and pieces that are doubted after a crash.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Borrow, Crashes, Entity, Work, WorkId, kernel::util::sparse::Sparse};
 
-/// Work that runs and work that is listed. The handler lists the work that should run; the list counts once
+/// Running and listed work. The handler lists the work that should run; the list counts once
 /// its commit is durable.
 #[derive(Debug)]
 pub(crate) struct WorkSet {
@@ -48,7 +48,7 @@ impl Default for WorkSet {
     }
 }
 
-// What runs.
+// Running work.
 impl WorkSet {
     pub(crate) fn running(&self) -> &[Running] {
         &self.running
@@ -70,7 +70,8 @@ impl WorkSet {
         self.running.add(running);
     }
 
-    /// Notes who borrowed the struct last. Work that goes first is over once other work has borrowed it.
+    /// Notes who borrowed the struct last. After a listed piece has borrowed the struct, no piece goes first
+    /// any more.
     fn struct_was_lent(&mut self, to_listed: bool) {
         self.calls_went_last = !to_listed;
         self.may_have_left &= self.calls_went_last;
@@ -122,7 +123,7 @@ impl WorkSet {
     }
 }
 
-// What should run.
+// Listed work.
 impl WorkSet {
     pub(crate) fn listed(&self) -> &[Work] {
         &self.listed
@@ -229,7 +230,7 @@ impl Judgement {
     }
 }
 
-// What the last crash says about it.
+// Judging crashes.
 impl WorkSet {
     /// Notes the end of a piece, for the next [`judge`](Self::judge).
     pub(crate) fn note_end(&mut self, id: WorkId) {
