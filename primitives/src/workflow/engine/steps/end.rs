@@ -3,12 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::{Millis, Next, Outcome};
+use drystone_runtime::{Millis, Next, Outcome, Refusal};
 
-use super::{
-    run::{LOOK, UNKNOWN, UNREAD, UNREADABLE},
-    transaction::UNCLAIMED,
-};
+use super::run::LOOK;
 use crate::{
     Failure, decode, encode,
     planted::Bug,
@@ -109,30 +106,29 @@ impl<W: Workflow> Turning<'_, W> {
                 self.permit_is_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
-            Outcome::Refused(reason) if reason == UNKNOWN => {
+            Outcome::Refused(Refusal::NoSuchCode) => {
                 self.diverge(Divergence::no_such_step(self.record.entries, op));
                 return Ok(false);
             }
-            Outcome::Refused(reason) if reason.starts_with(UNREAD) => {
+            Outcome::Refused(Refusal::Unavailable(_)) => {
                 self.ask_store_again(op);
                 return Ok(true);
             }
-            Outcome::Refused(reason) if reason == UNCLAIMED => {
+            Outcome::Refused(Refusal::NotClaimed) => {
                 self.claim_late(op);
                 self.ask_store_again(op);
                 return Ok(true);
             }
-            Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => match self.unreadable_input(op) {
+            Outcome::Refused(Refusal::Unreadable(reason)) => match self.unreadable_input(op) {
                 Some(reason) => fault(op, Cause::Refused { reason }),
                 // The code has changed. A fault would end the run; a diverged run resumes when the code
                 // fits.
                 None => {
-                    let reason = reason.trim_start_matches(UNREADABLE);
                     self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
                     return Ok(false);
                 }
             },
-            Outcome::Refused(reason) => fault(op, Cause::Refused { reason: reason.clone() }),
+            Outcome::Refused(Refusal::Other(reason)) => fault(op, Cause::Refused { reason: reason.clone() }),
             Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut | Outcome::Silent => {
                 if self.try_again(op, outcome) {
                     return Ok(true);

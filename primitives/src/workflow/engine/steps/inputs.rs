@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use drystone_runtime::{Name, Outcome, Range, Row};
+use drystone_runtime::{Name, Outcome, Range, Refusal, Row};
 
-use super::run::UNREAD;
 use crate::{
     Context,
     workflow::{
@@ -219,7 +218,7 @@ pub(in crate::workflow::engine) async fn given(handed: Bytes, context: &Context)
 async fn read((generation, row, part): (u32, u64, Option<Part>), context: &Context) -> Result<Bytes, Outcome> {
     let key = journal::row_key(row);
     let rows = context.rows(Range::at(inputs_lane(generation), key.clone())).await;
-    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
+    let rows = rows.map_err(|error| Outcome::Refused(Refusal::Unavailable(error.to_string())))?;
     let row = rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default();
     Ok(part.map_or(Some(row.clone()), |part| part.of(&row)).unwrap_or_default())
 }

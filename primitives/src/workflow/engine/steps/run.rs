@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, pin::Pin};
 
 use bytes::Bytes;
-use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Rows, Work};
+use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Refusal, Rows, Work};
 
 use super::{
     end::policy,
@@ -30,16 +30,6 @@ use crate::{
         replay::{journal, live, live::Identity},
     },
 };
-
-/// The reason that a step ends with if the code has no such step.
-pub(in crate::workflow::engine) const UNKNOWN: &str = "there is no such step";
-
-/// The prefix of the reason that a step ends with if it cannot read its input.
-pub(in crate::workflow::engine) const UNREADABLE: &str = "its input cannot be read: ";
-
-/// The prefix of the reason that a step ends with if the store did not give its input. This is no failure of
-/// the step.
-pub(in crate::workflow::engine) const UNREAD: &str = "the store did not give its input: ";
 
 /// The reason that a query ends with if it sends or emits something.
 const UNHEARD: &str = "a query commits nothing, so what it says would be lost: say it in a step";
@@ -204,9 +194,9 @@ where
                 Some(code) => match code.await {
                     Ok(Ok(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
                     Ok(Err(error)) => Outcome::Failed(error),
-                    Err(reason) => Outcome::Refused(reason),
+                    Err(reason) => Outcome::refused(reason),
                 },
-                None => Outcome::Refused("the code of the body is gone, for its run is on its way out".to_owned()),
+                None => Outcome::refused("the code of the body is gone, for its run is on its way out"),
             }
         })
     }
@@ -224,11 +214,11 @@ where
         Box::pin(async move {
             let state = match W::codec().read(&state) {
                 Ok(state) => state,
-                Err(reason) => return Outcome::Refused(format!("its state cannot be read: {reason}")),
+                Err(reason) => return Outcome::refused(format!("its state cannot be read: {reason}")),
             };
             let returned = state.query(&name, input, &env).await;
             if env.context().has_said_anything() {
-                return Outcome::Refused(UNHEARD.to_owned());
+                return Outcome::refused(UNHEARD);
             }
             ended(returned)
         })
@@ -265,7 +255,7 @@ where
 {
     match begin(&heart, generation, &op, env.context()).await {
         Ok(()) => step::<W, D, A>(name, input, env).await,
-        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+        Err(error) => Outcome::Refused(Refusal::Unavailable(error.to_string())),
     }
 }
 
@@ -289,9 +279,9 @@ where
 fn with_what_it_said<D, A>(produced: Produced, env: &Env<D, A>) -> Outcome {
     let said = env.context().take_said();
     match said.error {
-        Some(reason) => Outcome::Refused(reason),
+        Some(reason) => Outcome::refused(reason),
         None if said.alarm != drystone_runtime::Change::Keep => {
-            Outcome::Refused("the alarm of a workflow is its own: write `flow.sleep(..)` in the body".to_owned())
+            Outcome::refused("the alarm of a workflow is its own: write `flow.sleep(..)` in the body")
         }
         None => Outcome::Ok(Produced { send: said.send, emit: said.emit, ..produced }),
     }
@@ -301,8 +291,8 @@ pub(in crate::workflow::engine) fn ended(returned: Result<Bytes, Thrown>) -> Out
     match returned {
         Ok(value) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Err(Thrown::Failed(error)) => Outcome::Failed(error),
-        Err(Thrown::Malformed(reason)) => Outcome::Refused(format!("{UNREADABLE}{reason}")),
-        Err(Thrown::Unwritable(reason)) => Outcome::Refused(reason),
-        Err(Thrown::Unknown) => Outcome::Refused(UNKNOWN.to_owned()),
+        Err(Thrown::Malformed(reason)) => Outcome::Refused(Refusal::Unreadable(reason)),
+        Err(Thrown::Unwritable(reason)) => Outcome::refused(reason),
+        Err(Thrown::Unknown) => Outcome::Refused(Refusal::NoSuchCode),
     }
 }

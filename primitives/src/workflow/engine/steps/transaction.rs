@@ -9,11 +9,11 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Cx, Name, Outcome, Produced,
+    Cx, Name, Outcome, Produced, Refusal,
     store::sql::{ScriptCode, Scripted},
 };
 
-use super::run::{UNREAD, ended};
+use super::run::ended;
 use crate::{
     Desk, Transaction,
     planted::Bug,
@@ -32,10 +32,6 @@ use crate::{
 /// The content of the row until the step is executed. No step can return this content, because it is not
 /// JSON.
 const WAITED_FOR: &[u8] = b"waited for";
-
-/// The reason that a step ends with if it has no row, because it was not transactional when it was asked
-/// for.
-pub(in crate::workflow::engine) const UNCLAIMED: &str = "its row is not there yet";
 
 /// The transactional steps that have a row at once. The other steps wait at no cost, because transactions
 /// run in sequence anyway.
@@ -129,7 +125,8 @@ pub(in crate::workflow::engine) async fn transacted<W: Flows<D, A>, D, A>(
     (cx, desk): (Cx, Desk),
 ) -> Outcome {
     if !is_claimed {
-        return Outcome::Refused(UNCLAIMED.to_owned());
+        // The step was not transactional when it was asked for.
+        return Outcome::Refused(Refusal::NotClaimed);
     }
     let name = code.name;
     let script: ScriptCode =
@@ -140,21 +137,23 @@ pub(in crate::workflow::engine) async fn transacted<W: Flows<D, A>, D, A>(
         Ok(Scripted::Done(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Ok(Scripted::Ended(outcome)) => outcome,
         // If the step is no longer pending, its outcome is ignored; if it is, it runs again.
-        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused(format!("{UNREAD}nobody waits for it")),
-        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+        Ok(Scripted::Gone | Scripted::Fenced) => {
+            Outcome::Refused(Refusal::Unavailable("nobody waits for it".to_owned()))
+        }
+        Err(error) => Outcome::Refused(Refusal::Unavailable(error.to_string())),
     }
 }
 
 fn run<W: Flows<D, A>, D, A>(name: &str, input: Bytes, mut sql: Transaction<'_>) -> Result<Bytes, Box<Outcome>> {
     let returned = W::transact(name, input, &mut sql);
     if returned.is_ok() {
-        sql.finish().map_err(|error| Box::new(Outcome::Refused(error.to_string())))?;
+        sql.finish().map_err(|error| Box::new(Outcome::refused(error.to_string())))?;
     }
     match returned {
         // The result could not be recorded, so the transaction must leave nothing.
         Ok(value) if value.len() > BYTES_MAX => {
             let reason = format!("what it returned has {} bytes, more than {BYTES_MAX}", value.len());
-            Err(Box::new(Outcome::Refused(reason)))
+            Err(Box::new(Outcome::refused(reason)))
         }
         Ok(value) => Ok(value),
         Err(thrown) => Err(Box::new(ended(Err(thrown)))),
