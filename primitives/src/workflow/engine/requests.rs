@@ -16,8 +16,9 @@ use crate::{
         record::pending::{Childing, Code, Pending},
         replay::{
             ask::Ask,
-            core::{Moves, OpId},
+            core::Moves,
             journal::{self, End},
+            op_id::OpId,
         },
     },
 };
@@ -85,7 +86,7 @@ impl<W: Workflow> Turning<'_, W> {
         // the end.
         let is_counted = !self.is_told_kept();
         if let Some(first) = self.record.pending.get(PENDING_MAX) {
-            return Some(beyond(&first.op, "operations at once", PENDING_MAX));
+            return Some(beyond(first.op.as_str(), "operations at once", PENDING_MAX));
         }
         if (put.len() > PUT_MAX || self.rows_changed() > ROWS_MAX) && is_counted {
             return Some(beyond("run", "long inputs at once", PUT_MAX));
@@ -137,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
         let is_late = self.is_told_late || self.record.kept >= self.told();
         let now = self.live.as_ref().filter(|_| !is_late).map_or(self.seen.now, |live| live.core.now());
         if let Some(paused) = &mut self.record.paused {
-            paused.asked.insert(op.to_string(), now.0);
+            paused.asked.insert(op.clone(), now.0);
         }
         Pending::of(op, ask, code, now)
     }

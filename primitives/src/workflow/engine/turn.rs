@@ -27,6 +27,7 @@ use crate::{
             foreign_wake::Nudge,
             journal::{self, End, Entry, What},
             live::{Identity, Live, Rest},
+            op_id::OpId,
         },
     },
 };
@@ -127,7 +128,7 @@ pub(super) struct Turning<'a, W> {
     workflow: PhantomData<fn() -> W>,
     /// Operations asked for in this turn: steps that have not run yet, and waits whose deadline has passed
     /// already.
-    pub(super) fresh: BTreeSet<String>,
+    pub(super) fresh: BTreeSet<OpId>,
     /// Undos that are due and not stored yet.
     pub(super) dues: Vec<Due>,
     /// The rows of shared inputs that this turn is filling.
@@ -310,7 +311,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     fn no_longer_pending(&mut self, entry: &Entry, number: u64) {
-        if let Some(index) = self.record.position(&entry.op) {
+        if let Some(index) = entry.op.as_ref().and_then(|op| self.record.position(op)) {
             let pending = self.record.pending.remove(index);
             self.step_ended(&pending, (entry, number));
         }
@@ -334,9 +335,9 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let is_undoing = self.record.undoes();
         let full = self.record.journal_limit().filter(|_| !is_undoing);
         if let Some((what, limit)) = full
-            && entry.op.is_empty()
+            && entry.op.is_none()
         {
-            return self.end(beyond(&entry.op, what, limit));
+            return self.end(beyond(entry.op_text(), what, limit));
         }
         self.append(entry)?;
         if self.record.end.is_some() || self.record.undoes() != is_undoing {
@@ -345,7 +346,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         self.no_longer_pending(entry, self.record.entries - 1);
         if let Some((what, limit)) = full {
-            return self.end(beyond(&entry.op, what, limit));
+            return self.end(beyond(entry.op_text(), what, limit));
         }
         self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
@@ -466,7 +467,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let body = entry.written().map_err(Halt::Malformed)?;
         let has_begun = self.record.entries > 0;
         if body.len() > BYTES_MAX && has_begun {
-            return self.end(beyond(&entry.op, "bytes in one entry of its journal", BYTES_MAX));
+            return self.end(beyond(entry.op_text(), "bytes in one entry of its journal", BYTES_MAX));
         }
         self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
         let bytes = self.record.bytes;

@@ -14,7 +14,10 @@ use super::{
     memory::Memory,
     others::child,
     start::{Start, answering, only},
-    steps::end::{Running, answer, result_of},
+    steps::{
+        end::{Running, answer, result_of},
+        work::RunWork,
+    },
     turn::{Halt, Seen, Turned, Turning},
 };
 use crate::{
@@ -453,8 +456,7 @@ pub(super) fn entries(record: &Record, seen: Seen<'_>, from: u64, until: u64) ->
 /// Returns the work that runs a query.
 fn query_work(query: &Action, body: &Bytes, caller: Caller) -> Work {
     let number = caller.map_or(0, |caller| caller.number);
-    let name = Name::from(format!("query:{}/{number}", query.name));
-    Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..Work::new(name) }
+    Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..RunWork::query(query.name, number) }
 }
 
 /// Reads an event and its payload. A replayed dead letter also names the topic of the event, which a run

@@ -17,6 +17,7 @@ use crate::{
         replay::{
             journal::{self, End, Entry},
             live::Live,
+            op_id::OpId,
         },
     },
 };
@@ -24,17 +25,19 @@ use crate::{
 /// Returns the name of a step's work: its operation, and from the second generation on the number of the
 /// generation. Every generation has a `charge#1`, which neither the kernel nor other systems may take for
 /// that of another generation.
-pub(in crate::workflow::engine) fn work_name(generation: u32, op: &str) -> String {
+pub(in crate::workflow::engine) fn work_name(generation: u32, op: &OpId) -> String {
     if generation == 1 || Bug::LateGenerationTaken.planted() {
-        return op.to_owned();
+        return op.to_string();
     }
     format!("@{generation}/{op}")
 }
 
 /// Returns the generation and the operation in the name of a step's work. No operation begins with an `@`.
-pub(in crate::workflow::engine) fn of_work(name: &str) -> (u32, &str) {
+pub(in crate::workflow::engine) fn of_work(name: &str) -> (u32, OpId) {
     let numbered = name.strip_prefix('@').and_then(|rest| rest.split_once('/'));
-    numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name))
+    let (generation, op) =
+        numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name));
+    (generation, op.into())
 }
 
 impl<W: Workflow> Turning<'_, W> {
@@ -177,7 +180,7 @@ mod tests {
             [(1, "charge#1"), (2, "@2/charge#1"), (3, "@3/1.0/run:a/b#1"), (10_000, "@10000/!/x#2")]
         {
             let (of, op) = of_work(name);
-            assert_eq!((of, work_name(of, op).as_str()), (generation, name));
+            assert_eq!((of, work_name(of, &op).as_str()), (generation, name));
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::workflow::{
     Workflow,
     engine::turn::{Halt, Turning},
     record::{Paused, pending::Waiting},
+    replay::op_id::OpId,
 };
 
 impl<W: Workflow> Turning<'_, W> {
@@ -39,10 +40,10 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Notes that an attempt of a step has ended. During a pause no other attempt begins.
-    pub(in crate::workflow::engine) fn no_longer_runs(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn no_longer_runs(&mut self, op: &OpId) {
         if let Some(paused) = &mut self.record.paused {
             paused.runs.retain(|runs| runs != op);
-            paused.asked.insert(op.to_owned(), self.seen.now.0);
+            paused.asked.insert(op.clone(), self.seen.now.0);
         }
     }
 

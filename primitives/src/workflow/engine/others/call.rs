@@ -17,7 +17,8 @@ use crate::{
             permit::ACQUIRE,
         },
         engine::{Engine, steps::inputs::given},
-        record::{Record, pending::is_permit},
+        record::Record,
+        replay::op_id::{OpId, OpKind},
     },
 };
 
@@ -40,10 +41,10 @@ where
     pub(in crate::workflow::engine) fn call(
         &self,
         entity: Option<&Entity>,
-        work: &Work,
+        (work, op): (&Work, &OpId),
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let once = once(entity, work).filter(|_| !is_permit(work.id.as_str()));
+        let once = once(entity, work).filter(|_| op.kind() != OpKind::Permit);
         let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared, None));
         Box::pin(async move {
             let input = match given(input, &context).await {

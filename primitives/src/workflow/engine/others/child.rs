@@ -24,8 +24,8 @@ use crate::{
         },
         replay::{
             ask::Begun,
-            core::OpId,
             journal::{End, Entry, What},
+            op_id::OpId,
         },
     },
 };
@@ -48,7 +48,7 @@ const SENT_BYTES_MAX: usize = 2 << 20;
 type Ending = Result<Box<RawValue>, Box<RawValue>>;
 
 /// The last message of a child: operation, generation and seed of its parent, and the ending.
-type Said = (String, u32, u64, Ending);
+type Said = (OpId, u32, u64, Ending);
 
 impl<W: Workflow> Turning<'_, W> {
     /// Builds the pending operation of a child that the body asks for.
@@ -61,7 +61,7 @@ impl<W: Workflow> Turning<'_, W> {
             is_abandoned: begun.is_abandoned,
             is_detached: begun.is_detached,
         };
-        Pending { op: op.to_string(), hash, what: Waiting::Child(childing) }
+        Pending { op: op.clone(), hash, what: Waiting::Child(childing) }
     }
 
     /// Returns the key of a child. It is the same in every replay, and the hash keeps it apart from the keys
@@ -108,12 +108,12 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Returns the address of an operation of this run, as other entities store it.
-    pub(in crate::workflow::engine) fn place_of(&self, op: &str) -> Parent {
+    pub(in crate::workflow::engine) fn place_of(&self, op: &OpId) -> Parent {
         Parent {
             space: self.seen.key.space.to_string(),
             key: KeyText::of(&self.seen.key.key),
             definition: self.seen.definition.to_string(),
-            op: op.to_owned(),
+            op: op.to_string(),
             generation: self.record.generation,
             seed: self.record.seed,
         }
@@ -206,7 +206,7 @@ impl<W: Workflow> Turning<'_, W> {
 
 impl Parent {
     fn told(&self, ending: Ending) -> Option<Message> {
-        let said: Said = (self.op.clone(), self.generation, self.seed, ending);
+        let said: Said = (self.op.as_str().into(), self.generation, self.seed, ending);
         let to = drystone_runtime::Key::new(Name::from(self.space.clone()), self.key.bytes()).ok()?;
         let definition = Name::from(self.definition.clone());
         Some(Message { to, definition, verb: Name::new(ENDED), body: encode(&said).ok()? })

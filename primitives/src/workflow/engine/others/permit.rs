@@ -15,16 +15,17 @@ use crate::{
         },
         engine::turn::Turning,
         record::{Permit, pending::Code},
+        replay::op_id::OpId,
     },
 };
 
 impl<W: Workflow> Turning<'_, W> {
     /// Builds the call for a permit that the body asks for. From here on the run must give the permit back,
     /// whether or not it was given.
-    pub(in crate::workflow::engine) fn permit_input(&mut self, op: &str, called: &Called) -> Code {
+    pub(in crate::workflow::engine) fn permit_input(&mut self, op: &OpId, called: &Called) -> Code {
         let definition = self.seen.names.of(&called.of).to_string();
         let permit = Permit { definition, key: KeyText::of(&called.key), is_given: false };
-        self.record.permits.insert(op.to_owned(), permit);
+        self.record.permits.insert(op.clone(), permit);
         let holder = self.holder(op);
         let weight = crate::decode::<[u64; 1]>(&called.body).map_or(1, |[weight]| weight);
         let body = encode(&(weight, holder)).expect("a number and a text can be written");
@@ -32,12 +33,12 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Returns the name of the holder, which is the same in every replay and different in every run.
-    fn holder(&self, op: &str) -> String {
+    fn holder(&self, op: &OpId) -> String {
         format!("{:016x}/{}/{op}", self.record.seed, self.record.generation)
     }
 
     /// Notes that an operation has returned a value. If the operation is a permit, the run holds it.
-    pub(in crate::workflow::engine) fn permit_is_given(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn permit_is_given(&mut self, op: &OpId) {
         if let Some(permit) = self.record.permits.get_mut(op) {
             permit.is_given = true;
         }
@@ -46,7 +47,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Gives back a permit that the body released. A permit that is released while kept entries are
     /// delivered was given back before, and the semaphore does not know it under this generation, so nothing
     /// is sent.
-    pub(in crate::workflow::engine) fn release_permit(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn release_permit(&mut self, op: &OpId) {
         let permit = self.record.permits.remove(op).filter(|_| !self.is_told_anew && !Bug::PermitKept.planted());
         let Some(Permit { definition, key, is_given }) = permit else { return };
         let body = encode(&[self.holder(op)]).unwrap_or_else(|_| Bytes::from_static(b"[]"));
@@ -59,7 +60,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Gives back all permits, because the run has ended or begins anew.
     pub(in crate::workflow::engine) fn release_permits(&mut self) {
-        let held: Vec<String> = self.record.permits.keys().cloned().collect();
+        let held: Vec<OpId> = self.record.permits.keys().cloned().collect();
         held.iter().for_each(|op| self.release_permit(op));
     }
 }

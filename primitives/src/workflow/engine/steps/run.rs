@@ -10,32 +10,24 @@ use super::{
     heartbeat::{beats, begin},
     inputs::{given, handed},
     transaction::{self, transacted, transactional},
+    work::RunWork,
 };
 use crate::{
     Context, Env, decode,
     primitive::Thrown,
     workflow::{
         Flows, Heart,
-        engine::{
-            Engine,
-            generations::continue_as::{of_work, work_name},
-            memory::Memory,
-            revive::revived,
-            turn::is_of,
-        },
+        engine::{Engine, generations::continue_as::work_name, memory::Memory, revive::revived, turn::is_of},
         record::{
             Record,
-            pending::{Code, Pending, Stepping, is_call, is_code, step_name},
+            pending::{Code, Pending, Stepping},
         },
-        replay::{journal, live, live::Identity},
+        replay::{journal, live, live::Identity, op_id::OpId},
     },
 };
 
 /// The reason that a query ends with if it sends or emits something.
 const UNHEARD: &str = "a query commits nothing, so what it says would be lost: say it in a step";
-
-/// The prefix of the name of work that only asks for another turn.
-pub(in crate::workflow::engine) const LOOK: &str = "look:";
 
 impl<W, D, A> Engine<W, D, A>
 where
@@ -62,10 +54,10 @@ where
         if record.end.is_some() {
             self.parcels.forget(entity.id);
         } else if record.generation > 1 {
-            self.parcels.forget_others(entity.id, |work| of_work(work).0 == record.generation);
+            self.parcels.forget_others(entity.id, |work| RunWork::is_of(work, record.generation));
         }
         if W::SCRIPT.steps.iter().any(|code| code.beats) {
-            let is_its = |generation, op: &str| generation == record.generation && record.position(op).is_some();
+            let is_its = |generation, op: &OpId| generation == record.generation && record.position(op).is_some();
             self.hearts.keep(entity.id, is_its);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
@@ -84,7 +76,7 @@ where
         let mut listed = Vec::new();
         let is_woken = |live: &live::Live| is_of(live, record) && live.was_woken();
         if !record.holds_timers() && record.goes_on() && memory.live.as_ref().is_some_and(is_woken) {
-            listed.push(Work::new(Name::from(format!("{LOOK}woken"))));
+            listed.push(RunWork::look("woken"));
         }
         let may_claim = OnceCell::new();
         for (pending, step) in record.steps_due(now) {
@@ -99,7 +91,7 @@ where
                 match self.made(memory, entity, rows, record, pending) {
                     Ok(true) => {}
                     Ok(false) => {
-                        listed.push(Work::new(Name::from(format!("{LOOK}{}", record.entries))));
+                        listed.push(RunWork::look(record.entries));
                         continue;
                     }
                     Err(range) => return Needed::Read(vec![range]),
@@ -120,7 +112,7 @@ where
         record: &Record,
         pending: &Pending,
     ) -> Result<bool, drystone_runtime::Range> {
-        let op = pending.op.as_str();
+        let op = &pending.op;
         let work = work_name(record.generation, op);
         if self.parcels.has(entity.id, &work) {
             return Ok(true);
@@ -148,23 +140,20 @@ where
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let name = work.id.as_str();
-        if name.starts_with(LOOK) {
-            return Box::pin(std::future::ready(Outcome::Ok(Produced::default())));
+        let (generation, op) = match RunWork::parse(work.id.as_str()) {
+            RunWork::Look => return Box::pin(std::future::ready(Outcome::Ok(Produced::default()))),
+            RunWork::Query(query) => return self.query(entity, query.to_owned(), work.input.clone(), cx),
+            RunWork::Step { generation, op } => (generation, op),
+        };
+        if op.is_code() {
+            return self.code(work.id.as_str(), &cx);
         }
-        if let Some(query) = name.strip_prefix("query:") {
-            return self.query(entity, query, work.input.clone(), cx);
+        if op.is_call() {
+            return self.call(entity, (work, &op), cx);
         }
-        let (generation, op) = of_work(name);
-        if is_code(op) {
-            return self.code(name, &cx);
-        }
-        if is_call(op) {
-            return self.call(entity, work, cx);
-        }
-        if let Some(code) = transactional::<W>(op) {
-            let is_claimed = entity.is_some_and(|entity| is_claimed(entity, op));
-            let (input, claim) = (work.input.clone(), (generation, op.to_owned(), is_claimed));
+        if let Some(code) = transactional::<W>(&op) {
+            let is_claimed = entity.is_some_and(|entity| is_claimed(entity, &op));
+            let (input, claim) = (work.input.clone(), (generation, op, is_claimed));
             let is_shared = self.is_shared;
             return Box::pin(async move {
                 let context = Context::of_step(cx.clone(), is_shared, None);
@@ -174,11 +163,11 @@ where
                 }
             });
         }
-        let generation = beats::<W>(op).then_some(generation);
-        let heart = generation.map(|generation| self.hearts.of(&cx, (generation, op)));
-        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
+        let generation = beats::<W>(&op).then_some(generation);
+        let heart = generation.map(|generation| self.hearts.of(&cx, (generation, &op)));
+        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.clone()));
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
-        let (name, input) = (step_name(op).to_owned(), work.input.clone());
+        let (name, input) = (op.label().to_owned(), work.input.clone());
         // Two futures: one for both would be as large as the larger of them, and most steps send no
         // heartbeat.
         match beating {
@@ -204,11 +193,10 @@ where
     fn query(
         &self,
         entity: Option<&Entity>,
-        query: &str,
+        name: String,
         input: Bytes,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let name = query.rsplit_once('/').map_or(query, |(name, _)| name).to_owned();
         let state = entity.map(|entity| entity.state.clone()).unwrap_or_default();
         let env = Env::new(self.services.clone(), Context::new(cx, self.is_shared, None));
         Box::pin(async move {
@@ -238,7 +226,7 @@ fn work<W: crate::workflow::Workflow>(record: &Record, pending: &Pending, step: 
 }
 
 /// Whether a transactional step has its row.
-fn is_claimed(entity: &Entity, op: &str) -> bool {
+fn is_claimed(entity: &Entity, op: &OpId) -> bool {
     let Ok(record) = decode::<Record>(&entity.head) else { return false };
     let step = record.position(op).and_then(|index| record.pending[index].step());
     step.is_some_and(|step| step.claimed)
@@ -248,7 +236,7 @@ async fn beating_step<W, D, A>(
     name: String,
     input: Bytes,
     env: Env<D, A>,
-    (heart, generation, op): (Heart, u32, String),
+    (heart, generation, op): (Heart, u32, OpId),
 ) -> Outcome
 where
     W: Flows<D, A>,

@@ -23,9 +23,9 @@ use crate::{
         engine::turn::{BYTES_MAX, Turning},
         record::{
             Record,
-            pending::{Pending, Stepping, Waiting, function_of},
+            pending::{Pending, Stepping, Waiting},
         },
-        replay::ask::Ask,
+        replay::{ask::Ask, op_id::OpId},
     },
 };
 
@@ -41,8 +41,8 @@ const CLAIMED_MAX: usize = 400;
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Returns the code of an operation's step, if that step is transactional.
-pub(in crate::workflow::engine) fn transactional<W: Workflow>(op: &str) -> Option<&'static StepCode> {
-    let name = function_of(op)?;
+pub(in crate::workflow::engine) fn transactional<W: Workflow>(op: &OpId) -> Option<&'static StepCode> {
+    let name = op.function()?;
     W::SCRIPT.steps.iter().find(|code| code.transaction && code.name == name)
 }
 
@@ -72,7 +72,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Puts the row of a step that was asked for without one: its code became transactional since, or too
     /// many steps had rows.
-    pub(in crate::workflow::engine) fn claim_late(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn claim_late(&mut self, op: &OpId) {
         if let Some(index) = self.record.position(op).filter(|_| may_claim(&self.record))
             && let Waiting::Step(step) = &mut self.record.pending[index].what
         {
@@ -81,7 +81,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    fn put_claim(&mut self, op: &str) {
+    fn put_claim(&mut self, op: &OpId) {
         let (lane, key) = row(self.record.generation, op);
         self.commit.put.push(drystone_runtime::Row { lane, key, body: Bytes::from_static(WAITED_FOR) });
     }
@@ -109,8 +109,8 @@ pub(in crate::workflow::engine) fn may_claim(record: &Record) -> bool {
 }
 
 /// Returns the lane and the key of an operation's row.
-fn row(generation: u32, op: &str) -> (Name, Bytes) {
-    (claims_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
+fn row(generation: u32, op: &OpId) -> (Name, Bytes) {
+    (claims_lane(generation), Bytes::copy_from_slice(op.as_str().as_bytes()))
 }
 
 pub(in crate::workflow::engine) fn claims_lane(generation: u32) -> Name {
@@ -121,7 +121,7 @@ pub(in crate::workflow::engine) fn claims_lane(generation: u32) -> Name {
 pub(in crate::workflow::engine) async fn transacted<W: Flows<D, A>, D, A>(
     code: &'static StepCode,
     input: Bytes,
-    (generation, op, is_claimed): (u32, String, bool),
+    (generation, op, is_claimed): (u32, OpId, bool),
     (cx, desk): (Cx, Desk),
 ) -> Outcome {
     if !is_claimed {

@@ -16,12 +16,13 @@ use crate::{
         record::{
             Paused,
             cached_json::Written,
-            pending::{Code, Pending, Stepping, Waiting, function_of, step_name},
-            undo::{Began, Due, FailedUndo, undo_op, undone_by},
+            pending::{Code, Pending, Stepping, Waiting},
+            undo::{Began, Due, FailedUndo},
         },
         replay::{
             ask::canonical_hash,
             journal::{self, End, Entry, What},
+            op_id::OpId,
         },
     },
 };
@@ -83,7 +84,7 @@ impl<W: Workflow> Turning<'_, W> {
     pub(in crate::workflow::engine) fn begin_now(&mut self, paused: &Paused) {
         let is_sure = |pending: &&Pending| pending.step().is_some_and(|step| !step.is_unsure);
         let held = self.record.pending().filter(is_sure).filter(|pending| !paused.runs.contains(&pending.op));
-        let held: Vec<String> = held.map(|pending| pending.op.clone()).collect();
+        let held: Vec<OpId> = held.map(|pending| pending.op.clone()).collect();
         self.fresh.extend(held);
     }
 
@@ -212,7 +213,7 @@ impl<W: Workflow> Turning<'_, W> {
                 return Ok(true);
             }
             let what = self.too_long_to_undo(&due, input.len());
-            let op = undo_op(&due);
+            let op = due.undo_op();
             self.append(&Entry::new(&op, 0, self.seen.now, what.clone()))?;
             if let Some(Code::Row(number)) = due.input {
                 self.remove_row((inputs_lane(self.record.generation), journal::row_key(number)));
@@ -224,7 +225,7 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn undo(&mut self, due: &Due, input: &Bytes) {
-        let (op, hash) = (undo_op(due), canonical_hash(input));
+        let (op, hash) = (due.undo_op(), canonical_hash(input));
         self.record.undos.last = Some(due.op.clone());
         let code = match &due.input {
             // The undo takes over the row of its step.
@@ -240,7 +241,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn too_long_to_undo(&self, due: &Due, found: usize) -> What {
         let reason = format!("what it would be given has {found} bytes, more than {BYTES_MAX}");
-        What::Fault(Fault { step: undo_op(due), cause: Cause::Refused { reason } })
+        What::Fault(Fault { step: due.undo_op().to_string(), cause: Cause::Refused { reason } })
     }
 
     /// Returns the last step that is still to be undone, and the input of its undo.
@@ -313,8 +314,8 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Handles the end of an undo, successful or not: it is no longer due.
-    pub(in crate::workflow::engine) fn undo_ended(&mut self, op: &str, what: &What) {
-        let Some(undone) = undone_by(op) else { return };
+    pub(in crate::workflow::engine) fn undo_ended(&mut self, op: &OpId, what: &What) {
+        let Some(undone) = op.undone() else { return };
         let error = match what {
             What::Failed(error) => decode::<Failure>(error.get().as_bytes())
                 .unwrap_or_else(|_| Failure::from(error.get().to_owned()))
@@ -322,7 +323,7 @@ impl<W: Workflow> Turning<'_, W> {
             What::Fault(fault) => Failure::from(told(&fault.cause)).shortened(),
             _ => return self.undone(),
         };
-        let (operation, undo) = (undone.to_owned(), step_name(op).to_owned());
+        let (operation, undo) = (undone.to_owned(), op.label().to_owned());
         tracing::error!(key = %self.seen.key, operation, undo, %error, "workflow.undo_failed");
         let fields = [
             ("operation", operation.clone().into()),
@@ -375,13 +376,13 @@ fn due(undo: &UndoCode, pending: &Pending, entry: Option<u64>, input: Option<Cod
     Due { op: pending.op.clone(), undo: undo.step.to_owned(), entry, input }
 }
 
-fn undo_of<W: Workflow>(op: &str) -> Option<UndoCode> {
-    let name = function_of(op)?;
+fn undo_of<W: Workflow>(op: &OpId) -> Option<UndoCode> {
+    let name = op.function()?;
     W::SCRIPT.steps.iter().find(|code| code.name == name).and_then(|code| code.undo)
 }
 
 /// Whether the undo of an operation takes the inputs of the operation.
-pub(in crate::workflow::engine) fn undo_wants_input<W: Workflow>(op: &str) -> bool {
+pub(in crate::workflow::engine) fn undo_wants_input<W: Workflow>(op: &OpId) -> bool {
     undo_of::<W>(op).is_some_and(|undo| undo.takes == UndoTakes::Input)
 }
 
