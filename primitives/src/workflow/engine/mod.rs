@@ -19,6 +19,7 @@ pub(crate) mod schedule;
 pub(crate) mod start;
 mod steps;
 pub(crate) mod turn;
+mod turn_commit;
 pub(crate) mod verbs;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};

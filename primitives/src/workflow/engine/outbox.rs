@@ -1,7 +1,7 @@
 //! Messages of a run that do not fit into one commit (K3). They are stored in rows, none of which holds more
 //! than one commit can send, and are sent in order.
 
-use drystone_runtime::{Message, Name, Range, Row};
+use drystone_runtime::{Message, Name, Range};
 
 use super::turn::{Halt, ROWS_MAX, Turning};
 use crate::{
@@ -31,27 +31,27 @@ pub(super) fn next_row(record: &Record) -> Option<Range> {
 impl<W: Workflow> Turning<'_, W> {
     /// Whether there is room for another message in this commit.
     pub(super) fn can_send_more(&self) -> bool {
-        self.record.owes.is_nothing() && self.commit.send.len() < self.room()
+        self.record.owes.is_nothing() && self.commit.sent() < self.room()
     }
 
     /// Returns how many messages this commit can send beside the rows that it changes.
     fn room(&self) -> usize {
-        ROWS_MAX.saturating_sub(self.rows_changed()).min(SENT_PER_TURN)
+        ROWS_MAX.saturating_sub(self.commit.rows_changed()).min(SENT_PER_TURN)
     }
 
     /// Sends the oldest owed messages, if their row was read, and the messages of this turn. Messages that
     /// are too many for one commit are stored as owed. Returns whether the record has changed.
     pub(super) fn send_what_is_owed(&mut self) -> Result<bool, Halt> {
-        if self.record.owes.is_nothing() && self.commit.send.len() <= self.room() {
+        if self.record.owes.is_nothing() && self.commit.sent() <= self.room() {
             return Ok(false);
         }
-        let said = std::mem::take(&mut self.commit.send);
+        let said = self.commit.take_messages();
         self.send_next_row()?;
         let (mut later, mut bytes) = (Vec::new(), 0);
         for message in said {
             // Once a message is owed, later messages are owed, too. This keeps their order.
             if later.is_empty() && self.can_send_more() || message.body.len() > ROW_BYTES {
-                self.commit.send.push(message);
+                self.commit.send([message]);
                 continue;
             }
             bytes += message.body.len();
@@ -77,8 +77,8 @@ impl<W: Workflow> Turning<'_, W> {
             // The next turn changes fewer rows and has room for these messages.
             return Ok(());
         }
-        self.commit.send.extend(owed.into_iter().filter_map(Owed::message));
-        self.commit.remove.push((LANE, row.key.clone()));
+        self.commit.send(owed.into_iter().filter_map(Owed::message));
+        self.commit.remove((LANE, row.key.clone()));
         self.record.owes.first += 1;
         Ok(())
     }
@@ -89,7 +89,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let owed: Vec<Owed> = messages.iter().filter_map(Owed::of).collect();
         let (key, body) = (journal::row_key(self.record.owes.next), encode(&owed).map_err(Halt::Malformed)?);
-        self.commit.put.push(Row { lane: LANE, key, body });
+        self.commit.put((LANE, key), body);
         self.record.owes.next += 1;
         Ok(())
     }

@@ -76,19 +76,19 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.record.is_wide = true;
         tracing::warn!(key = %self.seen.key, operations, limit = PENDING_MAX, "a run waits for very much at once");
-        self.tell_listeners("workflow.wide", &[("operations", operations.into())]);
+        self.commit.emit("workflow.wide", &[("operations", operations.into())]);
     }
 
     /// Returns the end of a run that asks for more than can be stored at once.
     fn too_much(&self) -> Option<End> {
-        let put = &self.commit.put;
+        let put = self.commit.rows_put();
         // While kept entries are delivered, much of what is put is removed again. What is left is counted at
         // the end.
         let is_counted = !self.is_told_kept();
         if let Some(first) = self.record.pending.get(PENDING_MAX) {
             return Some(beyond(first.op.as_str(), "operations at once", PENDING_MAX));
         }
-        if (put.len() > PUT_MAX || self.rows_changed() > ROWS_MAX) && is_counted {
+        if (put.len() > PUT_MAX || self.commit.rows_changed() > ROWS_MAX) && is_counted {
             return Some(beyond("run", "long inputs at once", PUT_MAX));
         }
         if self.has_child_without_key() {
@@ -103,17 +103,13 @@ impl<W: Workflow> Turning<'_, W> {
         if put.iter().any(|row| row.body.len() > BYTES_MAX) {
             return Some(beyond("run", "bytes in the input of a step", BYTES_MAX));
         }
-        (self.bytes_put() > PUT_BYTES_MAX && is_counted)
+        (self.commit.bytes_put() > PUT_BYTES_MAX && is_counted)
             .then(|| beyond("run", "bytes of inputs at once", PUT_BYTES_MAX))
-    }
-
-    fn bytes_put(&self) -> usize {
-        self.commit.put.iter().map(|row| row.body.len()).sum()
     }
 
     /// Returns the number of bytes put for undos and their limit, if they are more than one commit may put.
     pub(super) fn keeps_too_much(&self) -> Option<(usize, usize)> {
-        let (rows, bytes) = (self.commit.put.len(), self.bytes_put());
+        let (rows, bytes) = (self.commit.rows_put().len(), self.commit.bytes_put());
         (rows > ROWS_MAX || bytes > PUT_BYTES_MAX).then_some((bytes, PUT_BYTES_MAX))
     }
 

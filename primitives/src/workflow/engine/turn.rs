@@ -4,16 +4,17 @@
 use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
-use serde_json::{Value, value::RawValue};
+use drystone_runtime::{Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
+use serde_json::value::RawValue;
 
 use super::{
     memory::{Fronts, Memory},
     revive::revived,
     steps::inputs::Shared,
+    turn_commit::TurnCommit,
 };
 use crate::{
-    Error, decode, encode,
+    Error, decode,
     planted::Bug,
     primitive::Thrown,
     workflow::{
@@ -106,7 +107,7 @@ pub(super) struct Turning<'a, W> {
     pub(super) record: Box<Record>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
-    pub(super) commit: Commit,
+    pub(super) commit: TurnCommit,
     /// Whether work is left for another turn, because this one has done as much as a turn may.
     pub(super) is_more: bool,
     /// Whether waits are still to be registered with their topics, because this commit can send no more
@@ -150,7 +151,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     pub(super) fn new(seen: Seen<'a>, record: Box<Record>) -> Self {
-        let (commit, fronts) = (Commit::default(), Fronts::new());
+        let (commit, fronts) = (TurnCommit::new(seen.entity.is_some()), Fronts::new());
         Self {
             seen,
             record,
@@ -320,13 +321,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.
     pub(super) fn is_enough(&self, more: usize) -> bool {
         let (entries, bytes) = self.recorded;
-        let rows = self.rows_changed() + self.commit.send.len();
+        let rows = self.commit.rows_changed() + self.commit.sent();
         entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
-    }
-
-    /// Returns how many rows of the run this turn has changed so far.
-    pub(super) fn rows_changed(&self) -> usize {
-        self.commit.put.len() + self.commit.remove.len() + self.commit.drop.len()
     }
 
     /// Records an entry, and delivers it to the body.
@@ -453,15 +449,6 @@ impl<'a, W: Workflow> Turning<'a, W> {
         debug_assert!(ended.is_ok(), "the end of a run reads nothing");
     }
 
-    /// Removes a row. A row that this turn has put is taken out of the commit instead.
-    pub(super) fn remove_row(&mut self, (lane, key): (Name, Bytes)) {
-        let before = self.commit.put.len();
-        self.commit.put.retain(|row| row.lane != lane || row.key != key);
-        if self.commit.put.len() == before {
-            self.commit.remove.push((lane, key));
-        }
-    }
-
     /// Appends an entry to the journal. An entry that is too long for a row ends the run.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), Halt> {
         let body = entry.written().map_err(Halt::Malformed)?;
@@ -474,7 +461,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         if Bug::EntryForgotten.planted() && self.record.entries % 3 == 2 {
             self.record.entries += 1;
         } else {
-            self.commit.put.extend(self.record.add_entry(body));
+            self.commit.put_all(self.record.add_entry(body));
         }
         self.warn_of_length(bytes);
         Ok(())
@@ -486,18 +473,13 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let Record { entries, bytes, .. } = *self.record;
         if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
             tracing::warn!(key = %self.seen.key, entries, bytes, "a journal grows long");
-            self.tell_listeners("workflow.long", &[("entries", entries.into()), ("bytes", bytes.into())]);
+            self.commit.emit("workflow.long", &[("entries", entries.into()), ("bytes", bytes.into())]);
         }
-    }
-
-    pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, Value)]) {
-        let fields = fields.iter().filter_map(|(name, value)| Some((Name::new(name), encode(value).ok()?))).collect();
-        self.commit.emit.push(drystone_runtime::Lifecycle { name: Name::new(name), fields });
     }
 
     /// Answers every caller that waits for the result.
     pub(super) fn answer_result(&mut self, reply: drystone_runtime::Reply) {
-        self.commit.replies.push((To::All(Name::new(super::verbs::RESULT)), reply));
+        self.commit.reply(To::All(Name::new(super::verbs::RESULT)), reply);
     }
 }
 

@@ -280,7 +280,7 @@ where
             #[cfg(feature = "cron")]
             turning.tell_schedule();
         }
-        let send = std::mem::take(&mut turning.commit.send);
+        let send = turning.commit.take_messages();
         let replies = caller.map(|caller| (drystone_runtime::To::Ticket(caller), Ok(Bytes::from_static(b"true"))));
         Ok(Next::Commit(Commit { destroy: true, send, replies: replies.into_iter().collect(), ..Commit::default() }))
     }

@@ -55,7 +55,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.end(End::Terminated)?;
         }
         self.record.goes = true;
-        self.commit.hold = caller.map(|_| Name::new(GONE));
+        self.commit.hold(caller.map(|_| Name::new(GONE)));
         self.close(memory, None)
     }
 
@@ -71,9 +71,11 @@ impl<W: Workflow> Turning<'_, W> {
             return self.bury();
         }
         let kept_until = self.record.end.as_ref().map(|end| Millis(end.at).after(W::options().keeps_for()));
-        self.commit.destroy = self.record.goes || kept_until.is_some_and(|until| until <= self.seen.now);
+        if self.record.goes || kept_until.is_some_and(|until| until <= self.seen.now) {
+            self.commit.destroy();
+        }
         if self.record.goes {
-            self.commit.replies.push((To::All(Name::new(GONE)), Ok(Bytes::from_static(b"true"))));
+            self.commit.reply(To::All(Name::new(GONE)), Ok(Bytes::from_static(b"true")));
         }
         Ok(())
     }
@@ -92,11 +94,11 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let mut numbers = Vec::new();
         for row in rows {
-            if self.commit.send.iter().map(|message| message.body.len()).sum::<usize>() >= BURIED_BYTES {
+            if self.commit.bytes_sent() >= BURIED_BYTES {
                 break;
             }
             let message = self.burial(&event, code, row);
-            self.commit.send.extend(message);
+            self.commit.send(message);
             numbers.push(number_in(&row.key));
         }
         if numbers.is_empty() {
@@ -116,7 +118,7 @@ impl<W: Workflow> Turning<'_, W> {
             queue.count = 0;
         }
         self.taken(event, numbers);
-        self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
+        self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
     }
 
     /// Returns the message that moves an unread event: to the dead letters by default, or to its topic.

@@ -245,7 +245,7 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(number);
         }
         let lane = lane(self.record.drops, event);
-        self.commit.put.push(Row { lane, key: journal::row_key(number), body });
+        self.commit.put((lane, journal::row_key(number)), body);
         Ok(number)
     }
 
@@ -261,14 +261,13 @@ impl<W: Workflow> Turning<'_, W> {
     /// Counts an event that was overwritten, and notifies the listeners.
     fn overwritten(&mut self, event: &str) {
         self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
-        self.tell_listeners("workflow.overwritten", &[("event", event.into())]);
+        self.commit.emit("workflow.overwritten", &[("event", event.into())]);
     }
 
     /// Returns the answer to the sender: the number of the event, and whether the event was taken at once.
     pub(in crate::workflow::engine) fn sent(&self, number: u64, event: &str) -> Sent {
         let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
-        let (lane, key) = (lane(self.record.drops, event), journal::row_key(number));
-        let is_put = self.commit.put.iter().any(|row| row.lane == lane && row.key == key);
+        let is_put = self.commit.puts(&(lane(self.record.drops, event), journal::row_key(number)));
         Sent { number, taken: !waits && !is_put }
     }
 
@@ -296,14 +295,14 @@ impl<W: Workflow> Turning<'_, W> {
     /// are still stored and must not be loaded again.
     fn last_read(&self, event: &str) -> Option<u64> {
         let lane = lane(self.record.drops, event);
-        let removed = self.commit.remove.iter().filter(|(of, _)| *of == lane).map(|(_, key)| number_in(key));
+        let removed = self.commit.removed_of(&lane).map(|key| number_in(key));
         removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
     }
 
     /// Loads a range of rows into the front of a queue. Rows put by this turn follow the stored rows.
     fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
         let (rows, last) = (self.rows(range)?, self.last_read(event));
-        let put = self.commit.put.iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
+        let put = self.commit.rows_put().iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
         let known = |row: &&Row| last.is_none_or(|last| number_in(&row.key) > last);
         let rows = rows.iter().chain(put).filter(known);
         let rows: Vec<_> = rows.map(|row| Front { number: number_in(&row.key), body: row.body.clone() }).collect();
@@ -454,7 +453,7 @@ impl<W: Workflow> Turning<'_, W> {
             count += 1;
         };
         if count > 0 {
-            self.tell_listeners("workflow.expired", &[("event", event.into()), ("count", count.into())]);
+            self.commit.emit("workflow.expired", &[("event", event.into()), ("count", count.into())]);
         }
         Ok(is_done)
     }
@@ -483,7 +482,7 @@ impl<W: Workflow> Turning<'_, W> {
             }
         }
         for number in numbers {
-            self.remove_row((lane(self.record.drops, event), journal::row_key(*number)));
+            self.commit.remove((lane(self.record.drops, event), journal::row_key(*number)));
         }
     }
 }

@@ -57,7 +57,7 @@ impl<W: Workflow> Turning<'_, W> {
             }
             let watch = self.watch(pending, awaited);
             let message = watch.and_then(|watch| watch.topic.message(WATCH, &watch));
-            self.commit.send.extend(message);
+            self.commit.send(message);
             self.set_stage(index, Stage::Watched);
         }
         self.forget_seen();
@@ -125,7 +125,7 @@ impl<W: Workflow> Turning<'_, W> {
         let (Waiting::Event(awaited), Some(wait)) = (&pending.what, self.wait_of(pending)) else { return };
         let topic = awaited.topic();
         let message = topic.message(LEAVE, &Leave { topic: topic.clone(), wait, is_answered });
-        self.commit.send.extend(message);
+        self.commit.send(message);
     }
 
     /// Sends the changed deadlines of waits to their topics.
@@ -138,7 +138,7 @@ impl<W: Workflow> Turning<'_, W> {
             _ => None,
         });
         let moved: Vec<_> = moved.collect();
-        self.commit.send.extend(moved);
+        self.commit.send(moved);
     }
 
     /// Forgets the last events seen of topics where that is of no use. With `from = "wait"` it is of use
@@ -184,7 +184,7 @@ impl<W: Workflow> Turning<'_, W> {
                 let Delivered { topic, at, event, .. } = &delivered;
                 self.queue(&topic.event, topic.key.clone(), (event, *at))?;
             }
-            self.commit.send.extend(decline(delivered));
+            self.commit.send(decline(delivered));
             return Ok(());
         };
         // The topic has removed the wait. A wait that needs more events is registered again.

@@ -2,7 +2,7 @@
 //! (L4, L5).
 
 use bytes::Bytes;
-use drystone_runtime::{DropLane, Name, stable_hash};
+use drystone_runtime::stable_hash;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -75,7 +75,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.leave_generation(false, Record { generation, ..Record::new(seed, hash, self.seen.moment()) })?;
         let start = Entry::start(generation, now, input);
         self.append(&start)?;
-        self.tell_listeners(told_as, &[("generation", generation.into())]);
+        self.commit.emit(told_as, &[("generation", generation.into())]);
         if self.has_continued {
             // A run that continues at once, again and again, must let other entities have their turns.
             self.record.untold = 1;
@@ -109,7 +109,7 @@ impl<W: Workflow> Turning<'_, W> {
             lanes.push(undo_lane(self.record.generation));
         }
         self.drop_traces();
-        lanes.into_iter().for_each(|lane| self.drop_lane(lane));
+        lanes.into_iter().for_each(|lane| self.commit.drop_lane(lane));
         self.live = None;
         let old = std::mem::replace(&mut *self.record, next);
         let record = &mut self.record;
@@ -126,17 +126,8 @@ impl<W: Workflow> Turning<'_, W> {
             self.drop_events();
         }
         // The next generation begins with the initial state. The old body is gone, and its changes with it.
-        self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
+        *self.commit.state_mut() = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
         Ok(())
-    }
-
-    /// Drops a lane, including rows put there by this turn.
-    pub(in crate::workflow::engine) fn drop_lane(&mut self, lane: Name) {
-        self.commit.put.retain(|row| row.lane != lane);
-        self.commit.remove.retain(|(of, _)| *of != lane);
-        if self.seen.entity.is_some() {
-            self.commit.drop.push(DropLane { lane, held: false });
-        }
     }
 
     /// Drops all queued events. They are counted, and listeners are notified.
@@ -147,10 +138,10 @@ impl<W: Workflow> Turning<'_, W> {
             return;
         }
         for (event, count) in full {
-            self.drop_lane(crate::workflow::engine::events::queue::lane(self.record.drops, &event));
+            self.commit.drop_lane(crate::workflow::engine::events::queue::lane(self.record.drops, &event));
             let queue = self.record.queues.entry(event.clone()).or_default();
             (queue.count, queue.discarded) = (0, queue.discarded + count);
-            self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", count.into())]);
+            self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", count.into())]);
         }
         self.fronts.clear();
         self.record.drops += 1;
@@ -163,8 +154,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.record.brief.set(0, &body);
             return Ok(());
         }
-        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(0));
-        self.commit.put.push(drystone_runtime::Row { lane, key, body });
+        self.commit.put((journal::lane(self.record.journal()), journal::row_key(0)), body);
         Ok(())
     }
 }

@@ -178,11 +178,11 @@ impl<W: Workflow> Turning<'_, W> {
         }
         if let Some(value) = value {
             let entry = Entry::new(&from.op, from.hash, self.seen.now, What::Ok(value));
-            self.commit.put.extend(self.record.add_entry(entry.written().map_err(Halt::Malformed)?));
+            self.commit.put_all(self.record.add_entry(entry.written().map_err(Halt::Malformed)?));
             self.record.untold += 1;
             entries.push(entry);
         }
-        self.tell_listeners("workflow.restarted", &[("generation", generation.into())]);
+        self.commit.emit("workflow.restarted", &[("generation", generation.into())]);
         self.tell_all(&entries)?;
         if let Some((bytes, limit)) = self.keeps_too_much() {
             let error = RestartError::TooMuch { bytes: bytes as u64, limit: limit as u64 };
@@ -200,7 +200,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         // No semaphore was asked for these permits yet.
         self.record.permits.clear();
-        self.commit.state = W::codec().write(&W::initial()).ok();
+        *self.commit.state_mut() = W::codec().write(&W::initial()).ok();
     }
 }
 

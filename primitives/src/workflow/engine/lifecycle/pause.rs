@@ -19,7 +19,7 @@ impl<W: Workflow> Turning<'_, W> {
         // be gone (E13).
         let runs = self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         self.record.paused = Some(Paused { at: self.seen.now.0, runs, asked: [].into() });
-        self.tell_listeners("workflow.paused", &[]);
+        self.commit.emit("workflow.paused", &[]);
         true
     }
 
@@ -30,7 +30,7 @@ impl<W: Workflow> Turning<'_, W> {
         if shifted {
             self.shift(&paused);
         }
-        self.tell_listeners("workflow.resumed", &[]);
+        self.commit.emit("workflow.resumed", &[]);
         self.begin_now(&paused);
         self.retries_are_due();
         if !self.resume_if(|_| true)? {

@@ -22,7 +22,7 @@ impl<W: Workflow> Turning<'_, W> {
         };
         if !self.is_tried_again {
             tracing::error!(key = %self.seen.key, why = text, "{event}");
-            self.tell_listeners(event, &[("why", text.into())]);
+            self.commit.emit(event, &[("why", text.into())]);
         }
         self.live = None;
         if self.record.untold > 0 && self.is_told_anew {

@@ -79,8 +79,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Begins children that the body asked for, as many as one commit may.
     pub(in crate::workflow::engine) fn begin_children(&mut self) -> Result<(), Halt> {
         for index in 0..self.record.pending.len() {
-            let bytes: usize = self.commit.send.iter().map(|message| message.body.len()).sum();
-            if self.commit.send.len() >= SENT_PER_TURN || bytes >= SENT_BYTES_MAX {
+            if self.commit.sent() >= SENT_PER_TURN || self.commit.bytes_sent() >= SENT_BYTES_MAX {
                 self.is_more = true;
                 return Ok(());
             }
@@ -97,9 +96,7 @@ impl<W: Workflow> Turning<'_, W> {
         let body = encode(&(raw(&input).map_err(Halt::Park)?, &parent)).map_err(Halt::Malformed)?;
         let message = self.to_child(childing, BEGIN, body);
         let pending = self.record.pending[index].clone();
-        if let Some(message) = message {
-            self.commit.send.push(message);
-        }
+        self.commit.send(message);
         if let Waiting::Child(childing) = &mut self.record.pending[index].what {
             childing.input = None;
         }
@@ -144,7 +141,7 @@ impl<W: Workflow> Turning<'_, W> {
         let was_begun = childing.input.is_none();
         if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {
             let message = self.to_child(childing, CANCEL, Bytes::from_static(b"null"));
-            self.commit.send.extend(message);
+            self.commit.send(message);
         }
     }
 
@@ -186,7 +183,7 @@ impl<W: Workflow> Turning<'_, W> {
             Ok(value) => Ok(raw(&value).map_err(Halt::Park)?),
             Err(error) => Err(raw(&error).map_err(Halt::Park)?),
         };
-        self.commit.send.extend(parent.told(ending));
+        self.commit.send(parent.told(ending));
         Ok(())
     }
 

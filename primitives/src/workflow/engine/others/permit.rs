@@ -54,7 +54,7 @@ impl<W: Workflow> Turning<'_, W> {
         let definition = Name::from(definition);
         let verb = Name::new(if is_given { RELEASE } else { WITHDRAW });
         if let Ok(to) = self.seen.names.key(&definition, key.bytes()) {
-            self.commit.send.push(Message { to, definition, verb, body });
+            self.commit.send([Message { to, definition, verb, body }]);
         }
     }
 

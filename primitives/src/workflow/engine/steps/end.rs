@@ -100,8 +100,8 @@ impl<W: Workflow> Turning<'_, W> {
         let what = match outcome {
             Outcome::Ok(produced) if produced.value.len() > BYTES_MAX => self.too_long(op, produced.value.len()),
             Outcome::Ok(produced) => {
-                self.commit.send.extend(produced.send.iter().cloned());
-                self.commit.emit.extend(produced.emit.iter().cloned());
+                self.commit.send(produced.send.iter().cloned());
+                self.commit.emit_all(produced.emit.iter().cloned());
                 self.permit_is_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
@@ -255,7 +255,7 @@ impl<W: Workflow> Turning<'_, W> {
             RunPhase::Cancelled => "workflow.cancelled",
             _ => "workflow.terminated",
         };
-        self.tell_listeners(event, &[]);
+        self.commit.emit(event, &[]);
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// operation has its name.
     fn forget_beats(&mut self, pending: &Pending) {
         if pending.step().is_some() && beats::<W>(&pending.op) {
-            self.remove_if_room(place(self.record.generation, &pending.op));
+            self.commit.remove_if_room(place(self.record.generation, &pending.op));
         }
     }
 
@@ -75,7 +75,7 @@ impl<W: Workflow> Turning<'_, W> {
             steps.iter().any(|code| code.beats).then(|| beat_lane(generation)),
             self.forgets_many_claims().then(|| claims_lane(generation)),
         ];
-        lanes.into_iter().flatten().for_each(|lane| self.drop_lane(lane));
+        lanes.into_iter().flatten().for_each(|lane| self.commit.drop_lane(lane));
     }
 }
 

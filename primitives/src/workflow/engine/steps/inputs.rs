@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use drystone_runtime::{Name, Outcome, Range, Refusal, Row};
+use drystone_runtime::{Name, Outcome, Range, Refusal};
 
 use crate::{
     Context,
@@ -25,10 +25,6 @@ const MANY: usize = 64;
 /// part reads the whole row, so rows stay short.
 const SHARED_BYTES_MAX: usize = 16 << 10;
 const PART_BYTES_MAX: usize = 4 << 10;
-
-/// The number of unused rows that a turn removes individually. More unused rows go with their lane. The rest
-/// of the rows that a commit may remove is left for rows that must go (K3).
-const REMOVED_MAX: usize = 400;
 
 /// The shared rows of inputs that a turn fills.
 #[derive(Default)]
@@ -54,34 +50,29 @@ impl<W: Workflow> Turning<'_, W> {
             return Code::Part(self.share(input, stays));
         }
         self.record.inputs += 1;
-        let (lane, key) = self.input_row(self.record.inputs);
-        self.commit.put.push(Row { lane, key, body: input.clone() });
+        self.commit.put(self.input_row(self.record.inputs), input.clone());
         Code::Row(self.record.inputs)
     }
 
     /// Appends an input to the list that its shared row is, or opens a new row if there is no room.
     fn share(&mut self, input: &Bytes, stays: bool) -> Part {
-        let open = self.shared.open[usize::from(stays)].and_then(|number| Some((number, self.put_position(number)?)));
-        let open = open.filter(|(_, index)| self.commit.put[*index].body.len() + input.len() < SHARED_BYTES_MAX);
-        let (row, index) = open.unwrap_or_else(|| self.open_shared(stays));
-        let before = &self.commit.put[index].body;
-        let (text, from) = extended(before, input);
-        self.commit.put[index].body = text;
+        let place = self.shared.open[usize::from(stays)].map(|row| (row, self.input_row(row)));
+        let open = place.and_then(|(row, place)| Some((row, self.commit.body_put(&place)?)));
+        let (row, from) = match open.filter(|(_, before)| before.len() + input.len() < SHARED_BYTES_MAX) {
+            Some((row, list)) => (row, append(list, input)),
+            None => self.open_shared(input, stays),
+        };
         Part { row, from, bytes: u32::try_from(input.len()).unwrap_or(u32::MAX), stays }
     }
 
-    fn open_shared(&mut self, stays: bool) -> (u64, usize) {
+    /// Opens a shared row with its first input. Returns the number of the row, and where the input begins.
+    fn open_shared(&mut self, input: &Bytes, stays: bool) -> (u64, u32) {
         self.record.inputs += 1;
-        let (lane, key) = self.input_row(self.record.inputs);
-        self.commit.put.push(Row { lane, key, body: Bytes::new() });
+        let mut list = Bytes::new();
+        let from = append(&mut list, input);
+        self.commit.put(self.input_row(self.record.inputs), list);
         self.shared.open[usize::from(stays)] = Some(self.record.inputs);
-        (self.record.inputs, self.commit.put.len() - 1)
-    }
-
-    /// Returns the position of an input row among the rows that this turn puts.
-    fn put_position(&self, number: u64) -> Option<usize> {
-        let (lane, key) = self.input_row(number);
-        self.commit.put.iter().rposition(|row| row.lane == lane && row.key == key)
+        (self.record.inputs, from)
     }
 
     /// Returns the lane and the key of the input row with this number.
@@ -93,7 +84,7 @@ impl<W: Workflow> Turning<'_, W> {
     pub(in crate::workflow::engine) fn forget_input(&mut self, pending: &Pending) {
         self.forget_traces(pending);
         match input_in(pending) {
-            Some(Code::Row(number)) => self.remove_if_room(self.input_row(*number)),
+            Some(Code::Row(number)) => self.commit.remove_if_room(self.input_row(*number)),
             Some(Code::Part(part)) if !part.stays || self.is_put_in_vain(*part) => self.forget_part(*part),
             _ => {}
         }
@@ -108,7 +99,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Whether a row that was to stay was put by this turn, and no undo needs it.
     fn is_put_in_vain(&self, part: Part) -> bool {
-        !self.shared.noted.contains(&part.row) && self.put_position(part.row).is_some()
+        !self.shared.noted.contains(&part.row) && self.commit.puts(&self.input_row(part.row))
     }
 
     /// Removes a shared row together with its last input.
@@ -116,16 +107,9 @@ impl<W: Workflow> Turning<'_, W> {
         let is_in_it =
             |pending: &Pending| matches!(input_in(pending), Some(Code::Part(other)) if other.row == part.row);
         let row = self.input_row(part.row);
-        if !self.record.pending().any(is_in_it) && !self.commit.remove.contains(&row) {
-            self.remove_if_room(row);
+        if !self.record.pending().any(is_in_it) && !self.commit.removes(&row) {
+            self.commit.remove_if_room(row);
         }
-    }
-
-    /// Removes an unused row, unless this turn has removed very many.
-    pub(in crate::workflow::engine) fn remove_if_room(&mut self, row: (Name, Bytes)) {
-        let removed = self.commit.remove.len();
-        self.remove_row(row);
-        self.commit.remove.truncate(removed.max(REMOVED_MAX));
     }
 
     /// Returns an input, even if this turn has put its row.
@@ -152,8 +136,8 @@ impl Part {
     }
 }
 
-/// Appends a text to a list. Returns the list, and where the text begins in it.
-fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
+/// Appends a text to a list. Returns where the text begins in it.
+fn append(list: &mut Bytes, text: &[u8]) -> u32 {
     let mut extended = BytesMut::with_capacity(list.len() + text.len() + 2);
     match list.strip_suffix(b"]") {
         Some(open) => {
@@ -165,7 +149,8 @@ fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
     let from = u32::try_from(extended.len()).unwrap_or(u32::MAX);
     extended.put_slice(text);
     extended.put_u8(b']');
-    (extended.freeze(), from)
+    *list = extended.freeze();
+    from
 }
 
 fn input_in(pending: &Pending) -> Option<&Code> {
@@ -233,8 +218,7 @@ mod tests {
         let texts = [&b"[1]"[..], br#"["a]",{}]"#, b"[]"];
         let (mut list, mut parts) = (Bytes::new(), Vec::new());
         for text in texts {
-            let (longer, from) = extended(&list, text);
-            list = longer;
+            let from = append(&mut list, text);
             parts.push(Part { row: 7, from, bytes: text.len() as u32, stays: false });
         }
         assert_eq!(list, &br#"[[1],["a]",{}],[]]"#[..]);

@@ -82,22 +82,21 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn put_claim(&mut self, op: &OpId) {
-        let (lane, key) = row(self.record.generation, op);
-        self.commit.put.push(drystone_runtime::Row { lane, key, body: Bytes::from_static(WAITED_FOR) });
+        self.commit.put(row(self.record.generation, op), Bytes::from_static(WAITED_FOR));
     }
 
     pub(in crate::workflow::engine) fn forget_claim(&mut self, pending: &Pending) {
         if let Waiting::Step(Stepping { claimed: true, .. }) = &pending.what
             && !Bug::ClaimKept.planted()
         {
-            self.remove_row(row(self.record.generation, &pending.op));
+            self.commit.remove(row(self.record.generation, &pending.op));
         }
     }
 
     /// Whether this turn removes more rows of steps than should go one by one.
     pub(in crate::workflow::engine) fn forgets_many_claims(&self) -> bool {
         let lane = claims_lane(self.record.generation);
-        self.commit.remove.iter().filter(|(of, _)| *of == lane).count() > CLAIMED_MAX / 2
+        self.commit.removed_of(&lane).count() > CLAIMED_MAX / 2
     }
 }
 

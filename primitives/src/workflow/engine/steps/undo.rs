@@ -3,7 +3,7 @@
 //! hold everything.
 
 use bytes::Bytes;
-use drystone_runtime::{Name, Range, Row};
+use drystone_runtime::{Name, Range};
 use serde_json::value::RawValue;
 
 use super::{inputs::inputs_lane, transaction::transactional};
@@ -158,8 +158,8 @@ impl<W: Workflow> Turning<'_, W> {
         for dues in std::mem::take(&mut self.dues).chunks(DUES_PER_ROW) {
             self.record.undos.rows += 1;
             let row = encode(&dues).expect("what was read as JSON can be written");
-            let (lane, key) = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
-            self.commit.put.push(Row { lane, key, body: row });
+            let place = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
+            self.commit.put(place, row);
         }
     }
 
@@ -195,7 +195,7 @@ impl<W: Workflow> Turning<'_, W> {
         let entry = if is_long { Entry::of_run(self.seen.now, What::UndoBegan(end)) } else { entry };
         let (number, rows) = (self.record.entries, self.record.undos.rows);
         self.record.undos.began = Some(Began { entry: number, at: self.seen.now.0, rows });
-        self.tell_listeners("workflow.undoing", &[("count", self.record.undos.left.into())]);
+        self.commit.emit("workflow.undoing", &[("count", self.record.undos.left.into())]);
         self.append(&entry)
     }
 
@@ -216,7 +216,7 @@ impl<W: Workflow> Turning<'_, W> {
             let op = due.undo_op();
             self.append(&Entry::new(&op, 0, self.seen.now, what.clone()))?;
             if let Some(Code::Row(number)) = due.input {
-                self.remove_row((inputs_lane(self.record.generation), journal::row_key(number)));
+                self.commit.remove((inputs_lane(self.record.generation), journal::row_key(number)));
             }
             self.undo_ended(&op, &what);
         }
@@ -297,7 +297,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Returns a single row, also from the rows that this turn puts.
     pub(in crate::workflow::engine) fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
         let key = journal::row_key(number);
-        if let Some(row) = self.commit.put.iter().find(|row| row.lane == *lane && row.key == key) {
+        if let Some(row) = self.commit.rows_put().iter().find(|row| row.lane == *lane && row.key == key) {
             return Ok(row.body.clone());
         }
         let rows = self.rows(&Range::at(lane.clone(), key.clone()))?;
@@ -307,9 +307,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Replaces the long input of a step by that of its undo.
     fn replace_input(&mut self, number: u64, input: &Bytes) -> Code {
-        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
-        self.commit.put.retain(|row| row.lane != lane || row.key != key);
-        self.commit.put.push(Row { lane, key, body: input.clone() });
+        self.commit.replace(self.input_row(number), input.clone());
         Code::Row(number)
     }
 
@@ -330,7 +328,7 @@ impl<W: Workflow> Turning<'_, W> {
             ("undo", undo.clone().into()),
             ("error", error.to_string().into()),
         ];
-        self.tell_listeners("workflow.undo_failed", &fields);
+        self.commit.emit("workflow.undo_failed", &fields);
         self.record.undos.failed(FailedUndo { operation, undo, error });
         self.undone();
     }
@@ -347,7 +345,7 @@ impl<W: Workflow> Turning<'_, W> {
             let key = journal::row_key(undos.rows);
             (undos.rows, undos.done) = (undos.rows - 1, 0);
             if !Bug::UndoneForward.planted() {
-                self.remove_row((lane, key));
+                self.commit.remove((lane, key));
             }
         }
     }
@@ -367,7 +365,7 @@ impl<W: Workflow> Turning<'_, W> {
         if self.record.undos.rows == 0 {
             return;
         }
-        self.drop_lane(undo_lane(self.record.generation));
+        self.commit.drop_lane(undo_lane(self.record.generation));
         (self.record.undos.rows, self.record.undos.left, self.record.undos.done) = (0, 0, 0);
     }
 }
