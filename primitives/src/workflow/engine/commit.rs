@@ -5,7 +5,7 @@ use drystone_runtime::{Millis, Reply, To};
 use super::{
     Caller,
     memory::Memory,
-    turn::{BYTES_MAX, Halt, Turned, Turning, beyond},
+    turn::{BYTES_MAX, Halt, NextTurn, Turned, Turning, beyond},
 };
 use crate::{
     encode,
@@ -99,16 +99,17 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn set_alarm(&mut self) {
-        let at = match (&self.record.end, self.is_more) {
+        let at = match (&self.record.end, self.next_turn) {
             // Sending owed messages begins nothing, so a paused run sends them, too.
-            _ if self.has_more_to_say || !self.record.owes.is_nothing() => Some(self.seen.now.0),
+            (_, NextTurn::NowEvenPaused) => Some(self.seen.now.0),
+            _ if !self.record.owes.is_nothing() => Some(self.seen.now.0),
             (None, _) if self.record.holds_timers() => None,
-            (_, true) => Some(self.seen.now.0),
-            (Some(end), false) if self.has_unread() || self.record.goes => Some(end.at),
-            (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
+            (_, NextTurn::Now) => Some(self.seen.now.0),
+            (Some(end), NextTurn::WhenDue) if self.has_unread() || self.record.goes => Some(end.at),
+            (Some(end), NextTurn::WhenDue) => Some(Millis(end.at).after(W::options().keeps_for()).0),
             // A deferred generation gets a turn of its own, whatever this turn was about.
-            (None, false) if self.record.is_deferred() => Some(self.seen.now.0),
-            (None, false) => self.record.next_due(),
+            (None, NextTurn::WhenDue) if self.record.is_deferred() => Some(self.seen.now.0),
+            (None, NextTurn::WhenDue) => self.record.next_due(),
         };
         let alarm = at.map(Millis);
         let before = self.seen.entity.and_then(|entity| entity.alarm);

@@ -5,7 +5,7 @@ use drystone_runtime::Row;
 use super::{
     others::child::CHILD_INPUT_MAX,
     steps::{inputs::inputs_lane, undo::undo_wants_input},
-    turn::{BYTES_MAX, Halt, ROWS_MAX, Turning, beyond, raw},
+    turn::{BYTES_MAX, Delivery, Halt, ROWS_MAX, Turning, beyond, raw},
 };
 use crate::{
     encode,
@@ -131,7 +131,8 @@ impl<W: Workflow> Turning<'_, W> {
         // The time counts from when the body reached the operation, which is when its last entry was
         // delivered. Entries that were kept of an older generation, or recorded while the run was stopped,
         // were delivered just now.
-        let is_late = self.is_told_late || self.record.kept >= self.told();
+        let is_told_late = self.is_tried_again && self.delivery != Delivery::Live;
+        let is_late = is_told_late || self.record.kept >= self.told();
         let now = self.live.as_ref().filter(|_| !is_late).map_or(self.seen.now, |live| live.core.now());
         if let Some(paused) = &mut self.record.paused {
             paused.asked.insert(op.clone(), now.0);

@@ -101,6 +101,39 @@ const ALL_BYTES_WARN: u64 = journal::ALL_BYTES_MAX / 5 * 4;
 /// it.
 pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
 
+/// The entries that the body is being given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Entries as they are recorded.
+    Live,
+    /// Entries that were recorded before: while the body was stopped, or before its generation began.
+    Late,
+    /// The whole journal. The operations that the body asks for meanwhile are not stored yet.
+    Anew,
+}
+
+/// When the next turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NextTurn {
+    /// When something is due by itself.
+    WhenDue,
+    /// At once, unless the run is paused: this turn has done as much as a turn may.
+    Now,
+    /// At once, also if the run is paused: waits are still to be registered with their topics, and this commit
+    /// can send no more messages. Registering them begins nothing.
+    NowEvenPaused,
+}
+
+/// The generations that a turn has begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Began {
+    Nothing,
+    /// One generation, whose body was polled.
+    Generation,
+    /// A second generation, which waits for a turn of its own.
+    Deferred,
+}
+
 /// A turn in progress.
 pub(super) struct Turning<'a, W> {
     pub(super) seen: Seen<'a>,
@@ -108,24 +141,12 @@ pub(super) struct Turning<'a, W> {
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
     pub(super) commit: TurnCommit,
-    /// Whether work is left for another turn, because this one has done as much as a turn may.
-    pub(super) is_more: bool,
-    /// Whether waits are still to be registered with their topics, because this commit can send no more
-    /// messages.
-    pub(super) has_more_to_say: bool,
+    pub(super) next_turn: NextTurn,
+    pub(super) delivery: Delivery,
+    pub(super) began: Began,
     recorded: (usize, usize),
     /// Whether the run was stopped before: listeners were notified then, and are not notified again.
     pub(super) is_tried_again: bool,
-    /// Whether this turn has begun a generation. A second generation waits for the next turn.
-    pub(super) has_continued: bool,
-    /// Whether a generation waits for a turn of its own to begin.
-    pub(super) is_deferred: bool,
-    /// Whether the body is given the whole journal in this turn. The operations that it asks for meanwhile
-    /// are not stored yet.
-    pub(super) is_told_anew: bool,
-    /// Whether the body is given entries that were recorded while it was stopped. The body resumes behind
-    /// those entries in this turn.
-    pub(super) is_told_late: bool,
     workflow: PhantomData<fn() -> W>,
     /// Operations asked for in this turn: steps that have not run yet, and waits whose deadline has passed
     /// already.
@@ -158,14 +179,11 @@ impl<'a, W: Workflow> Turning<'a, W> {
             live: None,
             fronts,
             commit,
-            is_more: false,
-            has_more_to_say: false,
+            next_turn: NextTurn::WhenDue,
+            delivery: Delivery::Live,
+            began: Began::Nothing,
             recorded: (0, 0),
             is_tried_again: false,
-            has_continued: false,
-            is_deferred: false,
-            is_told_anew: false,
-            is_told_late: false,
             workflow: PhantomData,
             fresh: BTreeSet::new(),
             dues: Vec::new(),
@@ -250,13 +268,13 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Resumes the body with what is due, and with everything that follows from that.
     pub(super) fn go_on(&mut self) -> Result<(), Halt> {
-        if self.is_deferred || self.record.holds_timers() {
+        if self.began == Began::Deferred || self.record.holds_timers() {
             return Ok(());
         }
         self.prefetch()?;
         self.wake()?;
         self.tell_untold()?;
-        if Bug::TakenBeforeRecorded.planted() && self.is_more {
+        if Bug::TakenBeforeRecorded.planted() && self.next_turn != NextTurn::WhenDue {
             return Ok(());
         }
         while self.record.goes_on() && !self.record.winds_down() {
@@ -267,7 +285,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
             };
             // Checked before events are taken, because a turn that takes events must also record them.
             if self.is_enough(ready.rows()) {
-                self.is_more = true;
+                self.leave_rest();
                 break;
             }
             let entry = self.entry_of(ready);
@@ -289,9 +307,9 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Delivers recorded entries to the body, as long as the run stays in this generation.
     pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
-        (self.is_told_anew, self.is_told_late) = (self.told() == 0, self.is_tried_again);
+        self.delivery = if self.told() == 0 { Delivery::Anew } else { Delivery::Late };
         let told = self.tell_each(untold);
-        (self.is_told_anew, self.is_told_late) = (false, false);
+        self.delivery = Delivery::Live;
         self.write_dues();
         told
     }
@@ -316,6 +334,11 @@ impl<'a, W: Workflow> Turning<'a, W> {
             let pending = self.record.pending.remove(index);
             self.step_ended(&pending, (entry, number));
         }
+    }
+
+    /// Leaves the rest of the work to the next turn, which comes at once unless the run is paused.
+    pub(super) fn leave_rest(&mut self) {
+        self.next_turn = self.next_turn.max(NextTurn::Now);
     }
 
     /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.

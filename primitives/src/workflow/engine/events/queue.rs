@@ -241,7 +241,7 @@ impl<W: Workflow> Turning<'_, W> {
         queue.count += 1;
         let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
         if Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits) {
-            self.is_more = true;
+            self.leave_rest();
             return Ok(number);
         }
         let lane = lane(self.record.drops, event);
@@ -442,7 +442,7 @@ impl<W: Workflow> Turning<'_, W> {
                 break true;
             }
             if self.is_enough(1) {
-                self.is_more = true;
+                self.leave_rest();
                 break false;
             }
             let number = front.number;

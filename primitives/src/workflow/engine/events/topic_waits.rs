@@ -18,7 +18,7 @@ use crate::{
         Workflow,
         engine::{
             memory::Memory,
-            turn::{Halt, Seen as SeenByTurn, Turned, Turning},
+            turn::{Halt, NextTurn, Seen as SeenByTurn, Turned, Turning},
         },
         record::{
             LastSeen, Parent,
@@ -52,7 +52,7 @@ impl<W: Workflow> Turning<'_, W> {
                 continue;
             }
             if !self.can_send_more() {
-                self.has_more_to_say = true;
+                self.next_turn = NextTurn::NowEvenPaused;
                 break;
             }
             let watch = self.watch(pending, awaited);

@@ -11,7 +11,7 @@ use crate::{
         Workflow,
         engine::{
             steps::{inputs::Shared, undo::undo_lane},
-            turn::{BYTES_MAX, Halt, Turning, beyond, raw},
+            turn::{BYTES_MAX, Began, Halt, Turning, beyond, raw},
         },
         record::Record,
         replay::{
@@ -76,13 +76,14 @@ impl<W: Workflow> Turning<'_, W> {
         let start = Entry::start(generation, now, input);
         self.append(&start)?;
         self.commit.emit(told_as, &[("generation", generation.into())]);
-        if self.has_continued {
+        if self.began != Began::Nothing {
             // A run that continues at once, again and again, must let other entities have their turns.
             self.record.untold = 1;
-            (self.is_deferred, self.is_more) = (true, true);
+            self.began = Began::Deferred;
+            self.leave_rest();
             return Ok(());
         }
-        self.has_continued = true;
+        self.began = Began::Generation;
         self.begin_anew(&start);
         Ok(())
     }

@@ -9,7 +9,7 @@ use drystone_runtime::Millis;
 use super::restart::not_restarted;
 use crate::workflow::{
     RestartError, Workflow,
-    engine::turn::{Halt, Turning},
+    engine::turn::{Delivery, Halt, Turning},
     replay::{
         journal::{Entry, What},
         live::{Identity, Live, Rest},
@@ -60,7 +60,7 @@ impl<W: Workflow> Turning<'_, W> {
         live.core.with_versions(|versions| {
             versions.is_replay = self.told() < self.record.kept;
             match self.record.untold {
-                _ if !self.is_told_anew => {}
+                _ if self.delivery != Delivery::Anew => {}
                 0 => versions.choose_anew(),
                 _ => versions.keep_what_is_asked(),
             }

@@ -80,7 +80,7 @@ impl<W: Workflow> Turning<'_, W> {
     pub(in crate::workflow::engine) fn begin_children(&mut self) -> Result<(), Halt> {
         for index in 0..self.record.pending.len() {
             if self.commit.sent() >= SENT_PER_TURN || self.commit.bytes_sent() >= SENT_BYTES_MAX {
-                self.is_more = true;
+                self.leave_rest();
                 return Ok(());
             }
             self.begin_child(index)?;
@@ -168,7 +168,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Tells the parent of the run, if any, how the run ended.
     pub(in crate::workflow::engine) fn tell_parent(&mut self, end: &End) -> Result<(), Halt> {
         if Bug::ChildEndLater.planted() && self.record.parent.is_some() {
-            self.is_more = true;
+            self.leave_rest();
             return Ok(());
         }
         if Bug::ChildEndForgotten.planted() && self.record.entries % 3 == 2 {

@@ -13,7 +13,7 @@ use crate::{
             call::{Called, KeyText},
             permit::{RELEASE, WITHDRAW},
         },
-        engine::turn::Turning,
+        engine::turn::{Delivery, Turning},
         record::{Permit, pending::Code},
         replay::op_id::OpId,
     },
@@ -48,7 +48,8 @@ impl<W: Workflow> Turning<'_, W> {
     /// delivered was given back before, and the semaphore does not know it under this generation, so nothing
     /// is sent.
     pub(in crate::workflow::engine) fn release_permit(&mut self, op: &OpId) {
-        let permit = self.record.permits.remove(op).filter(|_| !self.is_told_anew && !Bug::PermitKept.planted());
+        let permit =
+            self.record.permits.remove(op).filter(|_| self.delivery != Delivery::Anew && !Bug::PermitKept.planted());
         let Some(Permit { definition, key, is_given }) = permit else { return };
         let body = encode(&[self.holder(op)]).unwrap_or_else(|_| Bytes::from_static(b"[]"));
         let definition = Name::from(definition);

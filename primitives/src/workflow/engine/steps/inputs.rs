@@ -10,7 +10,7 @@ use crate::{
     Context,
     workflow::{
         Workflow,
-        engine::turn::{Halt, Turning, raw},
+        engine::turn::{Delivery, Halt, Turning, raw},
         record::pending::{Code, Part, Pending, Stepping, Waiting},
         replay::journal,
     },
@@ -46,7 +46,7 @@ impl<W: Workflow> Turning<'_, W> {
         {
             return Code::Input(raw);
         }
-        if (is_many || self.is_told_anew) && input.len() <= PART_BYTES_MAX {
+        if (is_many || self.delivery == Delivery::Anew) && input.len() <= PART_BYTES_MAX {
             return Code::Part(self.share(input, stays));
         }
         self.record.inputs += 1;

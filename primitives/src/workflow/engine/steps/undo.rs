@@ -12,7 +12,7 @@ use crate::{
     planted::Bug,
     workflow::{
         Cause, Fault, UndoCode, UndoTakes, Workflow,
-        engine::turn::{BYTES_MAX, Halt, Turning, beyond},
+        engine::turn::{BYTES_MAX, Delivery, Halt, Turning, beyond},
         record::{
             Paused,
             cached_json::Written,
@@ -149,7 +149,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.undos.left += dues.len() as u64;
         dues.iter().for_each(|due| self.note_input(due.input.as_ref()));
         self.dues.extend_from_slice(dues);
-        if !self.is_told_anew {
+        if self.delivery != Delivery::Anew {
             self.write_dues();
         }
     }
