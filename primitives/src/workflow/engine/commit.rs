@@ -31,7 +31,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
         }
         // The end of a run may also have more messages than one commit can send.
-        if self.send_what_is_owed()? || is_too_long {
+        if self.outbox().flush()? || is_too_long {
             head = encode(&*self.record).map_err(Halt::Malformed)?;
         }
         self.set_alarm();

@@ -39,7 +39,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Makes pending what the body asked for, and releases what the body dropped.
     pub(super) fn take_in(&mut self, Moves { asked, dropped, released }: Moves) {
         for op in &released {
-            self.release_permit(op);
+            self.permits().release(op);
         }
         let dropped = dropped.iter().filter(|_| !Bug::LosersKept.planted());
         let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
@@ -123,7 +123,10 @@ impl<W: Workflow> Turning<'_, W> {
         let code = match ask {
             Ask::Child(begun) => return self.child_asked(op, begun, ask.hash()),
             Ask::Call(called) => Some(self.call_input(called)),
-            Ask::Permit(called) => Some(self.permit_input(op, called)),
+            Ask::Permit(called) => {
+                let called = self.permits().ask(op, called);
+                Some(self.call_input(&called))
+            }
             Ask::Step { input, .. } => Some(self.input(input, undo_wants_input::<W>(op))),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,

@@ -275,7 +275,7 @@ where
         if turning.record.end.is_none() {
             let pending = std::mem::take(&mut turning.record.pending);
             pending.iter().for_each(|pending| turning.let_go(pending));
-            turning.release_permits();
+            turning.permits().release_all();
             turning.tell_parent(&End::Terminated)?;
             #[cfg(feature = "cron")]
             turning.tell_schedule();

@@ -42,8 +42,7 @@ impl<W: Workflow> Turning<'_, W> {
             return;
         }
         for index in 0..self.record.pending.len() {
-            let pending = &self.record.pending[index];
-            let Waiting::Event(awaited) = &pending.what else { continue };
+            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
             let is_held = self.record.is_held();
             // A paused run takes no events, so an event that its wait has got may be all that the wait
             // needs.
@@ -51,11 +50,11 @@ impl<W: Workflow> Turning<'_, W> {
             if !awaited.watching.as_ref().is_some_and(asks) {
                 continue;
             }
-            if !self.can_send_more() {
+            if !self.outbox().has_room() {
                 self.next_turn = NextTurn::NowEvenPaused;
                 break;
             }
-            let watch = self.watch(pending, awaited);
+            let watch = self.watch(&self.record.pending[index]);
             let message = watch.and_then(|watch| watch.topic.message(WATCH, &watch));
             self.commit.send(message);
             self.set_stage(index, Stage::Watched);
@@ -63,7 +62,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.forget_seen();
     }
 
-    fn watch(&self, pending: &Pending, awaited: &Awaited) -> Option<Watch> {
+    fn watch(&self, pending: &Pending) -> Option<Watch> {
+        let Waiting::Event(awaited) = &pending.what else { return None };
         let options = Self::accepted(&awaited.event).ok()?.options.topic_options()?;
         let (topic, wait) = (awaited.topic(), self.wait_of(pending)?);
         let seen = self.record.seen.get(&topic.text()).map(|last| last.seen);

@@ -98,7 +98,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in self.record.pending.clone() {
             self.let_go(&pending);
         }
-        self.release_permits();
+        self.permits().release_all();
         self.dues.clear();
         self.shared = Shared::default();
         let mut lanes = Vec::new();

@@ -135,7 +135,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Releases a pending operation. A child is cancelled, unless it continues without its parent.
     pub(in crate::workflow::engine) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
-        self.release_permit(&pending.op);
+        self.permits().release(&pending.op);
         self.leave_topic(pending, false);
         let Some(childing) = pending.child() else { return };
         let was_begun = childing.input.is_none();

@@ -102,7 +102,7 @@ impl<W: Workflow> Turning<'_, W> {
             Outcome::Ok(produced) => {
                 self.commit.send(produced.send.iter().cloned());
                 self.commit.emit_all(produced.emit.iter().cloned());
-                self.permit_is_given(op);
+                self.permits().is_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
             Outcome::Refused(Refusal::NoSuchCode) => {
@@ -239,7 +239,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.drop_traces();
         self.forget_undos();
-        self.release_permits();
+        self.permits().release_all();
         self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
