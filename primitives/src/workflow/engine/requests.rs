@@ -127,7 +127,7 @@ impl<W: Workflow> Turning<'_, W> {
                 let called = self.permits().ask(op, called);
                 Some(self.call_input(&called))
             }
-            Ask::Step { input, .. } => Some(self.input(input, undo_wants_input::<W>(op))),
+            Ask::Step { input, .. } => Some(self.inputs().store(input, undo_wants_input::<W>(op))),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
@@ -151,6 +151,6 @@ impl<W: Workflow> Turning<'_, W> {
             verb: called.verb.to_owned(),
             body: raw(&called.body).expect("the parameters of a call are JSON"),
         };
-        self.input(&encode(&stored).expect("a call can be written"), false)
+        self.inputs().store(&encode(&stored).expect("a call can be written"), false)
     }
 }

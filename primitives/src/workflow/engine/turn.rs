@@ -310,7 +310,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         self.delivery = if self.told() == 0 { Delivery::Anew } else { Delivery::Late };
         let told = self.tell_each(untold);
         self.delivery = Delivery::Live;
-        self.write_dues();
+        self.undo_stack().write();
         told
     }
 

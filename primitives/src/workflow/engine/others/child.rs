@@ -53,7 +53,7 @@ type Said = (OpId, u32, u64, Ending);
 impl<W: Workflow> Turning<'_, W> {
     /// Builds the pending operation of a child that the body asks for.
     pub(in crate::workflow::engine) fn child_asked(&mut self, op: &OpId, begun: &Begun, hash: u64) -> Pending {
-        let input = self.input(&begun.called.body, false);
+        let input = self.inputs().store(&begun.called.body, false);
         let childing = Childing {
             definition: self.seen.names.of(&begun.called.of).to_string(),
             key: self.child_key(&begun.called.key),

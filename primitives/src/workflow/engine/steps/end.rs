@@ -238,7 +238,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.let_go(&pending);
         }
         self.drop_traces();
-        self.forget_undos();
+        self.undo_stack().forget();
         self.permits().release_all();
         self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);

@@ -12,12 +12,15 @@ use crate::{
     planted::Bug,
     workflow::{
         Cause, Fault, UndoCode, UndoTakes, Workflow,
-        engine::turn::{BYTES_MAX, Delivery, Halt, Turning, beyond},
+        engine::{
+            turn::{BYTES_MAX, Delivery, Halt, Turning, beyond},
+            turn_commit::TurnCommit,
+        },
         record::{
             Paused,
             cached_json::Written,
             pending::{Code, Pending, Stepping, Waiting},
-            undo::{Began, Due, FailedUndo},
+            undo::{Began, Due, FailedUndo, Undos},
         },
         replay::{
             ask::canonical_hash,
@@ -31,7 +34,61 @@ use crate::{
 /// long.
 const DUES_PER_ROW: usize = 256;
 
+/// The steps that are due to be undone, as a stack of rows.
+pub(in crate::workflow::engine) struct UndoStack<'t> {
+    undos: &'t mut Undos,
+    /// Undos that are due and not written yet.
+    dues: &'t mut Vec<Due>,
+    commit: &'t mut TurnCommit,
+    generation: u32,
+}
+
+impl UndoStack<'_> {
+    fn push(self, dues: &[Due]) {
+        self.undos.left += dues.len() as u64;
+        self.dues.extend_from_slice(dues);
+    }
+
+    /// Writes the undos that are not written yet.
+    pub(in crate::workflow::engine) fn write(self) {
+        for dues in std::mem::take(self.dues).chunks(DUES_PER_ROW) {
+            self.undos.rows += 1;
+            let row = encode(&dues).expect("what was read as JSON can be written");
+            self.commit.put((undo_lane(self.generation), journal::row_key(self.undos.rows)), row);
+        }
+    }
+
+    /// Removes the last undo, which has run.
+    fn pop(self) {
+        let undos = self.undos;
+        undos.left = undos.left.saturating_sub(1);
+        undos.done += 1;
+        if undos.done >= undos.of {
+            let key = journal::row_key(undos.rows);
+            (undos.rows, undos.done) = (undos.rows - 1, 0);
+            if !Bug::UndoneForward.planted() {
+                self.commit.remove((undo_lane(self.generation), key));
+            }
+        }
+    }
+
+    /// Drops the undos that will not run, at the end of the run, however many there are (K6).
+    pub(in crate::workflow::engine) fn forget(self) {
+        self.dues.clear();
+        if self.undos.rows == 0 {
+            return;
+        }
+        self.commit.drop_lane(undo_lane(self.generation));
+        (self.undos.rows, self.undos.left, self.undos.done) = (0, 0, 0);
+    }
+}
+
 impl<W: Workflow> Turning<'_, W> {
+    pub(in crate::workflow::engine) fn undo_stack(&mut self) -> UndoStack<'_> {
+        let generation = self.record.generation;
+        UndoStack { undos: &mut self.record.undos, dues: &mut self.dues, commit: &mut self.commit, generation }
+    }
+
     /// Handles the end of a step, whose entry is the last one. The undo is due if the step succeeded or its
     /// outcome is unknown.
     pub(in crate::workflow::engine) fn step_ended(&mut self, pending: &Pending, (entry, number): (&Entry, u64)) {
@@ -113,7 +170,7 @@ impl<W: Workflow> Turning<'_, W> {
             });
             match undo {
                 Some((undo, step)) => {
-                    self.note_input(Some(&step.code));
+                    self.inputs().note(Some(&step.code));
                     dues.push(due(&undo, pending, None, Some(step.code.clone())));
                     self.forget_traces(pending);
                 }
@@ -146,20 +203,10 @@ impl<W: Workflow> Turning<'_, W> {
     /// Notes undos. While kept entries are delivered, rows are written only at the end, because a row for
     /// each step could be more than one commit may put.
     fn note(&mut self, dues: &[Due]) {
-        self.record.undos.left += dues.len() as u64;
-        dues.iter().for_each(|due| self.note_input(due.input.as_ref()));
-        self.dues.extend_from_slice(dues);
+        dues.iter().for_each(|due| self.inputs().note(due.input.as_ref()));
+        self.undo_stack().push(dues);
         if self.delivery != Delivery::Anew {
-            self.write_dues();
-        }
-    }
-
-    pub(in crate::workflow::engine) fn write_dues(&mut self) {
-        for dues in std::mem::take(&mut self.dues).chunks(DUES_PER_ROW) {
-            self.record.undos.rows += 1;
-            let row = encode(&dues).expect("what was read as JSON can be written");
-            let place = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
-            self.commit.put(place, row);
+            self.undo_stack().write();
         }
     }
 
@@ -172,7 +219,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let pending = std::mem::take(&mut self.record.pending);
         self.let_all_go(&pending);
-        self.write_dues();
+        self.undo_stack().write();
         if self.record.undos.rows == 0 {
             return Ok(false);
         }
@@ -229,8 +276,8 @@ impl<W: Workflow> Turning<'_, W> {
         self.record.undos.last = Some(due.op.clone());
         let code = match &due.input {
             // The undo takes over the row of its step.
-            Some(Code::Row(number)) => self.replace_input(*number, input),
-            _ => self.input(input, false),
+            Some(Code::Row(number)) => self.inputs().replace(*number, input),
+            _ => self.inputs().store(input, false),
         };
         let step = Stepping::new(code, self.seen.now);
         self.record.pending.push(Pending { op: op.clone(), hash, what: Waiting::Step(step) }.into());
@@ -305,12 +352,6 @@ impl<W: Workflow> Turning<'_, W> {
         row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park(format!("{lane}[{number}] is not there")))
     }
 
-    /// Replaces the long input of a step by that of its undo.
-    fn replace_input(&mut self, number: u64, input: &Bytes) -> Code {
-        self.commit.replace(self.input_row(number), input.clone());
-        Code::Row(number)
-    }
-
     /// Handles the end of an undo, successful or not: it is no longer due.
     pub(in crate::workflow::engine) fn undo_ended(&mut self, op: &OpId, what: &What) {
         let Some(undone) = op.undone() else { return };
@@ -337,17 +378,7 @@ impl<W: Workflow> Turning<'_, W> {
         if !std::mem::replace(&mut self.has_undone, true) && Bug::UndoneAgain.planted() {
             return;
         }
-        let lane = undo_lane(self.record.generation);
-        let undos = &mut self.record.undos;
-        undos.left = undos.left.saturating_sub(1);
-        undos.done += 1;
-        if undos.done >= undos.of {
-            let key = journal::row_key(undos.rows);
-            (undos.rows, undos.done) = (undos.rows - 1, 0);
-            if !Bug::UndoneForward.planted() {
-                self.commit.remove((lane, key));
-            }
-        }
+        self.undo_stack().pop();
     }
 
     /// Ends the run after its undos, in the way that the journal says.
@@ -357,16 +388,6 @@ impl<W: Workflow> Turning<'_, W> {
             What::UndoBegan(end) => self.end(end),
             _ => Err(Halt::Park("the journal does not say how the run was to end".to_owned())),
         }
-    }
-
-    /// Drops the undos that will not run, at the end of the run, however many there are (K6).
-    pub(in crate::workflow::engine) fn forget_undos(&mut self) {
-        self.dues.clear();
-        if self.record.undos.rows == 0 {
-            return;
-        }
-        self.commit.drop_lane(undo_lane(self.record.generation));
-        (self.record.undos.rows, self.record.undos.left, self.record.undos.done) = (0, 0, 0);
     }
 }
 
