@@ -49,7 +49,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         turning.commit.emit("workflow.started", &[]);
         turning.begin(live);
         turning.go_on()?;
-        let sent = number.map(|(number, event)| turning.sent(number, event));
+        let sent = number.map(|(number, event)| turning.queues().sent(number, event));
         Ok((turning, sent))
     }
 

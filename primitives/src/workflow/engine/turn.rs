@@ -79,16 +79,6 @@ impl Halt {
 
 pub(super) type Turned = Result<Next, Halt>;
 
-/// The limits of what a turn records: entries, and their bytes. The rest follows in another turn, because
-/// the size of a commit is limited (K3).
-const ENTRIES_PER_TURN: usize = 200;
-const BYTES_PER_TURN: usize = 1 << 20;
-
-/// The number of rows that a turn changes before it leaves the rest to the next turn. A single wait takes
-/// fewer rows than this (V8), so it always has room in a turn that has changed nothing yet. The rest of the
-/// commit is left for the operations that the body asks for next.
-const ROWS_PER_TURN: usize = 400;
-
 /// The rows that one commit of a run changes at most, messages included: slightly fewer than a commit may
 /// (K3).
 pub(super) const ROWS_MAX: usize = 990;
@@ -144,7 +134,6 @@ pub(super) struct Turning<'a, W> {
     pub(super) next_turn: NextTurn,
     pub(super) delivery: Delivery,
     pub(super) began: Began,
-    recorded: (usize, usize),
     /// Whether the run was stopped before: listeners were notified then, and are not notified again.
     pub(super) is_tried_again: bool,
     workflow: PhantomData<fn() -> W>,
@@ -182,7 +171,6 @@ impl<'a, W: Workflow> Turning<'a, W> {
             next_turn: NextTurn::WhenDue,
             delivery: Delivery::Live,
             began: Began::Nothing,
-            recorded: (0, 0),
             is_tried_again: false,
             workflow: PhantomData,
             fresh: BTreeSet::new(),
@@ -284,7 +272,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
                 break;
             };
             // Checked before events are taken, because a turn that takes events must also record them.
-            if self.is_enough(ready.rows()) {
+            if self.commit.is_enough(ready.rows()) {
                 self.leave_rest();
                 break;
             }
@@ -339,13 +327,6 @@ impl<'a, W: Workflow> Turning<'a, W> {
     /// Leaves the rest of the work to the next turn, which comes at once unless the run is paused.
     pub(super) fn leave_rest(&mut self) {
         self.next_turn = self.next_turn.max(NextTurn::Now);
-    }
-
-    /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.
-    pub(super) fn is_enough(&self, more: usize) -> bool {
-        let (entries, bytes) = self.recorded;
-        let rows = self.commit.rows_changed() + self.commit.sent();
-        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
     }
 
     /// Records an entry, and delivers it to the body.
@@ -479,7 +460,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         if body.len() > BYTES_MAX && has_begun {
             return self.end(beyond(entry.op_text(), "bytes in one entry of its journal", BYTES_MAX));
         }
-        self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
+        self.commit.count_entry(body.len());
         let bytes = self.record.bytes;
         if Bug::EntryForgotten.planted() && self.record.entries % 3 == 2 {
             self.record.entries += 1;

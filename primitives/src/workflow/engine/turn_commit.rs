@@ -13,17 +13,29 @@ pub(super) type Place = (Name, Bytes);
 /// of the rows that a commit may remove is left for rows that must go (K3).
 const REMOVED_MAX: usize = 400;
 
+/// The limits of what a turn records: entries, and their bytes. The rest follows in another turn, because
+/// the size of a commit is limited (K3).
+const ENTRIES_PER_TURN: usize = 200;
+const BYTES_PER_TURN: usize = 1 << 20;
+
+/// The number of rows that a turn changes before it leaves the rest to the next turn. A single wait takes
+/// fewer rows than this (V8), so it always has room in a turn that has changed nothing yet. The rest of the
+/// commit is left for the operations that the body asks for next.
+const ROWS_PER_TURN: usize = 400;
+
 /// The commit of a turn. A row that is put and removed in the same turn is in neither list.
 #[derive(Default)]
 pub(super) struct TurnCommit {
     commit: Commit,
     /// Whether the run is stored already. Nothing needs to be dropped of a run that begins.
     is_stored: bool,
+    /// How many journal entries this turn has recorded, and their bytes.
+    recorded: (usize, usize),
 }
 
 impl TurnCommit {
     pub(super) fn new(is_stored: bool) -> Self {
-        Self { commit: Commit::default(), is_stored }
+        Self { commit: Commit::default(), is_stored, recorded: (0, 0) }
     }
 
     pub(super) fn put(&mut self, (lane, key): Place, body: Bytes) {
@@ -96,6 +108,18 @@ impl TurnCommit {
 
     pub(super) fn bytes_put(&self) -> usize {
         self.commit.put.iter().map(|row| row.body.len()).sum()
+    }
+
+    /// Counts a journal entry that this turn records.
+    pub(super) fn count_entry(&mut self, bytes: usize) {
+        self.recorded = (self.recorded.0 + 1, self.recorded.1 + bytes);
+    }
+
+    /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.
+    pub(super) fn is_enough(&self, more: usize) -> bool {
+        let (entries, bytes) = self.recorded;
+        let rows = self.rows_changed() + self.sent();
+        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
     }
 
     pub(super) fn send(&mut self, messages: impl IntoIterator<Item = Message>) {

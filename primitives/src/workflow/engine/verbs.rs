@@ -298,7 +298,7 @@ where
         let reply = match reply_of(turning.send(event, body))? {
             Ok(number) => {
                 turning.go_on_if_due()?;
-                Ok(encode(&turning.sent(number, event)).map_err(Halt::Malformed)?)
+                Ok(encode(&turning.queues().sent(number, event)).map_err(Halt::Malformed)?)
             }
             Err(error) if caller.is_some() => Err(error),
             Err(error) => return Err(Halt::Refuse(error)),

@@ -89,7 +89,7 @@ impl<W: Workflow> Turning<'_, W> {
         let code = Self::accepted(&event).ok();
         if code.is_some_and(|code| code.options.unread == Unread::Discard) {
             let numbers: Vec<u64> = rows.iter().map(|row| number_in(&row.key)).collect();
-            self.discard(&event, &numbers);
+            self.queues().discard(&event, &numbers);
             return Ok(());
         }
         let mut numbers = Vec::new();
@@ -104,21 +104,8 @@ impl<W: Workflow> Turning<'_, W> {
         if numbers.is_empty() {
             self.record.queues.remove(&event);
         }
-        self.taken(&event, &numbers);
+        self.queues().taken(&event, &numbers);
         Ok(())
-    }
-
-    /// Discards events. They are counted for as long as the run exists.
-    fn discard(&mut self, event: &str, numbers: &[u64]) {
-        let queue = self.record.queues.entry(event.to_owned()).or_default();
-        if !Bug::DiscardedUncounted.planted() {
-            queue.discarded += numbers.len() as u64;
-        }
-        if numbers.is_empty() {
-            queue.count = 0;
-        }
-        self.taken(event, numbers);
-        self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
     }
 
     /// Returns the message that moves an unread event: to the dead letters by default, or to its topic.

@@ -1,8 +1,8 @@
 //! The event queues of a run. Events are queued by type, and each event is taken once, by one wait (V).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use drystone_runtime::{Millis, Name, Range, Row};
+use drystone_runtime::{Millis, Name, Range, Row, Rows};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -14,11 +14,12 @@ use crate::{
         EventCode, SendError, Sent, Workflow,
         definition::event::Keep,
         engine::{
-            memory::{Front, Memory},
+            memory::{Front, Fronts, Memory},
             turn::{BYTES_MAX, Halt, Seen, Turning, is_of},
+            turn_commit::TurnCommit,
         },
         record::{
-            Record,
+            Queue, Record,
             pending::{Awaited, Pending, Stage, Waiting},
         },
         replay::journal::{self, Entry, What},
@@ -91,7 +92,8 @@ fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> 
     let Some(entity) = seen.entity else { return Ok(()) };
     let (record, live, fronts) = memory.at_hand(&entity.head).map_err(Halt::Park)?;
     let last = |front: &VecDeque<Front>| front.back().map(|front| front.number);
-    let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
+    let in_memory = |event: &str| fronts.get(event).map_or((0, None), |front| (front.len(), last(front)));
+    let mut wanted = if record.goes_on() { pages(&record.queues, record.drops, in_memory) } else { Vec::new() };
     let is_polled = record.goes_on() && !record.winds_down() && !record.is_held();
     if is_polled && !live.is_some_and(|live| is_of(live, record)) && polls(record) {
         wanted.extend(record.unread());
@@ -102,13 +104,10 @@ fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> 
 }
 
 /// Returns the next pages of the queues that have few events in memory.
-fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<Range> {
-    if !record.goes_on() {
-        return Vec::new();
-    }
-    let low = record.queues.iter().filter_map(|(event, queue)| {
+fn pages(queues: &BTreeMap<String, Queue>, drops: u32, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<Range> {
+    let low = queues.iter().filter_map(|(event, queue)| {
         let (count, last) = front(event);
-        (count < LOW && (count as u64) < queue.count).then(|| page(record.drops, event, last))
+        (count < LOW && (count as u64) < queue.count).then(|| page(drops, event, last))
     });
     low.collect()
 }
@@ -181,34 +180,23 @@ impl<W: Workflow> Turning<'_, W> {
             return Err(refused(SendError::Terminated { status: end.phase.word().to_owned() }));
         }
         self.expire(event)?;
-        let count = self.record.queues.get(event).map_or(0, |queue| queue.count);
+        let count = self.queues().count(event);
         let (is_first, is_latest) = (code.options.keep == Keep::First, code.options.keep == Keep::Latest);
         if count > 0 && is_first {
-            self.overwritten(event);
-            return Ok(self.fronts.get(event).and_then(|front| front.front()).map_or(0, |front| front.number));
+            let mut queues = self.queues();
+            queues.overwritten(event);
+            return Ok(queues.first(event).unwrap_or(0));
         }
         if count > 0 && is_latest {
-            self.overwrite(event);
+            self.queues().overwrite(event);
         } else if count >= code.options.max_queued {
             let limit = code.options.max_queued;
             return Err(refused(SendError::Full { event: event.to_owned(), limit }));
         }
-        if self.swallows(event) {
+        if self.queues().swallows(event) {
             return Ok(self.record.events);
         }
         self.queue(event, key, (body, self.seen.now.0))
-    }
-
-    /// A planted bug: whether a wait that has timed out takes the event.
-    fn swallows(&mut self, event: &str) -> bool {
-        if !Bug::TimeoutSwallows.planted() {
-            return false;
-        }
-        let timed_out = self.record.queues.get_mut(event).filter(|queue| queue.expired >= SWALLOWING);
-        timed_out.is_some_and(|queue| {
-            queue.expired -= SWALLOWING;
-            true
-        })
     }
 
     pub(in crate::workflow::engine) fn accepted(event: &str) -> Result<&'static EventCode, Halt> {
@@ -224,90 +212,19 @@ impl<W: Workflow> Turning<'_, W> {
         &mut self,
         event: &str,
         key: Option<String>,
-        (body, at): (&RawValue, i64),
+        sent: (&RawValue, i64),
     ) -> Result<u64, Halt> {
-        self.record.events += 1;
-        let number = self.record.events;
-        let now = self.seen.now.0;
-        let queued = Queued { at, came: (at != now).then_some(now), key, event: body.to_owned() };
-        let body = encode(&queued).map_err(Halt::Malformed)?;
-        let queue = self.record.queues.entry(event.to_owned()).or_default();
-        let front = self.fronts.entry(event.to_owned()).or_default();
-        // A front is the beginning of its queue without gaps, so an event joins it only if the front is the
-        // whole queue.
-        if front.len() as u64 == queue.count && front.len() < PAGE as usize {
-            front.push_back(Front { number, body: body.clone() });
-        }
-        queue.count += 1;
         let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
-        if Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits) {
+        let is_put = !(Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits));
+        if !is_put {
             self.leave_rest();
-            return Ok(number);
         }
-        let lane = lane(self.record.drops, event);
-        self.commit.put((lane, journal::row_key(number)), body);
-        Ok(number)
+        self.queues().push(event, key, sent, is_put)
     }
 
-    /// Removes the single event of a queue, to make room for a later one.
-    fn overwrite(&mut self, event: &str) {
-        let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
-        if let Some(number) = number {
-            self.taken(event, &[number]);
-            self.overwritten(event);
-        }
-    }
-
-    /// Counts an event that was overwritten, and notifies the listeners.
-    fn overwritten(&mut self, event: &str) {
-        self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
-        self.commit.emit("workflow.overwritten", &[("event", event.into())]);
-    }
-
-    /// Returns the answer to the sender: the number of the event, and whether the event was taken at once.
-    pub(in crate::workflow::engine) fn sent(&self, number: u64, event: &str) -> Sent {
-        let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
-        let is_put = self.commit.puts(&(lane(self.record.drops, event), journal::row_key(number)));
-        Sent { number, taken: !waits && !is_put }
-    }
-
-    /// Loads the next rows of the queues that have few events in memory.
+    /// Loads the next rows of the queues that have few events in memory, if the body may take events.
     pub(in crate::workflow::engine) fn prefetch(&mut self) -> Result<(), Halt> {
-        let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
-        let low = pages(&self.record, known);
-        for range in low {
-            let event = event_of(range.lane.as_str()).to_owned();
-            self.extend(&event, &range)?;
-        }
-        Ok(())
-    }
-
-    /// Loads the first rows of a queue, if none is in memory.
-    fn load(&mut self, event: &str) -> Result<(), Halt> {
-        let has_some = self.fronts.get(event).is_some_and(|front| !front.is_empty());
-        if has_some || self.record.queues.get(event).is_none_or(|queue| queue.count == 0) {
-            return Ok(());
-        }
-        self.extend(event, &page(self.record.drops, event, self.last_read(event)))
-    }
-
-    /// Returns the last known event of a queue. Events that this turn has removed count, because their rows
-    /// are still stored and must not be loaded again.
-    fn last_read(&self, event: &str) -> Option<u64> {
-        let lane = lane(self.record.drops, event);
-        let removed = self.commit.removed_of(&lane).map(|key| number_in(key));
-        removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
-    }
-
-    /// Loads a range of rows into the front of a queue. Rows put by this turn follow the stored rows.
-    fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
-        let (rows, last) = (self.rows(range)?, self.last_read(event));
-        let put = self.commit.rows_put().iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
-        let known = |row: &&Row| last.is_none_or(|last| number_in(&row.key) > last);
-        let rows = rows.iter().chain(put).filter(known);
-        let rows: Vec<_> = rows.map(|row| Front { number: number_in(&row.key), body: row.body.clone() }).collect();
-        self.fronts.entry(event.to_owned()).or_default().extend(rows);
-        Ok(())
+        if self.record.goes_on() { self.queues().prefetch() } else { Ok(()) }
     }
 
     /// Returns the operation that was due first, if one is due (V6). Its events are not taken yet.
@@ -347,7 +264,7 @@ impl<W: Workflow> Turning<'_, W> {
                 // the deadline yet. But an event that is there before the wait begins is not late.
                 let latest = until.filter(|_| !self.fresh.contains(&pending.op));
                 let awaited = awaited.clone();
-                let hit = self.hit(&awaited)?.filter(|hit| latest.is_none_or(|latest| hit.at <= latest));
+                let hit = self.queues().hit(&awaited)?.filter(|hit| latest.is_none_or(|latest| hit.at <= latest));
                 match (hit, until) {
                     (Some(hit), _) => Some(Due { at: hit.at, hit: Some(hit), is_held: false }),
                     // An event that was published before the deadline may still be in flight.
@@ -371,7 +288,7 @@ impl<W: Workflow> Turning<'_, W> {
                 if !is_too_long(&entry) {
                     self.leave_topic(&pending, false);
                     if !Bug::EventStays.planted() {
-                        self.taken(&awaited.event, &numbers);
+                        self.queues().taken(&awaited.event, &numbers);
                     }
                 }
                 return entry;
@@ -388,10 +305,166 @@ impl<W: Workflow> Turning<'_, W> {
         Entry::new(&pending.op, pending.hash, self.seen.now, what)
     }
 
+    /// Removes the expired events of a type. Returns whether all of them are gone.
+    fn expire(&mut self, event: &str) -> Result<bool, Halt> {
+        let Ok(code) = Self::accepted(event) else { return Ok(true) };
+        let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
+        let is_done = self.queues().expire(event, before)?;
+        if !is_done {
+            self.leave_rest();
+        }
+        Ok(is_done)
+    }
+
+    /// Removes the expired events of every type that the run waits for.
+    fn expire_awaited(&mut self) -> Result<bool, Halt> {
+        for index in 0..self.record.pending.len() {
+            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
+            let event = awaited.event.clone();
+            if !self.expire(&event)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The event queues of a run, and the events at their heads that are in memory.
+pub(in crate::workflow::engine) struct EventQueues<'t> {
+    queues: &'t mut BTreeMap<String, Queue>,
+    /// The number of the last event.
+    last: &'t mut u64,
+    fronts: &'t mut Fronts,
+    commit: &'t mut TurnCommit,
+    rows: &'t Rows,
+    /// How often all queued events were dropped.
+    drops: u32,
+    now: Millis,
+}
+
+impl<W: Workflow> Turning<'_, W> {
+    pub(in crate::workflow::engine) fn queues(&mut self) -> EventQueues<'_> {
+        let record = &mut *self.record;
+        EventQueues {
+            queues: &mut record.queues,
+            last: &mut record.events,
+            fronts: &mut self.fronts,
+            commit: &mut self.commit,
+            rows: self.seen.rows,
+            drops: record.drops,
+            now: self.seen.now,
+        }
+    }
+}
+
+impl EventQueues<'_> {
+    /// Returns how many events of this type are queued.
+    fn count(&self, event: &str) -> u64 {
+        self.queues.get(event).map_or(0, |queue| queue.count)
+    }
+
+    /// Returns the number of the first event of a queue, if it is in memory.
+    fn first(&self, event: &str) -> Option<u64> {
+        self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number)
+    }
+
+    fn read(&self, range: &Range) -> Result<&[Row], Halt> {
+        self.rows.get(range).ok_or_else(|| Halt::Read(vec![range.clone()]))
+    }
+
+    /// Adds an event that was sent or published at `at`. Returns its number. Without `is_put`, which is a
+    /// planted bug, its row is not put.
+    fn push(
+        &mut self,
+        event: &str,
+        key: Option<String>,
+        (body, at): (&RawValue, i64),
+        is_put: bool,
+    ) -> Result<u64, Halt> {
+        *self.last += 1;
+        let (number, now) = (*self.last, self.now.0);
+        let queued = Queued { at, came: (at != now).then_some(now), key, event: body.to_owned() };
+        let body = encode(&queued).map_err(Halt::Malformed)?;
+        let queue = self.queues.entry(event.to_owned()).or_default();
+        let front = self.fronts.entry(event.to_owned()).or_default();
+        // A front is the beginning of its queue without gaps, so an event joins it only if the front is the
+        // whole queue.
+        if front.len() as u64 == queue.count && front.len() < PAGE as usize {
+            front.push_back(Front { number, body: body.clone() });
+        }
+        queue.count += 1;
+        if is_put {
+            self.commit.put((lane(self.drops, event), journal::row_key(number)), body);
+        }
+        Ok(number)
+    }
+
+    /// A planted bug: whether a wait that has timed out takes the event.
+    fn swallows(&mut self, event: &str) -> bool {
+        if !Bug::TimeoutSwallows.planted() {
+            return false;
+        }
+        let timed_out = self.queues.get_mut(event).filter(|queue| queue.expired >= SWALLOWING);
+        timed_out.is_some_and(|queue| {
+            queue.expired -= SWALLOWING;
+            true
+        })
+    }
+
+    /// Removes the single event of a queue, to make room for a later one.
+    fn overwrite(&mut self, event: &str) {
+        let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
+        if let Some(number) = number {
+            self.taken(event, &[number]);
+            self.overwritten(event);
+        }
+    }
+
+    /// Counts an event that was overwritten, and notifies the listeners.
+    fn overwritten(&mut self, event: &str) {
+        self.queues.entry(event.to_owned()).or_default().overwritten += 1;
+        self.commit.emit("workflow.overwritten", &[("event", event.into())]);
+    }
+
+    /// Returns the answer to the sender: the number of the event, and whether the event was taken at once.
+    pub(in crate::workflow::engine) fn sent(&self, number: u64, event: &str) -> Sent {
+        let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
+        let is_put = self.commit.puts(&(lane(self.drops, event), journal::row_key(number)));
+        Sent { number, taken: !waits && !is_put }
+    }
+
+    /// Loads the first rows of a queue, if none is in memory.
+    fn load(&mut self, event: &str) -> Result<(), Halt> {
+        let has_some = self.fronts.get(event).is_some_and(|front| !front.is_empty());
+        if has_some || self.queues.get(event).is_none_or(|queue| queue.count == 0) {
+            return Ok(());
+        }
+        self.extend(event, &page(self.drops, event, self.last_read(event)))
+    }
+
+    /// Returns the last known event of a queue. Events that this turn has removed count, because their rows
+    /// are still stored and must not be loaded again.
+    fn last_read(&self, event: &str) -> Option<u64> {
+        let lane = lane(self.drops, event);
+        let removed = self.commit.removed_of(&lane).map(|key| number_in(key));
+        removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
+    }
+
+    /// Loads a range of rows into the front of a queue. Rows put by this turn follow the stored rows.
+    fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
+        let (rows, last) = (self.read(range)?, self.last_read(event));
+        let put = self.commit.rows_put().iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
+        let known = |row: &&Row| last.is_none_or(|last| number_in(&row.key) > last);
+        let rows = rows.iter().chain(put).filter(known);
+        let rows: Vec<_> = rows.map(|row| Front { number: number_in(&row.key), body: row.body.clone() }).collect();
+        self.fronts.entry(event.to_owned()).or_default().extend(rows);
+        Ok(())
+    }
+
     /// Returns the oldest events that satisfy a wait, if there are enough.
     fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
         let event = awaited.event.as_str();
-        let Some(count) = self.record.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
+        let Some(count) = self.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
             return Ok(None);
         };
         if count < u64::from(awaited.count) {
@@ -409,7 +482,7 @@ impl<W: Workflow> Turning<'_, W> {
                 if looked as u64 >= count {
                     return Ok(None);
                 }
-                self.extend(event, &page(self.record.drops, event, self.last_read(event)))?;
+                self.extend(event, &page(self.drops, event, self.last_read(event)))?;
                 if self.fronts.get(event).is_none_or(|front| front.len() <= looked) {
                     return Ok(None);
                 }
@@ -428,11 +501,19 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Removes expired events, counts them and notifies the listeners (V9). Returns whether all of them are
-    /// gone: a turn removes a limited number, and leaves the rest to the next turn.
-    fn expire(&mut self, event: &str) -> Result<bool, Halt> {
-        let Ok(code) = Self::accepted(event) else { return Ok(true) };
-        let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
+    /// Loads the next rows of the queues that have few events in memory.
+    fn prefetch(&mut self) -> Result<(), Halt> {
+        let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
+        for range in pages(self.queues, self.drops, known) {
+            let event = event_of(range.lane.as_str()).to_owned();
+            self.extend(&event, &range)?;
+        }
+        Ok(())
+    }
+
+    /// Removes events that were queued before a time, counts them and notifies the listeners (V9). Returns
+    /// whether all of them are gone: a turn removes a limited number, and leaves the rest to the next turn.
+    fn expire(&mut self, event: &str, before: i64) -> Result<bool, Halt> {
         let mut count: u64 = 0;
         let is_done = loop {
             self.load(event)?;
@@ -441,14 +522,13 @@ impl<W: Workflow> Turning<'_, W> {
             if queued.since() > before {
                 break true;
             }
-            if self.is_enough(1) {
-                self.leave_rest();
+            if self.commit.is_enough(1) {
                 break false;
             }
             let number = front.number;
             self.taken(event, &[number]);
             if !Bug::ExpiredUncounted.planted() {
-                self.record.queues.entry(event.to_owned()).or_default().expired += 1;
+                self.queues.entry(event.to_owned()).or_default().expired += 1;
             }
             count += 1;
         };
@@ -458,32 +538,50 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(is_done)
     }
 
-    /// Removes the expired events of every type that the run waits for.
-    fn expire_awaited(&mut self) -> Result<bool, Halt> {
-        for index in 0..self.record.pending.len() {
-            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
-            let event = awaited.event.clone();
-            if !self.expire(&event)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Removes events from their queue.
     pub(in crate::workflow::engine) fn taken(&mut self, event: &str, numbers: &[u64]) {
         if let Some(front) = self.fronts.get_mut(event) {
             front.retain(|front| !numbers.contains(&front.number));
         }
-        if let Some(queue) = self.record.queues.get_mut(event) {
+        if let Some(queue) = self.queues.get_mut(event) {
             queue.count = queue.count.saturating_sub(numbers.len() as u64);
             if queue.count == 0 && !queue.has_lost() {
-                self.record.queues.remove(event);
+                self.queues.remove(event);
             }
         }
         for number in numbers {
-            self.commit.remove((lane(self.record.drops, event), journal::row_key(*number)));
+            self.commit.remove((lane(self.drops, event), journal::row_key(*number)));
         }
+    }
+
+    /// Discards events. They are counted for as long as the run exists.
+    pub(in crate::workflow::engine) fn discard(&mut self, event: &str, numbers: &[u64]) {
+        let queue = self.queues.entry(event.to_owned()).or_default();
+        if !Bug::DiscardedUncounted.planted() {
+            queue.discarded += numbers.len() as u64;
+        }
+        if numbers.is_empty() {
+            queue.count = 0;
+        }
+        self.taken(event, numbers);
+        self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
+    }
+
+    /// Drops all events with their lanes. They are counted, and listeners are notified. Returns whether there
+    /// were any.
+    pub(in crate::workflow::engine) fn drop_all(self) -> bool {
+        let mut has_dropped = false;
+        for (event, queue) in self.queues.iter_mut().filter(|(_, queue)| queue.count > 0) {
+            self.commit.drop_lane(lane(self.drops, event));
+            let count = std::mem::take(&mut queue.count);
+            queue.discarded += count;
+            self.commit.emit("workflow.discarded", &[("event", event.as_str().into()), ("count", count.into())]);
+            has_dropped = true;
+        }
+        if has_dropped {
+            self.fronts.clear();
+        }
+        has_dropped
     }
 }
 

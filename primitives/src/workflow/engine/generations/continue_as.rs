@@ -131,21 +131,11 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Drops all queued events. They are counted, and listeners are notified.
+    /// Drops all queued events. The lanes of the queues have another name from then on.
     pub(in crate::workflow::engine) fn drop_events(&mut self) {
-        let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0);
-        let full: Vec<(String, u64)> = full.map(|(event, queue)| (event.clone(), queue.count)).collect();
-        if full.is_empty() {
-            return;
+        if self.queues().drop_all() {
+            self.record.drops += 1;
         }
-        for (event, count) in full {
-            self.commit.drop_lane(crate::workflow::engine::events::queue::lane(self.record.drops, &event));
-            let queue = self.record.queues.entry(event.clone()).or_default();
-            (queue.count, queue.discarded) = (0, queue.discarded + count);
-            self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", count.into())]);
-        }
-        self.fronts.clear();
-        self.record.drops += 1;
     }
 
     /// Puts the start of this generation in the place of the start that was kept.
