@@ -33,7 +33,7 @@ use drystone_runtime::{
 use serde::Serialize;
 
 use self::{
-    events::queue::ready,
+    events::ready::ready,
     memory::{Memory, Parcels},
     turn::{Seen, Turning},
     verbs::Verb,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Caller, Engine,
-    events::queue::refused,
+    events::waits::refused,
     memory::Memory,
     start::{Start, only},
     turn::{Halt, Seen, Turned, Turning},

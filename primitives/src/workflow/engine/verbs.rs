@@ -7,8 +7,10 @@ use serde_json::value::RawValue;
 use super::{
     Caller, Engine,
     events::{
-        queue::{Queued, number_in, ready_for_event, refused},
+        queue::{Queued, number_in},
+        ready::ready_for_event,
         topic_waits,
+        waits::refused,
     },
     generations::restart::not_restarted,
     memory::Memory,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use drystone_runtime::{Commit, Next};
 
-use super::queue::ready;
+use super::ready::ready;
 use crate::{
     decode,
     planted::Bug,

@@ -9,7 +9,7 @@ use crate::workflow::{
     Flows, Workflow,
     engine::{
         Caller, Engine,
-        events::queue::ready,
+        events::ready::ready,
         memory::Memory,
         turn::{BYTES_MAX, Began, Halt, Seen, Turned, Turning, raw},
     },

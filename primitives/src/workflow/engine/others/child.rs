@@ -245,7 +245,7 @@ fn found<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, parent: &Parent) -> T
 /// Handles the message with which a child of this run tells its end.
 pub(in crate::workflow::engine) fn ended<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
     let said: Said = decode(body).map_err(Halt::Malformed)?;
-    crate::workflow::engine::events::queue::ready(memory, seen)?;
+    crate::workflow::engine::events::ready::ready(memory, seen)?;
     let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
     turning.child_ended(said)?;
     turning.close(memory, None)

@@ -14,7 +14,7 @@ use crate::{
         client::{fault::Cause, status::RunPhase},
         engine::{
             Engine,
-            events::queue::ready,
+            events::ready::ready,
             memory::Memory,
             turn::{BYTES_MAX, Halt, Seen, Turned, Turning, beyond, raw},
         },
