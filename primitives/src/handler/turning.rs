@@ -142,7 +142,7 @@ where
     ) -> Turned {
         let piece = Piecework::parse(work);
         match (cause, outcome) {
-            (Cause::Listed, _) => self.work_done(memory, seen, (work, attempt), outcome),
+            (Cause::Listed, _) => self.work_done(memory, seen, (work, piece, attempt), outcome),
             (_, Outcome::Ok(produced)) => {
                 let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
                 self.action_done(memory, seen, piece, produced, ticket)
@@ -196,7 +196,7 @@ where
         &self,
         memory: &mut Memory<T, Record<T>>,
         seen: Seen<'_>,
-        (work, attempt): (&str, u32),
+        (work, piece, attempt): (&str, Piecework<'_>, u32),
         outcome: &Outcome,
     ) -> Turned {
         if seen.entity.is_none() {
@@ -211,7 +211,7 @@ where
         if matches!(outcome, Outcome::Refused(Refusal::NotClaimed)) {
             return self.close(memory, open, None, None);
         }
-        match Piecework::parse(work) {
+        match piece {
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now.at),
             Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,

@@ -88,7 +88,7 @@ impl History {
 
     /// The operations in the order in which they ended: `charge#1`, `wait:Approved#1`.
     pub fn operations(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.op_text()).filter(|op| !op.is_empty())
+        self.entries.iter().map(Entry::op_text).filter(|op| !op.is_empty())
     }
 
     /// Writes the history as JSON, one entry per line, so that a diff shows a changed entry.

@@ -49,7 +49,7 @@ impl<W: Workflow> Turning<'_, W> {
 }
 
 impl Outbox<'_> {
-    /// Whether there is room for another message in this commit.
+    /// Whether this commit has room for another message.
     pub(super) fn has_room(&self) -> bool {
         self.owes.is_nothing() && self.commit.sent() < self.room()
     }

@@ -118,7 +118,7 @@ pub(super) enum NextTurn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Began {
     Nothing,
-    /// One generation, whose body was polled.
+    /// One generation. Its body was polled.
     Generation,
     /// A second generation, which waits for a turn of its own.
     Deferred,

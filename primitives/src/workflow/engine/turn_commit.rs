@@ -87,7 +87,7 @@ impl TurnCommit {
         self.commit.put.iter_mut().rfind(|row| row.lane == *lane && row.key == *key).map(|row| &mut row.body)
     }
 
-    /// Whether this turn puts a row there.
+    /// Whether the turn puts a row in this place.
     pub(super) fn puts(&self, (lane, key): &Place) -> bool {
         self.commit.put.iter().rev().any(|row| row.lane == *lane && row.key == *key)
     }
@@ -110,7 +110,7 @@ impl TurnCommit {
         self.commit.put.iter().map(|row| row.body.len()).sum()
     }
 
-    /// Counts a journal entry that this turn records.
+    /// Counts a recorded journal entry.
     pub(super) fn count_entry(&mut self, bytes: usize) {
         self.recorded = (self.recorded.0 + 1, self.recorded.1 + bytes);
     }
@@ -162,7 +162,7 @@ impl TurnCommit {
         self.commit.destroy = true;
     }
 
-    /// Returns the state that this turn writes, if it writes one.
+    /// Returns the new state of the run; `None` as long as the state is unchanged.
     pub(super) fn state_mut(&mut self) -> &mut Option<Bytes> {
         &mut self.commit.state
     }

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The permits of a run: those that it holds, and those that it waits for.
+/// The permits that a run holds or waits for.
 pub(in crate::workflow::engine) struct Permits<'t> {
     permits: &'t mut BTreeMap<OpId, Permit>,
     commit: &'t mut TurnCommit,
@@ -61,7 +61,7 @@ impl Permits<'_> {
     }
 
     /// Notes that an operation has returned a value. If the operation is a permit, the run holds it.
-    pub(in crate::workflow::engine) fn is_given(self, op: &OpId) {
+    pub(in crate::workflow::engine) fn note_given(self, op: &OpId) {
         if let Some(permit) = self.permits.get_mut(op) {
             permit.is_given = true;
         }

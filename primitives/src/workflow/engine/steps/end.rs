@@ -102,7 +102,7 @@ impl<W: Workflow> Turning<'_, W> {
             Outcome::Ok(produced) => {
                 self.commit.send(produced.send.iter().cloned());
                 self.commit.emit_all(produced.emit.iter().cloned());
-                self.permits().is_given(op);
+                self.permits().note_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
             Outcome::Refused(Refusal::NoSuchCode) => {

@@ -34,7 +34,7 @@ impl<'a> RunWork<'a> {
         Self::Step { generation, op }
     }
 
-    /// Returns work that only asks for another turn. `why` keeps it apart from earlier work of this kind.
+    /// Returns work whose only effect is another turn. `why` keeps it apart from earlier work of this kind.
     pub(in crate::workflow::engine) fn look(why: impl fmt::Display) -> Work {
         Work::new(Name::from(format!("{LOOK}{why}")))
     }
