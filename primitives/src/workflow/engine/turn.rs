@@ -250,7 +250,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         if self.next_ready()?.is_some() {
             return self.go_on();
         }
-        self.leave_overdue();
+        let now = self.seen.now;
+        self.topic_waits().leave_overdue(now);
         Ok(())
     }
 
@@ -268,7 +269,8 @@ impl<'a, W: Workflow> Turning<'a, W> {
         while self.record.goes_on() && !self.record.winds_down() {
             self.begin_children()?;
             let Some(ready) = self.next_ready()? else {
-                self.leave_overdue();
+                let now = self.seen.now;
+                self.topic_waits().leave_overdue(now);
                 break;
             };
             // Checked before events are taken, because a turn that takes events must also record them.

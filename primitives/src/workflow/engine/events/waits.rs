@@ -163,7 +163,7 @@ impl<W: Workflow> Turning<'_, W> {
                 // An entry that is too long for the journal ends the run, and its events then stay unread
                 // like all others (D1).
                 if !is_too_long(&entry) {
-                    self.leave_topic(&pending, false);
+                    self.topic_waits().leave(&pending, false);
                     if !Bug::EventStays.planted() {
                         self.queues().taken(&awaited.event, &numbers);
                     }

@@ -67,6 +67,6 @@ impl<W: Workflow> Turning<'_, W> {
                 Waiting::Child(_) | Waiting::Until => {}
             }
         }
-        self.move_deadlines_of_waits();
+        self.topic_waits().move_deadlines();
     }
 }

@@ -2,7 +2,7 @@
 //! commit tells the parent the end. Each message is taken exactly once (M1).
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Message, Millis, Name, Next, stable_hash};
+use drystone_runtime::{Commit, Message, Millis, Name, Next};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
     planted::Bug,
     workflow::{
         Fault, RunError, Workflow,
-        body::call::KeyText,
         client::fault::Cause,
         engine::{
             memory::Memory,
@@ -56,24 +55,12 @@ impl<W: Workflow> Turning<'_, W> {
         let input = self.inputs().store(&begun.called.body, false);
         let childing = Childing {
             definition: self.seen.names.of(&begun.called.of).to_string(),
-            key: self.child_key(&begun.called.key),
+            key: self.address().child_key(&begun.called.key),
             input: Some(input),
             is_abandoned: begun.is_abandoned,
             is_detached: begun.is_detached,
         };
         Pending { op: op.clone(), hash, what: Waiting::Child(childing) }
-    }
-
-    /// Returns the key of a child. It is the same in every replay, and the hash keeps it apart from the keys
-    /// that users choose.
-    fn child_key(&self, name: &[u8]) -> KeyText {
-        let (seed, generation) = (self.record.seed.to_be_bytes(), self.record.generation.to_be_bytes());
-        let hash = stable_hash(&[&seed, &generation, name]);
-        let mut key = self.seen.key.key.to_vec();
-        key.push(b'/');
-        key.extend_from_slice(name);
-        key.extend_from_slice(format!("~{hash:016x}").as_bytes());
-        KeyText::of(&key)
     }
 
     /// Begins children that the body asked for, as many as one commit may.
@@ -92,9 +79,9 @@ impl<W: Workflow> Turning<'_, W> {
         let Pending { op, what: Waiting::Child(childing), .. } = &*self.record.pending[index] else { return Ok(()) };
         let Some(code) = &childing.input else { return Ok(()) };
         let input = self.input_of(code)?;
-        let parent = self.place_of(op);
+        let parent = self.address().of(op);
         let body = encode(&(raw(&input).map_err(Halt::Park)?, &parent)).map_err(Halt::Malformed)?;
-        let message = self.to_child(childing, BEGIN, body);
+        let message = self.address().to_child(childing, BEGIN, body);
         let pending = self.record.pending[index].clone();
         self.commit.send(message);
         if let Waiting::Child(childing) = &mut self.record.pending[index].what {
@@ -104,43 +91,22 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Returns the address of an operation of this run, as other entities store it.
-    pub(in crate::workflow::engine) fn place_of(&self, op: &OpId) -> Parent {
-        Parent {
-            space: self.seen.key.space.to_string(),
-            key: KeyText::of(&self.seen.key.key),
-            definition: self.seen.definition.to_string(),
-            op: op.to_string(),
-            generation: self.record.generation,
-            seed: self.record.seed,
-        }
-    }
-
-    fn to_child(&self, childing: &Childing, verb: &'static str, body: Bytes) -> Option<Message> {
-        let definition = Name::from(childing.definition.clone());
-        // A name that is too long for a key has ended the run before.
-        let to = self.seen.names.key(&definition, childing.key.bytes()).ok()?;
-        Some(Message { to, definition, verb: Name::new(verb), body })
-    }
-
     /// Whether the key of a child is longer than keys may be.
     pub(in crate::workflow::engine) fn has_child_without_key(&self) -> bool {
-        let is_too_long = |childing: &Childing| {
-            self.seen.names.key(&Name::from(childing.definition.clone()), childing.key.bytes()).is_err()
-        };
+        let address = self.address();
         let children = self.record.pending().filter_map(Pending::child);
-        children.filter(|childing| childing.input.is_some()).any(is_too_long)
+        children.filter(|childing| childing.input.is_some()).any(|childing| address.is_too_long_for(childing))
     }
 
     /// Releases a pending operation. A child is cancelled, unless it continues without its parent.
     pub(in crate::workflow::engine) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
         self.permits().release(&pending.op);
-        self.leave_topic(pending, false);
+        self.topic_waits().leave(pending, false);
         let Some(childing) = pending.child() else { return };
         let was_begun = childing.input.is_none();
         if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {
-            let message = self.to_child(childing, CANCEL, Bytes::from_static(b"null"));
+            let message = self.address().to_child(childing, CANCEL, Bytes::from_static(b"null"));
             self.commit.send(message);
         }
     }
